@@ -1,0 +1,177 @@
+"""Covariance functions, batched over H components, for the inner loops of a search.
+
+`Stationary` computes the Matern-5/2 and the squared exponential kernel from squared distances with a hand-written
+derivative (one array is kept for the way back, where autograd would keep nine). `Wrapped` takes any GPyTorch kernel.
+"""
+
+import copy
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import gpytorch
+import torch
+from linear_operator.operators import LinearOperator
+from torch import Tensor
+
+from hentropy.errors import ModelError
+
+
+class Kernel(Protocol):
+    """k(a, b) for H components."""
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        """Points ... x m x d and ... x p x d: H x ... x m x p."""
+
+    def diagonal(self, a: Tensor) -> Tensor:
+        """k(a_i, a_i) for points ... x m x d: H x ... x m."""
+
+    def component(self, h: int) -> "Kernel":
+        """The kernel of one component alone."""
+
+
+class _Matern52(torch.autograd.Function):
+    """scale (1 + s + s^2/3) exp(-s) with s = sqrt(5 r2); in r2 its derivative -(5/6) scale (1 + s) exp(-s) is smooth.
+
+    Rounding may leave a squared distance r2 just below zero: it counts as zero.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, r2: Tensor, scale: Tensor) -> Tensor:
+        s = r2.clamp_min(0.0).mul_(5.0).sqrt_()
+        decay = torch.exp(-s).mul_(scale)
+        linear = s + 1.0
+        value = torch.addcmul(linear, s, s, value=1.0 / 3.0).mul_(decay)
+        keep_value = value if ctx.needs_input_grad[1] else None
+        ctx.save_for_backward(linear.mul_(decay) if ctx.needs_input_grad[0] else None, keep_value, scale)
+        return value
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        slope, value, scale = ctx.saved_tensors
+        by_r2 = None if slope is None else (grad * slope).mul_(-5.0 / 6.0)
+        return by_r2, None if value is None else (grad * value / scale).sum_to_size(scale.shape)
+
+
+class _SquaredExponential(torch.autograd.Function):
+    """scale exp(-r2 / 2)."""
+
+    @staticmethod
+    def forward(ctx: Any, r2: Tensor, scale: Tensor) -> Tensor:
+        value = r2.clamp_min(0.0).mul_(-0.5).exp_().mul_(scale)
+        if any(ctx.needs_input_grad):
+            ctx.save_for_backward(value, scale)
+        return value
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        value, scale = ctx.saved_tensors
+        flow = grad * value
+        by_scale = (flow / scale).sum_to_size(scale.shape) if ctx.needs_input_grad[1] else None
+        return (flow.mul_(-0.5) if ctx.needs_input_grad[0] else None), by_scale
+
+
+class Profile(Enum):
+    """How a stationary kernel falls off with distance."""
+
+    MATERN52 = "matern52"
+    SQUARED_EXPONENTIAL = "squared_exponential"
+
+    def of_squared_distance(self, r2: Tensor, scale: Tensor) -> Tensor:
+        """scale x profile, as a differentiable function of the squared scaled distance."""
+        function = _Matern52 if self is Profile.MATERN52 else _SquaredExponential
+        value: Tensor = function.apply(r2, scale)
+        return value
+
+
+@dataclass(frozen=True)
+class Stationary:
+    """outputscale (H) x profile(distance of a/lengthscale and b/lengthscale); lengthscale H x d or H x 1."""
+
+    profile: Profile
+    lengthscale: Tensor
+    outputscale: Tensor
+
+    def _scaled(self, a: Tensor) -> Tensor:
+        return a / self.lengthscale.view(self.lengthscale.shape[0], *[1] * (a.dim() - 1), -1)
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        """k(a, b): H x ... x m x p."""
+        # distances do not change with the origin, rounding errors do: measure from one of the points
+        origin = b.detach()[(0,) * (b.dim() - 1)]
+        a, b = self._scaled(a - origin), self._scaled(b - origin)
+        # |a|^2 + |b|^2 - 2 a b as one product (... x m x (d + 2)) (... x (d + 2) x p), no pass over m x p needed
+        a = torch.cat([a, a.square().sum(-1, keepdim=True), a.new_ones(*a.shape[:-1], 1)], -1)
+        b = torch.cat([-2.0 * b, b.new_ones(*b.shape[:-1], 1), b.square().sum(-1, keepdim=True)], -1)
+        r2 = a @ b.mT
+        return self.profile.of_squared_distance(r2, self.outputscale.view(-1, *[1] * (r2.dim() - 1)))
+
+    def diagonal(self, a: Tensor) -> Tensor:
+        """The outputscale at every point: H x ... x m."""
+        scale = self.outputscale
+        return scale.view(-1, *[1] * (a.dim() - 1)).expand(scale.shape[0], *a.shape[:-1])
+
+    def component(self, h: int) -> "Stationary":
+        """The kernel of one component alone."""
+        return Stationary(self.profile, self.lengthscale[h : h + 1], self.outputscale[h : h + 1])
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """Any GPyTorch kernel, through its plain `forward`; `batched` says that it carries H components itself."""
+
+    kernel: gpytorch.kernels.Kernel
+    batched: bool
+
+    def _evaluate(self, a: Tensor, b: Tensor, diag: bool) -> Tensor:
+        if self.kernel.active_dims is not None:
+            a, b = a.index_select(-1, self.kernel.active_dims), b.index_select(-1, self.kernel.active_dims)
+        if self.batched:
+            # GPyTorch aligns a kernel's batch with the last batch dimension of its inputs; ours stands first.
+            return self._dense(a.unsqueeze(-3), b.unsqueeze(-3), diag).movedim(-2 if diag else -3, 0)
+        return self._dense(a, b, diag).unsqueeze(0)
+
+    def _dense(self, a: Tensor, b: Tensor, diag: bool) -> Tensor:
+        value = self.kernel.forward(a, b, diag=diag)
+        return value.to_dense() if isinstance(value, LinearOperator) else value
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        """k(a, b): H x ... x m x p."""
+        return self._evaluate(a, b, diag=False)
+
+    def diagonal(self, a: Tensor) -> Tensor:
+        """k(a_i, a_i): H x ... x m."""
+        return self._evaluate(a, a, diag=True)
+
+    def component(self, h: int) -> Kernel:
+        """The kernel of one component alone."""
+        return from_gpytorch(self.kernel[h]) if self.batched else self
+
+
+def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:
+    """The fast form of a Matern-5/2 or RBF kernel, scaled or not; any other kernel wrapped.
+
+    Either is a copy: training the kernel further does not change a belief.
+    """
+    batch = kernel.batch_shape
+    if len(batch) > 1:
+        raise ModelError(
+            f"the kernel {type(kernel).__name__} has batch shape {tuple(batch)}; a belief takes one batch dimension,"
+            " that of its components: give the kernel a batch shape of at most one number"
+        )
+    scale, inner = torch.ones(1), kernel
+    if type(kernel) is gpytorch.kernels.ScaleKernel:
+        scale, inner = kernel.outputscale.detach(), kernel.base_kernel
+    is_matern = type(inner) is gpytorch.kernels.MaternKernel and math.isclose(inner.nu, 2.5)
+    is_rbf = type(inner) is gpytorch.kernels.RBFKernel
+    if (is_matern or is_rbf) and inner.active_dims is None and kernel.active_dims is None:
+        lengthscale = inner.lengthscale.detach().clone()
+        lengthscale = lengthscale.reshape(-1, lengthscale.shape[-1])
+        profile = Profile.MATERN52 if is_matern else Profile.SQUARED_EXPONENTIAL
+        H = max(lengthscale.shape[0], scale.numel())
+        outputscale = scale.to(lengthscale).clone().reshape(-1).expand(H)
+        return Stationary(profile, lengthscale.expand(H, -1), outputscale)
+    return Wrapped(copy.deepcopy(kernel).requires_grad_(False), batched=len(batch) == 1)

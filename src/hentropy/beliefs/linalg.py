@@ -1,0 +1,100 @@
+"""Cholesky factors of covariances: with the least jitter that works, and an error a person can act on."""
+
+import torch
+from torch import Tensor
+
+from hentropy.errors import ModelError
+
+JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-5)
+
+RESOLVABLE = 1e-12
+"""An outcome whose variance is below this share of the prior's says nothing: rounding errors are of that size."""
+
+
+def _check_finite(matrix: Tensor, what: str) -> None:
+    if not bool(torch.isfinite(matrix).all()):
+        raise ModelError(
+            f"the {what} has entries that are NaN or infinite; check the kernel's hyperparameters and the data"
+        )
+
+
+def cholesky(matrix: Tensor, what: str) -> Tensor:
+    """The lower factor of symmetric matrices (... x n x n), jitter relative to the mean diagonal."""
+    _check_finite(matrix, what)
+    eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    scale = matrix.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
+    for jitter in JITTERS:
+        factor, info = torch.linalg.cholesky_ex(matrix + jitter * scale * eye if jitter else matrix)
+        if not bool(info.any()):
+            return factor
+    n = matrix.shape[-1]
+    least = float(torch.linalg.eigvalsh(matrix).min())
+    raise ModelError(
+        f"the {what} ({n} x {n}) is not positive definite: its least eigenvalue is {least:.3g} and a jitter of"
+        f" {JITTERS[-1]:g} did not help. Likely causes are repeated designs without noise or a kernel that is not a"
+        " covariance function: give the model some noise, drop the repeated rows, or change the kernel"
+    )
+
+
+def outcome_root(S: Tensor, prior: Tensor, what: str) -> tuple[Tensor, Tensor]:
+    """The root L (H x ... x q x q) of covariances of outcomes, and which outcomes are known already (H x ... x q).
+
+    An outcome is known where its variance given the data and the outcomes before it is, for every component, no more
+    than rounding errors of its prior variance (prior, H x ... x q). Such an outcome counts as if its noise were as
+    large as the prior: L can be divided by, and the caller leaves out the outcome's own coordinate of L^-1 (...).
+    """
+    prior = prior.clamp_min(1e-200)
+    floor = RESOLVABLE * prior
+    if S.shape[-1] == 1:
+        pivot, known = _pivot(S.squeeze(-1), prior, floor)
+        return pivot.unsqueeze(-1), known
+    L, info = torch.linalg.cholesky_ex(S)
+    resolved = (info == 0) & (L.diagonal(dim1=-2, dim2=-1).square() > floor).all(-1)
+    if bool(resolved.all()):
+        return L, torch.zeros_like(floor, dtype=torch.bool)
+    _check_finite(S, what)
+    return _outcome_root_by_columns(S, prior, floor)
+
+
+def _pivot(variance: Tensor, prior: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
+    known = (variance <= floor).all(0, keepdim=True).expand_as(variance)
+    return torch.where(known, prior, torch.maximum(variance, floor)).sqrt(), known
+
+
+def _outcome_root_by_columns(S: Tensor, prior: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
+    columns: list[Tensor] = []
+    marks: list[Tensor] = []
+    for j in range(S.shape[-1]):
+        rest = S[..., j:, j]
+        for column in columns:
+            rest = rest - column[..., j:] * column[..., j : j + 1]
+        pivot, known = _pivot(rest[..., 0], prior[..., j], floor[..., j])
+        below = torch.where(known.unsqueeze(-1), 0.0, rest[..., 1:] / pivot.unsqueeze(-1))
+        above = torch.zeros_like(S[..., :j, j])
+        columns.append(torch.cat([above, pivot.unsqueeze(-1), below], -1))
+        marks.append(known)
+    return torch.stack(columns, -1), torch.stack(marks, -1)
+
+
+def white_outcomes(innovation: Tensor, L: Tensor, blind: Tensor) -> tuple[Tensor, Tensor]:
+    """L^-1 times innovations (... x N x q), and their log density up to a constant (... x N), blind ones left out."""
+    white = innovation / L if L.shape[-1] == 1 else torch.linalg.solve_triangular(L, innovation.mT, upper=False).mT
+    white = torch.where(blind.unsqueeze(-2), 0.0, white)
+    log_det = torch.where(blind, 0.0, L.diagonal(dim1=-2, dim2=-1).log()).sum(-1, keepdim=True)
+    return white, -0.5 * white.square().sum(-1) - log_det
+
+
+def robust_root(cov: Tensor) -> Tensor:
+    """A lower triangular root of covariances that may be singular (repeated or known points): ... x m x m."""
+    _check_finite(cov, "covariance to draw from")
+    scale = cov.diagonal(dim1=-2, dim2=-1).mean(-1).clamp_min(1e-300)[..., None, None]
+    eye = torch.eye(cov.shape[-1], dtype=cov.dtype, device=cov.device)
+    for jitter in (1e-12, 1e-10, 1e-9, 1e-8):
+        root, info = torch.linalg.cholesky_ex(cov + jitter * scale * eye)
+        if not bool(info.any()):
+            return root
+    # nearly zero, or rounding has made eigenvalues negative: take those for zero
+    values, vectors = torch.linalg.eigh(cov)
+    half = vectors * values.clamp_min(0.0).sqrt().unsqueeze(-2)
+    upper = torch.linalg.qr(half.mT).R
+    return (upper * torch.where(upper.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).unsqueeze(-1)).mT

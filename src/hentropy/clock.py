@@ -1,0 +1,50 @@
+"""How long and how much: the bounds on a piece of work."""
+
+import math
+import time
+from dataclasses import dataclass, field
+
+from hentropy.errors import InputError
+
+DEFAULT_MEMORY = 512 * 2**20
+"""Bytes that a search may hold in its largest arrays when no bound is given."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Work that has to end `seconds` after its start."""
+
+    seconds: float = math.inf
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() - self.start > self.seconds
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.start
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on a proposal: seconds, and bytes of its largest arrays."""
+
+    max_seconds: float | None = None
+    max_memory: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise InputError(f"max_seconds must be above 0, got {self.max_seconds}; leave it out for no bound")
+        if self.max_memory is not None and not self.max_memory >= 2**20:
+            raise InputError(f"max_memory is in bytes and must be at least 1 MiB (1048576), got {self.max_memory}")
+
+    def clock(self) -> Clock:
+        """A clock that starts now."""
+        return Clock() if self.max_seconds is None else Clock(self.max_seconds)
+
+    def rows(self, numbers_per_row: int) -> int:
+        """How many rows of so many float64 numbers may be worked on at once."""
+        return max(1, (self.max_memory or DEFAULT_MEMORY) // (8 * max(1, numbers_per_row)))

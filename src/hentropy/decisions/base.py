@@ -1,0 +1,174 @@
+"""What a decision is: an action space and a loss.
+
+The loss of an action depends on f at finitely many points. A decision says which points (`points`) and what the loss is
+given the values there (`loss`); nothing else is required. Where it knows more, it says so:
+
+    `needs`           that the loss is affine in f (MEAN), separable (VARIANCE), or neither (JOINT)
+    `expected_loss`   the expectation given moments, in closed form; otherwise quasi-Monte Carlo with fixed base samples
+    `gain_formula`    the gain itself, in closed form
+    `actions_given`   an action space that depends on the data (with `follows_data = True`)
+
+A decision whose best action follows from the belief at fixed points is a `Solved` one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Moments, Needs, value_draws
+from hentropy.beliefs.base import robust_root
+from hentropy.decisions.actions import ActionSpace, Box, Options, Points
+from hentropy.errors import DecisionError, InputError
+from hentropy.spaces import DesignSpace
+
+
+@dataclass(frozen=True)
+class GainFormula:
+    """EHIG of designs (b x q x d to b) without a search over actions, for at most `max_q` observations at once.
+
+    `exact` means free of Monte Carlo error; without `differentiable`, solvers search with values alone.
+    """
+
+    function: Callable[[Tensor], Tensor]
+    exact: bool = True
+    differentiable: bool = True
+    max_q: int | None = None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Designs b x q x d: b."""
+        return self.function(x)
+
+    def covers(self, q: int) -> bool:
+        """Whether the formula holds for q observations at once."""
+        return self.max_q is None or q <= self.max_q
+
+
+class Decision(ABC):
+    """What will be decided in the end."""
+
+    actions: ActionSpace
+    needs: Needs = Needs.JOINT
+    follows_data: bool = False
+
+    @abstractmethod
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """What action a costs if f has these values at its points: f ... x K, a ... x k x d (or ... x p): ... ."""
+
+    def points(self, a: Any) -> Tensor:
+        """The designs that the loss of a looks at: ... x K x d. For `Points` they are the action itself."""
+        if isinstance(self.actions, Points):
+            return a
+        if isinstance(self.actions, Box | Options) and self.actions.at is not None:
+            at = torch.as_tensor(self.actions.at, dtype=torch.float64)
+            return at if isinstance(self.actions, Options) else at.to(a).expand(*a.shape[:-1], *at.shape)
+        raise DecisionError(
+            f"{type(self).__name__} does not say where its loss looks at f: define points(a), or give at=... to"
+            f" {type(self.actions).__name__}"
+        )
+
+    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+        """The expected loss in each component: moments H x ... x K, base samples M x K: H x ... .
+
+        Without a closed form it is the average over the base samples; a decision that has one overrides this.
+        """
+        return monte_carlo_loss(self, moments, a, draws)
+
+    def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
+        """The gain in closed form under this belief, where there is one."""
+        return None
+
+    def actions_given(self, observed: Tensor) -> ActionSpace:
+        """The actions that are open once designs n x d have been observed; `follows_data` says that they matter."""
+        return self.actions
+
+    def within(self, space: DesignSpace) -> "Decision":
+        """The same decision, checked against a design space and with what it leaves open settled."""
+        size = None if space.points is None else space.points.shape[0]
+        if isinstance(self.actions, Points) and self.actions.as_set and size is not None and self.actions.k > size:
+            raise InputError(f"{self!r} asks for {self.actions.k} different designs, but the space lists only {size}")
+        return self
+
+    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
+        """The action as rows of a table for a person."""
+        if isinstance(self.actions, Points):
+            return [space.decode(row) for row in a]
+        values = a.reshape(-1).tolist() if isinstance(a, Tensor) else [a]
+        return [{"action": value} for value in values]
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_") and k != "actions")
+        return f"{type(self).__name__}({options})"
+
+
+class Solved(Decision):
+    """A decision whose least expected loss follows from the belief at fixed points `at` (m x d), without a search."""
+
+    at: Tensor | None
+    scores_actions: bool = True
+    """Whether `expected_loss` has a closed form for any action, not only for the best one."""
+
+    @abstractmethod
+    def solve(self, moments: Moments) -> Tensor:
+        """The least expected loss of any action, given moments H x ... x m: ... ."""
+
+    @abstractmethod
+    def bayes_action(self, moments: Moments) -> Tensor:
+        """The action that has it."""
+
+    def points(self, a: Any) -> Tensor:
+        """The fixed points: m x d."""
+        return self.settled_points
+
+    @property
+    def settled_points(self) -> Tensor:
+        """The fixed points (m x d), once `within` has settled them."""
+        if self.at is None:
+            raise DecisionError(f"{type(self).__name__} has no points yet; give at=..., or use it with a space")
+        return self.at
+
+
+def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
+    """The loss, or a `DecisionError` that says what is wrong with it."""
+    loss = decision.loss(f, a)
+    name = type(decision).__name__
+    if not isinstance(loss, Tensor):
+        raise DecisionError(f"the loss of {name} returned {type(loss).__name__}; it must return a tensor of shape (...)")
+    expected = tuple(f.shape[:-1])
+    if tuple(loss.shape) != expected:
+        raise DecisionError(
+            f"the loss of {name} returned shape {tuple(loss.shape)} for values of shape {tuple(f.shape)}; it must return"
+            f" {expected}: reduce over the last dimension of f only"
+        )
+    if bool(torch.isnan(loss).any()):
+        raise DecisionError(f"the loss of {name} is NaN for some values; guard its logarithms, roots and divisions")
+    return loss
+
+
+def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+    """The expected loss in each component by base samples: moments H x ... x K, draws M x K: H x ... ."""
+    if moments.point_mass:
+        f = moments.mean
+        return checked_loss(decision, f, _spread(a, f, decision))
+    root = robust_root(moments.covariance)
+    noise = draws.view(draws.shape[0], *[1] * (root.dim() - 2), draws.shape[1])
+    f = moments.mean + (root @ noise.unsqueeze(-1)).squeeze(-1)  # M x H x ... x K
+    return checked_loss(decision, f, _spread(a, f, decision)).mean(0)
+
+
+def _spread(a: Any, f: Tensor, decision: Decision) -> Any:
+    """The action with the leading dimensions of f, so that a loss may combine the two as it likes."""
+    if not isinstance(a, Tensor) or isinstance(decision.actions, Options):
+        return a
+    event = 1 if isinstance(decision.actions, Box) else 2
+    return a.expand(*f.shape[:-1], *a.shape[-event:])
+
+
+def base_samples(decision: Decision, count: int, points: int, seed: int) -> Tensor:
+    """Base samples for a decision: M x K; a single row of zeros where its needs show that none are used."""
+    if decision.needs is not Needs.JOINT:
+        return torch.zeros(1, points, dtype=torch.float64)
+    return value_draws(count, points, seed)

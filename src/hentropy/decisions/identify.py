@@ -1,0 +1,150 @@
+"""`Identify`: state a distribution over a property of f; the gain is mutual information (Proposition 1).
+
+    "argmax"          where f is greatest                 entropy search
+    "max"             how great f gets                    max-value entropy search
+    points (m x d)    the values of f there               information about given points
+"""
+
+import math
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.beliefs.base import robust_root
+from hentropy.decisions.actions import Report
+from hentropy.decisions.argmax import argmax_gain, shannon
+from hentropy.decisions.base import GainFormula, Solved
+from hentropy.decisions.max_value import log_density, max_value_gain
+from hentropy.decisions.places import Places, as_places, places_in
+from hentropy.errors import InputError
+from hentropy.spaces import DesignSpace
+
+_LOG_TWO_PI_E = math.log(2.0 * math.pi * math.e)
+
+DRAWS = 512
+"""Functions drawn to find the distribution of the property."""
+
+
+class Identify(Solved):
+    """A distribution q over a property of f: loss -log q(property).
+
+    On a box, the argmax and the max are looked for among `candidates` points that fill it. Under a mixture, values at
+    points are identified together with the component they come from.
+    """
+
+    needs = Needs.JOINT
+    scores_actions = False
+
+    def __init__(self, what: Literal["argmax", "max"] | Places, candidates: int = 256) -> None:
+        if isinstance(what, str) and what not in ("argmax", "max"):
+            raise InputError(f'Identify knows "argmax", "max" or points (m x d), not {what!r}')
+        if candidates < 2:
+            raise InputError(f"at least 2 candidates are needed to tell them apart, got {candidates}")
+        self.what = what
+        self.candidates = candidates
+        self.at = None if isinstance(what, str) else as_places(what)
+        self.actions = Report("a distribution over the property")
+
+    def within(self, space: DesignSpace) -> "Identify":
+        """With its points settled."""
+        settled = Identify(self.what, self.candidates)
+        settled.at = places_in(space, self.at, self.candidates)
+        return settled
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """-log q of the property of values f (... x m).
+
+        a: probabilities per candidate (argmax), draws whose kernel density is q (max), or mean and root of a normal
+        distribution, stacked to m x (1 + m) (values at points).
+        """
+        if self.what == "argmax":
+            return -a.expand_as(f).gather(-1, f.argmax(-1, keepdim=True)).squeeze(-1).log()
+        if self.what == "max":
+            return -log_density(f.max(-1).values, a)
+        gap = (f - a[..., 0]).unsqueeze(-1)
+        white = torch.linalg.solve_triangular(a[..., 1:], gap, upper=False).squeeze(-1)
+        return 0.5 * white.square().sum(-1) + 0.5 * f.shape[-1] * math.log(2 * math.pi) + _half_log_det(a[..., 1:])
+
+    def solve(self, moments: Moments) -> Tensor:
+        """The Shannon entropy of the property (differential for "max" and for values)."""
+        if self.what == "argmax":
+            return shannon(self._chances(moments))
+        if self.what == "max":
+            maxima = self._draws(moments).max(-1).values
+            return -log_density(maxima, maxima, leave_out=True).mean()
+        chosen = torch.xlogy(moments.weights, moments.weights).neg()
+        if moments.point_mass:
+            return chosen.sum(0)
+        m = moments.mean.shape[-1]
+        inside = 0.5 * m * _LOG_TWO_PI_E + _half_log_det(robust_root(moments.covariance))
+        return (chosen + moments.weights * inside).sum(0)
+
+    def bayes_action(self, moments: Moments) -> Tensor:
+        """The distribution itself, in the form that `loss` takes (of a mixture of values, its first two moments)."""
+        if self.what == "argmax":
+            return self._chances(moments)
+        if self.what == "max":
+            return self._draws(moments).max(-1).values.sort().values
+        mean = moments.expect_vector(moments.mean)
+        apart = moments.mean - mean
+        within = moments.weights[..., None, None] * (moments.covariance + apart.unsqueeze(-1) * apart.unsqueeze(-2))
+        return torch.cat([mean.unsqueeze(-1), robust_root(within.sum(0))], -1)
+
+    def _draws(self, moments: Moments) -> Tensor:
+        """Joint draws of f at the candidates from unbatched moments (H x m): DRAWS x m."""
+        generator = torch.Generator().manual_seed(0)
+        component = torch.multinomial(moments.weights.cpu(), DRAWS, replacement=True, generator=generator)
+        mean = moments.mean[component.to(moments.mean.device)]
+        if moments.point_mass:
+            return mean
+        noise = torch.randn(DRAWS, mean.shape[-1], generator=generator, dtype=torch.float64).to(mean)
+        root = robust_root(moments.covariance)[component.to(mean.device)]
+        return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)
+
+    def _chances(self, moments: Moments) -> Tensor:
+        if moments.point_mass:
+            wins = torch.nn.functional.one_hot(moments.mean.argmax(-1), moments.mean.shape[-1]).to(moments.mean)
+            return (moments.weights.unsqueeze(-1) * wins).sum(0)
+        draws = self._draws(moments)
+        return torch.bincount(draws.argmax(-1), minlength=draws.shape[-1]).to(draws) / DRAWS
+
+    def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
+        """Argmax: Shannon entropy of moved paths. Max: truncated normals. Values under one GP: half a log det ratio."""
+        at = self.settled_points.to(belief.X)
+        if self.what == "argmax":
+            return GainFormula(argmax_gain(belief, at, seed), exact=False, differentiable=False)
+        if self.what == "max":
+            return GainFormula(max_value_gain(belief, at, seed), exact=False)
+        if not isinstance(belief, Gaussian) or belief.components > 1:
+            return None
+        root = robust_root(belief.moments(at, Needs.JOINT).covariance[0])
+
+        def gain(x: Tensor) -> Tensor:
+            """-1/2 log det (I - R^T Sigma^-1 R), R = C L^-T: the information of the outcome about the values."""
+            R = belief.look_ahead(x).whitened_cross(at)[0]
+            white = torch.linalg.solve_triangular(root, R, upper=False)
+            eye = torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
+            return -_half_log_det(robust_root(eye - white.mT @ white))
+
+        return GainFormula(gain)
+
+    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
+        """The likeliest places, the quantiles of the maximum, or each value with its standard deviation."""
+        if self.what == "argmax":
+            likely = a.argsort(descending=True)[:5].tolist()
+            return [{**space.decode(self.settled_points[i]), "probability": float(a[i])} for i in likely if a[i] > 0]
+        if self.what == "max":
+            return [{"quantile": p, "max": float(torch.quantile(a, p))} for p in (0.05, 0.25, 0.5, 0.75, 0.95)]
+        sd = a[:, 1:].square().sum(-1).sqrt().tolist()
+        rows = zip(self.settled_points, a[:, 0].tolist(), sd, strict=True)
+        return [{**space.decode(point), "mean": mean, "sd": s} for point, mean, s in rows]
+
+    def __repr__(self) -> str:
+        return f"Identify({self.what!r})" if isinstance(self.what, str) else f"Identify(values at {len(self.what)} points)"
+
+
+def _half_log_det(root: Tensor) -> Tensor:
+    """Half the log determinant of root root^T: ... x m x m to ... ."""
+    return root.diagonal(dim1=-2, dim2=-1).log().sum(-1)

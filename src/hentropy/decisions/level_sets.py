@@ -1,0 +1,116 @@
+"""`LevelSets`: say for each point whether its value is above each threshold; one threshold is level set estimation."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.decisions.actions import Report
+from hentropy.decisions.base import GainFormula, Solved
+from hentropy.decisions.normal import different_signs, distribution, excess
+from hentropy.decisions.places import Places, as_places, places_in
+from hentropy.errors import InputError
+from hentropy.spaces import DesignSpace
+
+Relation = Literal["difference", "misclassification"]
+
+
+class LevelSets(Solved):
+    """A membership a in [0, 1] per threshold and point of `at` (m x d; points that fill the space if left out).
+
+    relation "difference":        loss = -sum a (f(x) - c): a point well above its threshold counts for more
+    relation "misclassification": loss = sum of a where f(x) <= c and of 1 - a where f(x) > c: the number of wrong labels
+    """
+
+    actions = Report("a membership per threshold and point")
+
+    def __init__(self, thresholds: Sequence[float] | float, at: Places = None, relation: Relation = "difference") -> None:
+        levels = [thresholds] if isinstance(thresholds, int | float) else list(thresholds)
+        if not levels or not all(math.isfinite(c) for c in levels):
+            raise InputError(f"level sets need at least one threshold, all finite, got {levels}")
+        if any(later <= earlier for earlier, later in zip(levels, levels[1:], strict=False)):
+            raise InputError(f"the thresholds must rise from one to the next, got {levels}; sort them and drop repeats")
+        if relation not in ("difference", "misclassification"):
+            raise InputError(f'the relation {relation!r} is not known; use "difference" or "misclassification"')
+        self.thresholds = tuple(float(c) for c in levels)
+        self.at = as_places(at)
+        self.relation: Relation = relation
+        self.needs = Needs.MEAN if relation == "difference" else Needs.VARIANCE
+        self._levels = torch.tensor(self.thresholds, dtype=torch.float64)
+
+    def within(self, space: DesignSpace) -> "LevelSets":
+        """With its points settled."""
+        return LevelSets(self.thresholds, places_in(space, self.at), self.relation)
+
+    def _above(self, f: Tensor) -> Tensor:
+        """f - c for each threshold: ... x m to ... x T x m."""
+        return f.unsqueeze(-2) - self._levels.to(f).unsqueeze(-1)
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """The loss of memberships a (... x T x m) given values f (... x m)."""
+        above = self._above(f)
+        if self.relation == "difference":
+            return -(a * above).sum((-1, -2))
+        return torch.where(above > 0, 1.0 - a, a).sum((-1, -2))
+
+    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+        """Linear in the evidence for each membership."""
+        evidence = self._component_evidence(moments)
+        if self.relation == "difference":
+            return -(a * evidence).sum((-1, -2))
+        return (0.5 + (1.0 - 2.0 * a) * evidence).sum((-1, -2))
+
+    def _component_evidence(self, moments: Moments) -> Tensor:
+        above = self._above(moments.mean)
+        if self.relation == "difference":
+            return above
+        sd = moments.variance.clamp_min(1e-300).sqrt().unsqueeze(-2)
+        return distribution((above / sd).clamp(-40.0, 40.0)) - 0.5
+
+    def _evidence(self, moments: Moments) -> Tensor:
+        """E (f - c), or P(f > c) - 1/2: positive where membership is the better answer, ... x T x m."""
+        each = self._component_evidence(moments)
+        return each[0] if each.shape[0] == 1 else (moments.weights[..., None, None] * each).sum(0)
+
+    def solve(self, moments: Moments) -> Tensor:
+        """Difference: -sum max(0, mean - c). Misclassification: sum min(p, 1 - p)."""
+        evidence = self._evidence(moments)
+        if self.relation == "difference":
+            return -evidence.clamp_min(0.0).sum((-1, -2))
+        return (0.5 - evidence.abs()).sum((-1, -2))
+
+    def bayes_action(self, moments: Moments) -> Tensor:
+        """1 where the evidence is positive: ... x T x m."""
+        evidence = self._evidence(moments)
+        return (evidence > 0).to(evidence)
+
+    def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
+        """Under one GP, for any q: with u = mean - c and s = |C L^-T|, the sum of s phi(u/s) - |u| Phi(-|u|/s).
+
+        Misclassification: min(p, 1-p) less the probability that the label after observing will be wrong.
+        """
+        if not isinstance(belief, Gaussian) or belief.components > 1:
+            return None
+        at = self.settled_points.to(belief.X)
+        moments = belief.moments(at, self.needs)
+        u = self._above(moments.mean[0])  # T x m
+        now = None if self.relation == "difference" else 0.5 - self._evidence(moments).abs()
+        sd = None if moments.var is None else moments.var[0].sqrt()
+
+        def gain(x: Tensor) -> Tensor:
+            square = belief.look_ahead(x).whitened_cross(at)[0].square().sum(-1)
+            s = torch.where(square > 0, square, 1.0).sqrt().where(square > 0, square.new_zeros(())).unsqueeze(-2)
+            if now is None or sd is None:
+                return excess(u.abs(), s).sum((-1, -2))
+            return (now - different_signs(u, s, sd)).clamp_min(0.0).sum((-1, -2))
+
+        return GainFormula(gain)
+
+    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
+        """Each point with the number of thresholds it is above."""
+        levels = (a > 0.5).sum(-2).tolist()
+        rows = zip(self.settled_points, levels, strict=True)
+        return [{**space.decode(point), "level": level} for point, level in rows]

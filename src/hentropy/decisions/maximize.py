@@ -1,0 +1,39 @@
+"""`Maximize`, `Minimize`: choose one design by its value; the gain is the knowledge gradient (Proposition 2)."""
+
+from typing import Any
+
+from torch import Tensor
+
+from hentropy.beliefs import Moments, Needs
+from hentropy.decisions.actions import Points
+from hentropy.decisions.base import Decision
+
+
+class Maximize(Decision):
+    """The design with the greatest value: loss -f(a)."""
+
+    actions = Points(1, as_set=True)
+    needs = Needs.MEAN
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """-f(a)."""
+        return -f[..., 0]
+
+    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+        """Minus the mean."""
+        return -moments.mean[..., 0]
+
+
+class Minimize(Decision):
+    """The design with the least value: loss f(a)."""
+
+    actions = Points(1, as_set=True)
+    needs = Needs.MEAN
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """f(a)."""
+        return f[..., 0]
+
+    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+        """The mean."""
+        return moments.mean[..., 0]

@@ -1,0 +1,24 @@
+"""`MinMax`: find where the function is least and where it is greatest."""
+
+from typing import Any
+
+from torch import Tensor
+
+from hentropy.beliefs import Moments, Needs
+from hentropy.decisions.actions import Points
+from hentropy.decisions.base import Decision
+
+
+class MinMax(Decision):
+    """The pair (least, greatest): loss f(a_1) - f(a_2)."""
+
+    actions = Points(2)
+    needs = Needs.MEAN
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """f(a_1) - f(a_2)."""
+        return f[..., 0] - f[..., 1]
+
+    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+        """The difference of the means."""
+        return moments.mean[..., 0] - moments.mean[..., 1]

@@ -1,0 +1,66 @@
+"""H: the least expected loss that any action has under a belief, and the action that has it (the Bayes action)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Needs, value_draws
+from hentropy.decisions import Box, Decision, Options, Points, Solved
+from hentropy.errors import InputError
+from hentropy.search import ActionSearch, expected_loss, points_per_action, prepare_search
+from hentropy.spaces import DesignSpace
+
+AUDIT_DRAWS = 256
+AUDIT_REPLICATES = 8
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """The entropy of a belief for a decision: its value, its Monte Carlo error (0 where exact), the Bayes action."""
+
+    value: float
+    std_error: float
+    action: Any
+    decision: Decision
+
+
+def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decision:
+    """The decision within the space, after the dimensions of belief and space were compared."""
+    if belief.X.shape[-1] != space.dim:
+        raise InputError(f"the belief is about designs of {belief.X.shape[-1]} values, the space has {space.dim}")
+    if not isinstance(decision, Decision):
+        raise InputError(f"{decision!r} is not a decision; make one with he.decision(loss, actions=...)")
+    return decision.within(space)
+
+
+def entropy(decision: Decision, belief: Belief, space: DesignSpace, *, seed: int = 0) -> Entropy:
+    """The least expected loss of any action, and that action.
+
+    A loss without a closed form is averaged over base samples that did not choose the action.
+    """
+    settled = check_fit(decision, belief, space)
+    return entropy_of(prepare_search(settled, belief, space, seed), belief, space, seed)
+
+
+def entropy_of(search: ActionSearch, belief: Belief, space: DesignSpace, seed: int) -> Entropy:
+    """The entropy from a search that was prepared before."""
+    decision = search.decision
+    sampled = decision.needs is Needs.JOINT and not isinstance(decision, Solved)
+    if not sampled:
+        return Entropy(float(search.value), 0.0, search.best, decision)
+    losses = torch.stack([
+        _fresh_loss(decision, belief, space, search.best, seed + 1 + replicate) for replicate in range(AUDIT_REPLICATES)
+    ])
+    spread = float(losses.std()) / AUDIT_REPLICATES**0.5
+    return Entropy(float(losses.mean()), spread, search.best, decision)
+
+
+@torch.no_grad()
+def _fresh_loss(decision: Decision, belief: Belief, space: DesignSpace, action: Any, seed: int) -> Tensor:
+    actions = decision.actions
+    points = torch.as_tensor(decision.points(action)).to(belief.X)
+    count = points.shape[-2] if isinstance(actions, Points | Box | Options) else points_per_action(decision, space)
+    draws = value_draws(AUDIT_DRAWS, count, seed).to(belief.X)
+    return expected_loss(decision, belief.moments(points, decision.needs), action, draws)

@@ -1,0 +1,38 @@
+"""The errors of hentropy: one tree, so that `except HentropyError` catches them all.
+
+    HentropyError
+    ├── InputError       a value, shape or option that cannot be used (also a ValueError)
+    ├── DecisionError    a decision whose loss, points or actions misbehave
+    ├── ModelError       a belief that cannot be made: a matrix that is not positive definite, an unsupported model
+    ├── StudyError       an ask, tell or decide that does not fit the state of the study
+    └── MissingExtra     an optional part that is not installed (also an ImportError)
+
+Every message says what happened with the values, the likeliest cause, and what to change.
+"""
+
+
+class HentropyError(Exception):
+    """The root of all errors that hentropy raises on purpose."""
+
+
+class InputError(HentropyError, ValueError):
+    """A value, shape or option that cannot be used."""
+
+
+class DecisionError(HentropyError):
+    """A decision whose loss, points or actions misbehave."""
+
+
+class ModelError(HentropyError):
+    """A belief that cannot be made from this model or these data."""
+
+
+class StudyError(HentropyError):
+    """A call that does not fit the state of the study."""
+
+
+class MissingExtra(HentropyError, ImportError):
+    """An optional part of hentropy that is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs {package}, which is not installed: pip install 'hentropy[{extra}]' brings it")

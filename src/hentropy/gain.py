@@ -1,0 +1,229 @@
+"""EHIG: by how much observing at x is expected to lower the entropy; its estimators and its audit.
+
+    EHIG(x) = H[D] - E_y H[D + (x, y)] = E_y [ E[loss(today's best action) | y] - min_a E[loss(a) | y] ]
+
+The second form is what is computed: the average over outcomes of what the best action then saves against staying with
+today's. It equals the first because the expected loss of a fixed action does not change on average, every term is at
+least zero, and the noise of the two losses cancels. Where a decision has a formula for its gain, that is used instead.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Gaussian, Needs, Nodes, outcome_nodes, value_draws
+from hentropy.clock import Clock, Limits
+from hentropy.decisions import Decision, GainFormula, Solved
+from hentropy.decisions.envelope import expected_rise
+from hentropy.entropy import check_fit
+from hentropy.errors import InputError
+from hentropy.search import ActionSearch, ContinuousSearch, Least, ListedSearch, points_per_action, prepare_search
+from hentropy.search.base import expected_loss
+from hentropy.spaces import DesignSpace
+
+AUDIT_REPLICATES = 4
+AUDIT_OUTCOMES = 16
+AUDIT_DRAWS = 256
+AUDIT_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Gain:
+    """EHIG of b designs (b) with its Monte Carlo standard error (b; zero where `exact`)."""
+
+    value: Tensor
+    std_error: Tensor
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Appraisal:
+    """All that is prepared once to value many designs: the search for actions, a formula where there is one.
+
+    `pending` (p x d) are designs whose outcomes are still to come: gains count what a design adds to them.
+    """
+
+    decision: Decision
+    belief: Belief
+    space: DesignSpace
+    search: ActionSearch
+    formula: GainFormula | None
+    pending: Tensor
+    seed: int
+    limits: Limits
+    clock: Clock
+
+    @classmethod
+    def prepare(
+        cls,
+        decision: Decision,
+        belief: Belief,
+        space: DesignSpace,
+        *,
+        pending: Tensor | None = None,
+        seed: int = 0,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+    ) -> "Appraisal":
+        """Find the best action now and what else valuing a design needs."""
+        limits = Limits() if limits is None else limits
+        clock = limits.clock() if clock is None else clock
+        settled = check_fit(decision, belief, space)
+        search = prepare_search(settled, belief, space, seed, clock)
+        formula = settled.gain_formula(belief, space, seed) or lines_formula(search, belief)
+        waiting = belief.X[:0] if pending is None else torch.as_tensor(pending).to(belief.X)
+        if waiting.dim() != 2 or waiting.shape[-1] != space.dim:
+            raise InputError(f"pending designs have shape p x {space.dim}, got {tuple(waiting.shape)}")
+        return cls(settled, belief, space, search, formula, waiting, seed, limits, clock)
+
+    def together(self, x: Tensor) -> Tensor:
+        """Designs b x q x d with the pending ones before them: b x (p + q) x d."""
+        return torch.cat([self.pending.expand(x.shape[0], *self.pending.shape), x], -2) if len(self.pending) else x
+
+    def applicable(self, q: int) -> GainFormula | None:
+        """The formula, if it holds for q observations and those pending."""
+        return self.formula if self.formula is not None and self.formula.covers(q + len(self.pending)) else None
+
+    def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
+        """Outcome nodes for q designs and those pending."""
+        return outcome_nodes(count, q + len(self.pending), self.belief.components, seed).to(self.belief.X)
+
+    @torch.no_grad()
+    def screen(self, x: Tensor, nodes: Nodes) -> Tensor:
+        """A quick gain of many designs b x q x d, in chunks that respect the memory bound; -inf where time ran out."""
+        formula = self.applicable(x.shape[-2])
+        rows = self.limits.rows(self._numbers_per_design(nodes.count, formula))
+        gains = x.new_full((x.shape[0],), -torch.inf)
+        for start in range(0, x.shape[0], rows):
+            if start > 0 and self.clock.expired:
+                break
+            part = self.together(x[start : start + rows])
+            gains[start : start + rows] = formula(part) if formula else self._saved(part, nodes, steps=0) @ nodes.weights
+        return gains
+
+    def _numbers_per_design(self, outcomes: int, formula: GainFormula | None) -> int:
+        data = 4 * (self.belief.X.shape[0] + 1) * self.belief.components * (1 + len(self.pending))
+        if formula is not None:
+            points = self.search.points.shape[0] if isinstance(self.decision, Solved) else 256  # type: ignore[attr-defined]
+            width = 24 if isinstance(self.decision, Solved) and self.decision.needs is Needs.VARIANCE else 4
+            return data + 2 * width * points
+        return data + self.search.numbers_per_design(outcomes)
+
+    def _saved(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
+        """What the best action after each outcome saves, for designs and those pending: b x N."""
+        return self.search.least(self.belief.look_ahead(x).fantasy(nodes), x, steps).saved
+
+    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
+        """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
+
+        The best actions are found without a gradient and then held fixed.
+        """
+        x = self.together(x)
+        formula = self.applicable(x.shape[-2] - len(self.pending))
+        if formula is not None:
+            return formula(x)
+        fantasy = self.belief.look_ahead(x).fantasy(nodes)
+        if not isinstance(self.search, ContinuousSearch):
+            return self.search.least(fantasy, x, steps).saved @ nodes.weights
+        still = x.detach()
+        found = self.search.least(self.belief.look_ahead(still).fantasy(nodes), still, steps)
+        loss = self.search.loss_after(fantasy, found.actions)
+        stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
+        return (stay - loss) @ nodes.weights
+
+    def audit(self, x: Tensor, seed: int) -> tuple[Gain, Least | None, Nodes | None]:
+        """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
+        formula = self.applicable(x.shape[-2])
+        together = self.together(x)
+        if formula is not None and formula.exact:
+            value = formula(together) - (formula(self.pending.unsqueeze(0)) if len(self.pending) else 0.0)
+            return Gain(value.detach(), torch.zeros_like(value), True), None, None
+        if formula is not None:
+            return self._audit_formula(together, seed), None, None
+        return self._audit_search(x, together, seed)
+
+    @torch.no_grad()
+    def _audit_formula(self, x: Tensor, seed: int) -> Gain:
+        values = []
+        for replicate in range(AUDIT_REPLICATES):
+            fresh = self.decision.gain_formula(self.belief, self.space, seed + replicate)
+            if fresh is None:
+                raise InputError(f"the gain formula of {self.decision!r} depends on its seed")
+            known = fresh(self.pending.unsqueeze(0)) if len(self.pending) else 0.0
+            values.append(fresh(x) - known)
+        return _replicated(torch.stack(values, -1), exact=False)
+
+    @torch.no_grad()
+    def _audit_search(self, x: Tensor, together: Tensor, seed: int) -> tuple[Gain, Least, Nodes]:
+        q = x.shape[-2]
+        each = [self.nodes(AUDIT_OUTCOMES, q, seed + replicate) for replicate in range(AUDIT_REPLICATES)]
+        nodes = Nodes(*(torch.cat([getattr(n, field) for n in each]) for field in ("z", "weights", "component")))
+        draws = None
+        if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
+            count = points_per_action(self.decision, self.space)
+            draws = value_draws(AUDIT_DRAWS, count, seed).to(x)
+        least = self.search.least(self.belief.look_ahead(together).fantasy(nodes), together, AUDIT_STEPS, draws)
+        saved = least.saved
+        if len(self.pending):
+            # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
+            alone = Nodes(nodes.z[:, : len(self.pending)], nodes.weights, nodes.component)
+            waiting = self.pending.unsqueeze(0)
+            known = self.search.least(self.belief.look_ahead(waiting).fantasy(alone), waiting, AUDIT_STEPS, draws)
+            saved = saved - known.saved
+        grouped = saved.reshape(x.shape[0], AUDIT_REPLICATES, AUDIT_OUTCOMES).mean(-1)
+        return _replicated(grouped, exact=False), least, nodes
+
+
+def _replicated(values: Tensor, exact: bool) -> Gain:
+    """The mean over replicates (b x R) and its standard error."""
+    return Gain(values.mean(-1), values.std(-1) / values.shape[-1] ** 0.5, exact)
+
+
+def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
+    """The exact gain of a loss that is affine in f over listed actions, for one observation of one GP.
+
+    The expected losses after observing are lines in its standardised outcome: the upper envelope of lines.
+    """
+    if not isinstance(search, ListedSearch) or not isinstance(belief, Gaussian) or belief.components > 1:
+        return None
+    decision = search.decision
+    if decision.needs is not Needs.MEAN or decision.follows_data:
+        return None
+    rows, draws = search.rows, search.draws
+    points = decision.points(rows)
+    m, K, d = points.shape
+    moments = belief.moments(points, Needs.MEAN)
+    now = expected_loss(decision, moments, rows, draws)
+
+    def gain(x: Tensor) -> Tensor:
+        s = belief.look_ahead(x).whitened_cross(points.reshape(-1, d))[0].reshape(x.shape[0], m, K)
+        moved = type(moments)(moments.weights.unsqueeze(-1), (moments.mean[0] + s).unsqueeze(0))
+        return expected_rise(-now, now - expected_loss(decision, moved, rows.expand(x.shape[0], *rows.shape), draws))
+
+    return GainFormula(gain, max_q=1)
+
+
+def gain(
+    decision: Decision,
+    belief: Belief,
+    x: Tensor,
+    space: DesignSpace,
+    *,
+    pending: Tensor | None = None,
+    seed: int = 0,
+    max_memory: int | None = None,
+) -> Gain:
+    """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited."""
+    designs = torch.as_tensor(x, dtype=torch.float64).to(belief.X)
+    if designs.dim() not in (2, 3) or designs.shape[-1] != space.dim:
+        raise InputError(f"x has shape b x {space.dim} or b x q x {space.dim}, got {tuple(designs.shape)}")
+    if not bool(torch.isfinite(designs).all()):
+        raise InputError("x has a value that is NaN or infinite")
+    designs = designs.unsqueeze(-2) if designs.dim() == 2 else designs
+    limits = Limits(max_memory=max_memory)
+    appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits)
+    outcomes = AUDIT_OUTCOMES * AUDIT_REPLICATES
+    rows = limits.rows(appraisal._numbers_per_design(outcomes, appraisal.applicable(designs.shape[-2])))
+    parts = [appraisal.audit(part, seed + 7919)[0] for part in designs.split(rows)]
+    return Gain(torch.cat([p.value for p in parts]), torch.cat([p.std_error for p in parts]), parts[0].exact)

@@ -1,0 +1,78 @@
+"""The search for actions: the least expected loss now and after each outcome, one file per kind of action space."""
+
+import torch
+
+from hentropy.beliefs import Belief
+from hentropy.clock import Clock
+from hentropy.decisions import Box, Decision, Listed, Options, Points, Solved, base_samples
+from hentropy.errors import DecisionError
+from hentropy.search.base import ActionSearch, Least, expected_loss
+from hentropy.search.continuous import ContinuousSearch
+from hentropy.search.descent import descend
+from hentropy.search.domains import BoxDomain, PointsDomain
+from hentropy.search.finite import FiniteSearch
+from hentropy.search.listed import ENUMERABLE, ListedSearch, OptionsSearch, all_tuples, rows_given
+from hentropy.search.solved import SolvedSearch
+from hentropy.spaces import DesignSpace
+
+VALUE_DRAWS = 64
+"""Base samples of the values at an action's points while searching, for losses without a closed form."""
+
+
+def points_per_action(decision: Decision, space: DesignSpace) -> int:
+    """How many values the loss of one action looks at, at most."""
+    actions = decision.actions
+    if isinstance(actions, Options):
+        return max(torch.as_tensor(decision.points(item)).shape[0] for item in actions.items)
+    if isinstance(actions, Points):
+        middle = space.bounds.mean(0).expand(actions.k, -1)
+        return decision.points(middle).shape[-2]
+    if isinstance(actions, Box):
+        return decision.points(actions.bounds.mean(0)).shape[-2]
+    return 1
+
+
+@torch.no_grad()
+def prepare_search(
+    decision: Decision, belief: Belief, space: DesignSpace, seed: int = 0, clock: Clock | None = None
+) -> ActionSearch:
+    """The search that fits the decision's actions, prepared for this belief. The decision is `within` the space already."""
+    clock = Clock() if clock is None else clock
+    if isinstance(decision, Solved):
+        return SolvedSearch.prepare(decision, belief)
+    draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space), seed).to(belief.X)
+    actions = decision.actions
+    if decision.follows_data:
+        return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws)
+    if isinstance(actions, Listed):
+        return ListedSearch.prepare(decision, belief, actions.rows.to(belief.X), draws)
+    if isinstance(actions, Options):
+        return OptionsSearch.prepare(decision, belief, actions, draws)
+    if isinstance(actions, Box):
+        domain = BoxDomain(actions.bounds)
+        return ContinuousSearch.prepare(decision, belief, space, domain, draws, seed, clock)
+    if isinstance(actions, Points):
+        if space.points is None:
+            domain_of_points = PointsDomain(space, actions.k)
+            return ContinuousSearch.prepare(decision, belief, space, domain_of_points, draws, seed, clock)
+        points = space.points.to(belief.X)
+        if actions.count_on(points.shape[0]) <= ENUMERABLE:
+            return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)
+        return FiniteSearch.prepare(decision, belief, points, actions, draws, seed)
+    raise DecisionError(
+        f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed(rows) or"
+        " Options(items), or the decision a Solved one"
+    )
+
+
+__all__ = [
+    "ActionSearch",
+    "ContinuousSearch",
+    "Least",
+    "ListedSearch",
+    "SolvedSearch",
+    "descend",
+    "expected_loss",
+    "points_per_action",
+    "prepare_search",
+]

@@ -1,0 +1,147 @@
+"""Actions that are enumerated: a list of anything, a list of point sets, or all tuples of a small finite space."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Fantasy, Needs
+from hentropy.decisions import Decision, Listed, Options, Points
+from hentropy.errors import DecisionError
+from hentropy.search.base import ActionSearch, Least, expected_loss
+
+ENUMERABLE = 4096
+"""Tuples of a finite space up to this many are all tried."""
+
+
+def all_tuples(points: Tensor, actions: Points) -> Tensor:
+    """Every action of a finite space: m x k x d."""
+    rows = range(points.shape[0])
+    tuples = combinations(rows, actions.k) if actions.as_set else product(rows, repeat=actions.k)
+    return points[torch.tensor(list(tuples), device=points.device)]
+
+
+@dataclass(frozen=True)
+class ListedSearch(ActionSearch):
+    """Point sets m x k x d, all tried after every outcome; they may change with the data."""
+
+    decision: Decision
+    belief: Belief
+    rows: Tensor
+    draws: Tensor
+    best: Tensor
+    value: Tensor
+
+    @classmethod
+    def prepare(cls, decision: Decision, belief: Belief, rows: Tensor, draws: Tensor) -> "ListedSearch":
+        """Find the best row now."""
+        losses = expected_loss(decision, belief.moments(decision.points(rows), decision.needs), rows, draws)
+        return cls(decision, belief, rows, draws, rows[losses.argmin()], losses.min())
+
+    def losses_after(self, fantasy: Fantasy, draws: Tensor) -> Tensor:
+        """The expected loss of each row after each outcome: b x N x m."""
+        moments = fantasy.pool_moments(self.decision.points(self.rows), self.decision.needs)
+        return expected_loss(self.decision, moments, self.rows, draws)
+
+    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+        """The best row after each outcome: exact, so `steps` are not needed."""
+        draws = self.draws if draws is None else draws
+        if self.decision.follows_data:
+            return self._least_with_new_rows(fantasy, x, draws)
+        losses = self.losses_after(fantasy, draws)
+        now = (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]
+        loss, choice = losses.min(-1)
+        return Least(loss, losses[..., now], self.rows[choice])
+
+    def _least_with_new_rows(self, fantasy: Fantasy, x: Tensor, draws: Tensor) -> Least:
+        """Each design opens actions of its own: those given the data and the design itself."""
+        rows = torch.stack([_listed(self.decision, torch.cat([self.belief.X, own])) for own in x])  # b x m x k x d
+        moments = fantasy.moments(self.decision.points(rows).unsqueeze(1), self.decision.needs)
+        loss, choice = expected_loss(self.decision, moments, rows.unsqueeze(1), draws).min(-1)
+        best = self.best.expand(x.shape[0], 1, *self.best.shape)
+        stay = expected_loss(self.decision, fantasy.moments(self.decision.points(best), self.decision.needs), best, draws)
+        actions = rows[torch.arange(x.shape[0], device=x.device)[:, None], choice]
+        return Least(loss, stay.expand(loss.shape), actions)
+
+    def numbers_per_design(self, outcomes: int) -> int:
+        """Moments of all rows after all outcomes."""
+        K = self.rows.shape[-2]
+        joint = K + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
+        return 4 * outcomes * self.rows.shape[0] * K * joint * self.belief.components
+
+
+def _listed(decision: Decision, observed: Tensor) -> Tensor:
+    space = decision.actions_given(observed)
+    if not isinstance(space, Listed):
+        raise DecisionError(
+            f"{type(decision).__name__} has follows_data = True, so actions_given must return Listed(rows), not"
+            f" {type(space).__name__}"
+        )
+    return space.rows.to(observed)
+
+
+def rows_given(decision: Decision, belief: Belief) -> Tensor:
+    """The listed actions that are open now: m x k x d."""
+    return _listed(decision, belief.X)
+
+
+@dataclass(frozen=True)
+class OptionsSearch(ActionSearch):
+    """Items of any kind, each with the points that its loss looks at."""
+
+    decision: Decision
+    belief: Belief
+    items: Sequence[Any]
+    points: tuple[Tensor, ...]
+    draws: tuple[Tensor, ...]
+    best: Any
+    value: Tensor
+    now: int
+
+    @classmethod
+    def prepare(cls, decision: Decision, belief: Belief, options: Options, draws: Tensor) -> "OptionsSearch":
+        """Find the best item now."""
+        points = tuple(torch.as_tensor(decision.points(item)).to(belief.X) for item in options.items)
+        for item, at in zip(options.items, points, strict=True):
+            if at.dim() != 2 or at.shape[-1] != belief.X.shape[-1]:
+                raise DecisionError(
+                    f"the points of option {item!r} have shape {tuple(at.shape)}; they must be K x {belief.X.shape[-1]}"
+                )
+        own_draws = tuple(_columns(draws, at.shape[0]) for at in points)
+        losses = torch.stack([
+            expected_loss(decision, belief.moments(at, decision.needs), item, own)
+            for item, at, own in zip(options.items, points, own_draws, strict=True)
+        ])
+        now = int(losses.argmin())
+        return cls(decision, belief, options.items, points, own_draws, options.items[now], losses[now], now)
+
+    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+        """The best item after each outcome; `actions` are its indices."""
+        losses = []
+        for item, at, own in zip(self.items, self.points, self.draws, strict=True):
+            moments = fantasy.pool_moments(at.unsqueeze(0), self.decision.needs)
+            used = own if draws is None else _columns(draws, at.shape[0])
+            losses.append(expected_loss(self.decision, moments, item, used).squeeze(-1))
+        table = torch.stack(torch.broadcast_tensors(*losses), -1)
+        N = fantasy.weights.shape[0]
+        table = table.expand(x.shape[0], N, len(self.items))
+        loss, choice = table.min(-1)
+        return Least(loss, table[..., self.now], choice)
+
+    def action(self, actions: Tensor, b: int, n: int) -> Any:
+        """The item."""
+        return self.items[int(actions[b, n])]
+
+    def numbers_per_design(self, outcomes: int) -> int:
+        """One item at a time: its joint moments and draws, and the table of all."""
+        K = max(at.shape[0] for at in self.points)
+        return outcomes * (len(self.items) + 4 * K * (K + self.draws[0].shape[0])) * self.belief.components
+
+
+def _columns(draws: Tensor, count: int) -> Tensor:
+    if draws.shape[-1] < count:
+        raise DecisionError(f"an option looks at {count} points, more than the {draws.shape[-1]} of the first")
+    return draws[:, :count]

@@ -1,0 +1,67 @@
+"""One-shot (Section 6 of the paper): a design and one action per outcome, ascended together."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Nodes
+from hentropy.errors import InputError
+from hentropy.gain import Appraisal
+from hentropy.search import ContinuousSearch, descend
+from hentropy.solvers.base import Cost, Finalists, Solver
+
+
+def ascend_together(
+    appraisal: Appraisal, x: Tensor, actions: Tensor, nodes: Nodes, steps: int, cost: Cost | None
+) -> tuple[Tensor, Tensor]:
+    """Ascend designs R x q x d and their actions R x N x event together: designs reached and their one-shot gains R."""
+    search, space = appraisal.search, appraisal.space
+    if not isinstance(search, ContinuousSearch):
+        raise InputError(f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list")
+    R, q, d = x.shape
+    domain, head = search.domain, q * d
+    # the expected loss of today's action is a constant under one GP, and a control variate otherwise
+    varies = appraisal.belief.components > 1
+    today = search.best.expand(R, 1, *search.best.shape)
+
+    def unpack(u: Tensor) -> tuple[Tensor, Tensor]:
+        return space.from_unit(u[:, :head].reshape(R, q, d)), domain.to_action(u[:, head:].reshape(R, nodes.count, -1))
+
+    def minus_gain(u: Tensor) -> Tensor:
+        designs, acts = unpack(u)
+        fantasy = appraisal.belief.look_ahead(appraisal.together(designs)).fantasy(nodes)
+        stay = search.loss_after(fantasy, today) @ nodes.weights if varies else search.value
+        gain = stay - search.loss_after(fantasy, acts) @ nodes.weights
+        return -(gain if cost is None else gain / cost(designs))
+
+    start = torch.cat([space.to_unit(x).reshape(R, head), domain.to_unit(actions).reshape(R, -1)], -1)
+    # each action carries the weight of one outcome only: without the stretch it would hardly move
+    stretch = torch.ones(start.shape[-1], dtype=x.dtype, device=x.device)
+    stretch[head:] = float(nodes.count)
+    u, losses = descend(minus_gain, start, steps, appraisal.clock, stretch)
+    return unpack(u)[0], -losses
+
+
+@dataclass(frozen=True)
+class OneShot(Solver):
+    """The search as the paper did it: random restarts, joint ascent, the best restart wins."""
+
+    restarts: int = 64
+    outcomes: int = 16
+    steps: int = 100
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """Joint ascent from random designs and random actions."""
+        search = appraisal.search
+        if not isinstance(search, ContinuousSearch):
+            raise InputError(
+                f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list: use Auto()"
+            )
+        nodes = appraisal.nodes(self.outcomes, q)
+        x = appraisal.space.sample(self.restarts * q, appraisal.seed + 1).to(appraisal.belief.X).reshape(self.restarts, q, -1)
+        actions = search.domain.sample(self.restarts * self.outcomes, appraisal.seed + 2).to(x)
+        actions = actions.reshape(self.restarts, self.outcomes, *search.domain.event)
+        designs, gains = ascend_together(appraisal, x, actions, nodes, self.steps, cost)
+        best = gains.argsort(descending=True)[:1]
+        return Finalists(appraisal.space.project(designs[best]), not appraisal.clock.expired)

@@ -1,0 +1,114 @@
+"""`propose`: the next designs, their audited gain, and what would then be done."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Fantasy
+from hentropy.clock import Limits
+from hentropy.decisions import Decision
+from hentropy.errors import InputError
+from hentropy.gain import Appraisal
+from hentropy.search import ActionSearch, Least
+from hentropy.solvers.auto import Auto
+from hentropy.solvers.base import Cost, Solver, per_cost
+from hentropy.spaces import DesignSpace, Params
+
+AUDIT_SEED = 104_729
+"""Keeps the audit's base samples apart from the search's."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What would be decided after one outcome: the observed values (q), the action and its expected loss."""
+
+    values: Tensor
+    action: Any
+    expected_loss: float
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The designs to run next (q x d), their audited gain, and what would be decided after low, middle, high outcomes."""
+
+    x: Tensor
+    params: list[Params]
+    gain: float
+    std_error: float
+    exact: bool
+    entropy: float
+    action: Any
+    outlook: tuple[Outlook, ...]
+    complete: bool
+    note: str
+    seconds: float
+
+    def __str__(self) -> str:
+        error = "exact" if self.exact else f"+- {self.std_error:.2g}"
+        designs = "; ".join(", ".join(f"{k} = {v:.6g}" for k, v in row.items()) for row in self.params)
+        return f"next: {designs}   gain {self.gain:.4g} ({error}), entropy now {self.entropy:.4g}" + (
+            f"   [{self.note}]" if self.note else ""
+        )
+
+
+def propose(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    *,
+    q: int = 1,
+    seed: int = 0,
+    pending: Tensor | None = None,
+    solver: Solver | None = None,
+    cost: Cost | None = None,
+    max_seconds: float | None = None,
+    max_memory: int | None = None,
+) -> Proposal:
+    """The q designs with the greatest gain (per cost), jointly.
+
+    `pending` (p x d) are designs that are still running: the gain is what the new ones add to them. `cost` maps designs
+    b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: what was found until then is
+    returned, with complete=False and a note.
+    """
+    if q != int(q) or q < 1:
+        raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q}")
+    limits = Limits(max_seconds, max_memory)
+    clock = limits.clock()
+    appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits, clock=clock)
+    finalists = (Auto() if solver is None else solver).search(appraisal, q, cost)
+    x = finalists.x.detach()
+    complete = finalists.complete
+    if not complete:
+        x = x[:1]
+    gain, least, nodes = appraisal.audit(x, seed + AUDIT_SEED)
+    best = int(per_cost(gain.value, x, cost).argmax())
+    outlook: tuple[Outlook, ...] = ()
+    if least is not None and nodes is not None:
+        with torch.no_grad():
+            fantasy = belief.look_ahead(appraisal.together(x)).fantasy(nodes)
+        outlook = _outlook(appraisal.search, fantasy, least, best, q)
+    note = "" if complete else f"stopped after {clock.spent:.2g} s (max_seconds = {max_seconds:g}); the best found so far"
+    return Proposal(
+        x=x[best],
+        params=[space.decode(row) for row in x[best]],
+        gain=float(gain.value[best]),
+        std_error=float(gain.std_error[best]),
+        exact=gain.exact,
+        entropy=float(appraisal.search.value),
+        action=appraisal.search.best,
+        outlook=outlook,
+        complete=complete,
+        note=note,
+        seconds=clock.spent,
+    )
+
+
+def _outlook(search: ActionSearch, fantasy: Fantasy, least: Least, best: int, q: int) -> tuple[Outlook, ...]:
+    values = fantasy.values[best, :, -q:]
+    order = values.sum(-1).argsort()
+    picks = [order[int(share * (len(order) - 1))] for share in (0.05, 0.5, 0.95)]
+    return tuple(
+        Outlook(values[j], search.action(least.actions, best, int(j)), float(least.loss[best, j])) for j in picks
+    )

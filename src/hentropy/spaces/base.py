@@ -1,0 +1,114 @@
+"""What a design space is: where experiments live, and the only place that knows the unit cube.
+
+Designs are rows of float64 tensors in their own units. `unit` coordinates are for searching (every axis then has the
+same length, and logarithmic parameters are straight); nothing outside this package scales designs.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.errors import InputError
+
+Params = dict[str, Any]
+
+
+class DesignSpace(ABC):
+    """The set of experiments that can be run; `dim` numbers describe each."""
+
+    names: tuple[str, ...]
+
+    @property
+    def dim(self) -> int:
+        """How many numbers describe a design."""
+        return len(self.names)
+
+    @property
+    @abstractmethod
+    def bounds(self) -> Tensor:
+        """The least and the greatest value of each parameter, in its own units: 2 x d."""
+
+    @property
+    def points(self) -> Tensor | None:
+        """All designs where they are finitely many and listed (m x d); None otherwise."""
+        return None
+
+    @abstractmethod
+    def to_unit(self, x: Tensor) -> Tensor:
+        """Designs in their own units to the unit cube: ... x d."""
+
+    @abstractmethod
+    def from_unit(self, u: Tensor) -> Tensor:
+        """The inverse of `to_unit`; integers come out relaxed, `project` rounds them."""
+
+    @abstractmethod
+    def project(self, x: Tensor) -> Tensor:
+        """The nearest design that can really be run: clamped, rounded, or the nearest row of a list: ... x d."""
+
+    @abstractmethod
+    def sample(self, count: int, seed: int) -> Tensor:
+        """Designs that fill the space evenly: count x d, the same for the same seed."""
+
+    def encode(self, params: Mapping[str, Any]) -> Tensor:
+        """One design as a row (d), checked."""
+        missing = [name for name in self.names if name not in params]
+        unknown = [name for name in params if name not in self.names]
+        if missing or unknown:
+            what = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(
+                unknown
+            )
+            raise InputError(
+                f"the design {dict(params)} {' and '.join(what)}; its parameters are {', '.join(self.names)}"
+            )
+        values = []
+        for name in self.names:
+            value = params[name]
+            try:
+                if isinstance(value, str | bytes):
+                    raise TypeError
+                values.append(float(value))
+            except (TypeError, ValueError):
+                raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
+        row = torch.tensor(values, dtype=torch.float64)
+        self.check(row)
+        return row
+
+    def decode(self, row: Tensor) -> Params:
+        """A row (d) as named values."""
+        return {name: float(value) for name, value in zip(self.names, row.tolist(), strict=True)}
+
+    def check(self, x: Tensor) -> None:
+        """Raise an `InputError` that names a value of x (... x d) that is not in the space."""
+        if x.dim() == 0 or x.shape[-1] != self.dim:
+            raise InputError(
+                f"designs of this space have {self.dim} values ({', '.join(self.names)}), got shape {tuple(x.shape)}"
+            )
+        bad = self._first(x, ~torch.isfinite(x))
+        if bad is not None:
+            raise InputError(f"parameter {bad[0]} is {bad[1]}; remove that row or mark the trial as failed")
+        low, high = self.bounds.to(x)
+        slack = 1e-9 * (high - low)
+        bad = self._first(x, (x < low - slack) | (x > high + slack))
+        if bad is not None:
+            column = self.names.index(bad[0])
+            raise InputError(
+                f"parameter {bad[0]} is {bad[1]}, outside [{float(low[column]):g}, {float(high[column]):g}];"
+                " correct the value, or widen the space"
+            )
+
+    def _first(self, x: Tensor, marked: Tensor) -> tuple[str, float] | None:
+        """Name and value of the first marked entry of x (... x d), if there is one."""
+        where = marked.reshape(-1, self.dim).nonzero()
+        if not len(where):
+            return None
+        row, column = where[0].tolist()
+        return self.names[column], float(x.reshape(-1, self.dim)[row, column])
+
+
+def sobol(count: int, dim: int, seed: int) -> Tensor:
+    """Scrambled Sobol points in the open unit cube: count x dim, float64."""
+    engine = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed)
+    return engine.draw(count, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)

@@ -1,0 +1,46 @@
+"""The parameters of a space: small frozen values, each with its way into the unit interval and back."""
+
+import math
+from dataclasses import dataclass
+
+from hentropy.errors import InputError
+
+
+def _check_range(low: float, high: float, log: bool) -> None:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise InputError(f"the bounds {low}, {high} must be finite; give the range that can really be run")
+    if low >= high:
+        raise InputError(f"the lower bound {low} must be below the upper bound {high}; exchange or widen them")
+    if log and low <= 0:
+        raise InputError(f"a logarithmic parameter needs a lower bound above 0, got {low}; raise it or drop log=True")
+
+
+@dataclass(frozen=True)
+class Real:
+    """A number between `low` and `high`; with `log`, equal ratios count as equal steps."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        _check_range(self.low, self.high, self.log)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
+
+    low: int
+    high: int
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        _check_range(self.low, self.high, self.log)
+        if self.low != int(self.low) or self.high != int(self.high):
+            raise InputError(f"the bounds of an integer must be whole numbers, got {self.low} and {self.high}")
+
+
+Parameter = Real | Integer
