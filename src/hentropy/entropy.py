@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief, Needs, value_draws
-from hentropy.decisions import Box, Decision, Options, Points, Solved
+from hentropy.decisions import Decision, Solved
 from hentropy.errors import InputError
-from hentropy.search import ActionSearch, expected_loss, points_per_action, prepare_search
+from hentropy.search import ActionSearch, expected_loss, prepare_search
 from hentropy.spaces import DesignSpace
 
 AUDIT_DRAWS = 256
@@ -28,10 +28,14 @@ class Entropy:
 
 def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decision:
     """The decision within the space, after the dimensions of belief and space were compared."""
+    if not isinstance(belief, Belief):
+        raise InputError(f"{type(belief).__name__} is not a belief; make one with he.fit(X, Y) or he.from_botorch(model)")
+    if not isinstance(space, DesignSpace):
+        raise InputError(f"{space!r} is not a space; make one with he.Space(x=he.Real(0, 1)) or he.Pool(rows)")
     if belief.X.shape[-1] != space.dim:
         raise InputError(f"the belief is about designs of {belief.X.shape[-1]} values, the space has {space.dim}")
     if not isinstance(decision, Decision):
-        raise InputError(f"{decision!r} is not a decision; make one with he.decision(loss, actions=...)")
+        raise InputError(f"{decision!r} is not a decision; use one such as he.Maximize(), or he.decision(loss, actions=...)")
     return decision.within(space)
 
 
@@ -59,8 +63,6 @@ def entropy_of(search: ActionSearch, belief: Belief, space: DesignSpace, seed: i
 
 @torch.no_grad()
 def _fresh_loss(decision: Decision, belief: Belief, space: DesignSpace, action: Any, seed: int) -> Tensor:
-    actions = decision.actions
     points = torch.as_tensor(decision.points(action)).to(belief.X)
-    count = points.shape[-2] if isinstance(actions, Points | Box | Options) else points_per_action(decision, space)
-    draws = value_draws(AUDIT_DRAWS, count, seed).to(belief.X)
+    draws = value_draws(AUDIT_DRAWS, points.shape[-2], seed).to(belief.X)
     return expected_loss(decision, belief.moments(points, decision.needs), action, draws)

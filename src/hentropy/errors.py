@@ -10,9 +10,14 @@
 Every message says what happened with the values, the likeliest cause, and what to change.
 """
 
+from typing import Any
+
 
 class HentropyError(Exception):
     """The root of all errors that hentropy raises on purpose."""
+
+    study: Any = None
+    """The study of a search that ended with this error: nothing that was told is lost."""
 
 
 class InputError(HentropyError, ValueError):

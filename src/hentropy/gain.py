@@ -8,6 +8,7 @@ least zero, and the noise of the two losses cancels. Where a decision has a form
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,10 +23,15 @@ from hentropy.search import ActionSearch, ContinuousSearch, Least, ListedSearch,
 from hentropy.search.base import expected_loss
 from hentropy.spaces import DesignSpace
 
-AUDIT_REPLICATES = 4
-AUDIT_OUTCOMES = 16
-AUDIT_DRAWS = 256
-AUDIT_STEPS = 12
+
+@dataclass(frozen=True)
+class Effort:
+    """How thorough an audit is: independent replicates of so many outcomes, draws of the values, steps of descent."""
+
+    replicates: int = 4
+    outcomes: int = 16
+    draws: int = 256
+    steps: int = 12
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,8 @@ class Appraisal:
         settled = check_fit(decision, belief, space)
         search = prepare_search(settled, belief, space, seed, clock)
         formula = settled.gain_formula(belief, space, seed) or lines_formula(search, belief)
-        waiting = belief.X[:0] if pending is None else torch.as_tensor(pending).to(belief.X)
-        if waiting.dim() != 2 or waiting.shape[-1] != space.dim:
+        waiting = belief.X[:0] if pending is None else as_designs(pending, "pending", space).to(belief.X)
+        if waiting.dim() != 2:
             raise InputError(f"pending designs have shape p x {space.dim}, got {tuple(waiting.shape)}")
         return cls(settled, belief, space, search, formula, waiting, seed, limits, clock)
 
@@ -93,21 +99,40 @@ class Appraisal:
     def screen(self, x: Tensor, nodes: Nodes) -> Tensor:
         """A quick gain of many designs b x q x d, in chunks that respect the memory bound; -inf where time ran out."""
         formula = self.applicable(x.shape[-2])
-        rows = self.limits.rows(self._numbers_per_design(nodes.count, formula))
+        rows = self.rows(nodes.count, x.shape[-2])
         gains = x.new_full((x.shape[0],), -torch.inf)
         for start in range(0, x.shape[0], rows):
             if start > 0 and self.clock.expired:
                 break
             part = self.together(x[start : start + rows])
             gains[start : start + rows] = formula(part) if formula else self._saved(part, nodes, steps=0) @ nodes.weights
-        return gains
+        return gains - self.of_pending(nodes)
+
+    @torch.no_grad()
+    def of_pending(self, nodes: Nodes) -> Tensor | float:
+        """The gain of the pending designs alone, which `with_gradient` counts and the gain per cost must not."""
+        p = len(self.pending)
+        formula = self.applicable(nodes.z.shape[-1] - p)
+        if formula is not None:
+            return self._pending_part(formula)
+        if p == 0:
+            return 0.0
+        # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
+        alone = Nodes(nodes.z[:, :p], nodes.weights, nodes.component)
+        return self._saved(self.pending.unsqueeze(0), alone, steps=0) @ nodes.weights
+
+    def _pending_part(self, formula: GainFormula) -> Tensor | float:
+        """What a formula for all designs together counts for the pending ones alone."""
+        return formula(self.pending.unsqueeze(0)) if len(self.pending) and formula.cumulative else 0.0
+
+    def rows(self, outcomes: int, q: int) -> int:
+        """How many sets of q designs may be valued at once under the memory bound."""
+        return self.limits.rows(self._numbers_per_design(outcomes, self.applicable(q)))
 
     def _numbers_per_design(self, outcomes: int, formula: GainFormula | None) -> int:
         data = 4 * (self.belief.X.shape[0] + 1) * self.belief.components * (1 + len(self.pending))
         if formula is not None:
-            points = self.search.points.shape[0] if isinstance(self.decision, Solved) else 256  # type: ignore[attr-defined]
-            width = 24 if isinstance(self.decision, Solved) and self.decision.needs is Needs.VARIANCE else 4
-            return data + 2 * width * points
+            return data + 4 * formula.numbers
         return data + self.search.numbers_per_design(outcomes)
 
     def _saved(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
@@ -132,46 +157,46 @@ class Appraisal:
         stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
         return (stay - loss) @ nodes.weights
 
-    def audit(self, x: Tensor, seed: int) -> tuple[Gain, Least | None, Nodes | None]:
+    def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> tuple[Gain, Least | None, Nodes | None]:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
+        effort = Effort() if effort is None else effort
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact:
-            value = formula(together) - (formula(self.pending.unsqueeze(0)) if len(self.pending) else 0.0)
+            value = formula(together) - self._pending_part(formula)
             return Gain(value.detach(), torch.zeros_like(value), True), None, None
         if formula is not None:
-            return self._audit_formula(together, seed), None, None
-        return self._audit_search(x, together, seed)
+            return self._audit_formula(together, seed, effort), None, None
+        return self._audit_search(x, together, seed, effort)
 
     @torch.no_grad()
-    def _audit_formula(self, x: Tensor, seed: int) -> Gain:
+    def _audit_formula(self, x: Tensor, seed: int, effort: Effort) -> Gain:
         values = []
-        for replicate in range(AUDIT_REPLICATES):
+        for replicate in range(effort.replicates):
             fresh = self.decision.gain_formula(self.belief, self.space, seed + replicate)
             if fresh is None:
                 raise InputError(f"the gain formula of {self.decision!r} depends on its seed")
-            known = fresh(self.pending.unsqueeze(0)) if len(self.pending) else 0.0
-            values.append(fresh(x) - known)
+            values.append(fresh(x) - self._pending_part(fresh))
         return _replicated(torch.stack(values, -1), exact=False)
 
     @torch.no_grad()
-    def _audit_search(self, x: Tensor, together: Tensor, seed: int) -> tuple[Gain, Least, Nodes]:
+    def _audit_search(self, x: Tensor, together: Tensor, seed: int, effort: Effort) -> tuple[Gain, Least, Nodes]:
         q = x.shape[-2]
-        each = [self.nodes(AUDIT_OUTCOMES, q, seed + replicate) for replicate in range(AUDIT_REPLICATES)]
+        each = [self.nodes(effort.outcomes, q, seed + replicate) for replicate in range(effort.replicates)]
         nodes = Nodes(*(torch.cat([getattr(n, field) for n in each]) for field in ("z", "weights", "component")))
         draws = None
         if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
-            count = points_per_action(self.decision, self.space)
-            draws = value_draws(AUDIT_DRAWS, count, seed).to(x)
-        least = self.search.least(self.belief.look_ahead(together).fantasy(nodes), together, AUDIT_STEPS, draws)
+            count = points_per_action(self.decision, self.space, self.belief.X)
+            draws = value_draws(effort.draws, count, seed).to(x)
+        least = self.search.least(self.belief.look_ahead(together).fantasy(nodes), together, effort.steps, draws)
         saved = least.saved
         if len(self.pending):
             # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
             alone = Nodes(nodes.z[:, : len(self.pending)], nodes.weights, nodes.component)
             waiting = self.pending.unsqueeze(0)
-            known = self.search.least(self.belief.look_ahead(waiting).fantasy(alone), waiting, AUDIT_STEPS, draws)
+            known = self.search.least(self.belief.look_ahead(waiting).fantasy(alone), waiting, effort.steps, draws)
             saved = saved - known.saved
-        grouped = saved.reshape(x.shape[0], AUDIT_REPLICATES, AUDIT_OUTCOMES).mean(-1)
+        grouped = saved.reshape(x.shape[0], effort.replicates, effort.outcomes).mean(-1)
         return _replicated(grouped, exact=False), least, nodes
 
 
@@ -201,7 +226,23 @@ def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
         moved = type(moments)(moments.weights.unsqueeze(-1), (moments.mean[0] + s).unsqueeze(0))
         return expected_rise(-now, now - expected_loss(decision, moved, rows.expand(x.shape[0], *rows.shape), draws))
 
-    return GainFormula(gain, max_q=1)
+    return GainFormula(gain, max_q=1, numbers=6 * m * K)
+
+
+def as_designs(x: Any, what: str, space: DesignSpace) -> Tensor:
+    """Designs b x d or b x q x d as a tensor, or an error that names what is wrong with them."""
+    try:
+        designs = torch.as_tensor(x, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} must be a table of numbers, designs in rows; it is not: {error}") from None
+    if designs.dim() not in (2, 3) or designs.shape[-1] != space.dim:
+        raise InputError(f"{what} has shape b x {space.dim} or b x q x {space.dim}, got {tuple(designs.shape)}")
+    bad = (~torch.isfinite(designs)).reshape(-1, space.dim).nonzero()
+    if len(bad):
+        row, column = bad[0].tolist()
+        value = float(designs.reshape(-1, space.dim)[row, column])
+        raise InputError(f"row {row} of {what} has {space.names[column]} = {value}; drop that row")
+    return designs
 
 
 def gain(
@@ -212,18 +253,16 @@ def gain(
     *,
     pending: Tensor | None = None,
     seed: int = 0,
+    effort: Effort | None = None,
     max_memory: int | None = None,
 ) -> Gain:
     """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited."""
-    designs = torch.as_tensor(x, dtype=torch.float64).to(belief.X)
-    if designs.dim() not in (2, 3) or designs.shape[-1] != space.dim:
-        raise InputError(f"x has shape b x {space.dim} or b x q x {space.dim}, got {tuple(designs.shape)}")
-    if not bool(torch.isfinite(designs).all()):
-        raise InputError("x has a value that is NaN or infinite")
+    check_fit(decision, belief, space)
+    designs = as_designs(x, "x", space).to(belief.X)
     designs = designs.unsqueeze(-2) if designs.dim() == 2 else designs
     limits = Limits(max_memory=max_memory)
     appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits)
-    outcomes = AUDIT_OUTCOMES * AUDIT_REPLICATES
-    rows = limits.rows(appraisal._numbers_per_design(outcomes, appraisal.applicable(designs.shape[-2])))
-    parts = [appraisal.audit(part, seed + 7919)[0] for part in designs.split(rows)]
+    effort = Effort() if effort is None else effort
+    rows = appraisal.rows(effort.outcomes * effort.replicates, designs.shape[-2])
+    parts = [appraisal.audit(part, seed + 7919, effort)[0] for part in designs.split(rows)]
     return Gain(torch.cat([p.value for p in parts]), torch.cat([p.std_error for p in parts]), parts[0].exact)

@@ -94,7 +94,7 @@ class Gaussian(Belief):
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
         a = self.frame.transform(points)
-        k_aX = self.kernel(a, self.inputs)
+        k_aX = self.kernel(a.reshape(-1, a.shape[-1]), self.inputs).reshape(self.components, *a.shape[:-1], -1)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
 

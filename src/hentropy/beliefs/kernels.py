@@ -95,14 +95,16 @@ class Stationary:
     lengthscale: Tensor
     outputscale: Tensor
 
-    def _scaled(self, a: Tensor) -> Tensor:
-        return a / self.lengthscale.view(self.lengthscale.shape[0], *[1] * (a.dim() - 1), -1)
+    def _scaled(self, a: Tensor, dims: int) -> Tensor:
+        """a / lengthscale, H in front of as many dimensions as the other side has: H x ... x m x d."""
+        return a / self.lengthscale.view(self.lengthscale.shape[0], *[1] * (dims - 1), -1)
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
         # distances do not change with the origin, rounding errors do: measure from one of the points
         origin = b.detach()[(0,) * (b.dim() - 1)]
-        a, b = self._scaled(a - origin), self._scaled(b - origin)
+        dims = max(a.dim(), b.dim())
+        a, b = self._scaled(a - origin, dims), self._scaled(b - origin, dims)
         # |a|^2 + |b|^2 - 2 a b as one product (... x m x (d + 2)) (... x (d + 2) x p), no pass over m x p needed
         a = torch.cat([a, a.square().sum(-1, keepdim=True), a.new_ones(*a.shape[:-1], 1)], -1)
         b = torch.cat([-2.0 * b, b.new_ones(*b.shape[:-1], 1), b.square().sum(-1, keepdim=True)], -1)
@@ -148,7 +150,27 @@ class Wrapped:
 
     def component(self, h: int) -> Kernel:
         """The kernel of one component alone."""
-        return from_gpytorch(self.kernel[h]) if self.batched else self
+        return Component(self, h) if self.batched else self
+
+
+@dataclass(frozen=True)
+class Component:
+    """One component of a batched kernel: all are computed and one is taken, since GPyTorch cannot index active_dims."""
+
+    kernel: Kernel
+    h: int
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        """k(a, b): 1 x ... x m x p."""
+        return self.kernel(a, b)[self.h : self.h + 1]
+
+    def diagonal(self, a: Tensor) -> Tensor:
+        """k(a_i, a_i): 1 x ... x m."""
+        return self.kernel.diagonal(a)[self.h : self.h + 1]
+
+    def component(self, h: int) -> Kernel:
+        """Itself: it is the only one."""
+        return self
 
 
 def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:

@@ -49,7 +49,8 @@ class Posterior(Belief):
             if mean.shape != (*points.shape[:-1], 1):
                 raise ModelError(
                     f"the posterior mean of {name} at points of shape {tuple(points.shape)} has shape"
-                    f" {tuple(mean.shape)}; a belief is about one outcome of one model: take one output of it (model.subset_output([i]))"
+                    f" {tuple(mean.shape)}; a belief is about one outcome of one model: take one output of it"
+                    " (model.subset_output([i]))"
                 )
             return mean.squeeze(-1), posterior.distribution.covariance_matrix
 

@@ -7,6 +7,7 @@
 """
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,8 +30,12 @@ class Points(ActionSpace):
     as_set: bool = False
 
     def __post_init__(self) -> None:
-        if self.k != int(self.k) or self.k < 1:
-            raise InputError(f"an action needs a whole number of points, at least 1, got {self.k}")
+        try:
+            k = operator.index(self.k)
+        except TypeError:
+            k = 0
+        if k < 1:
+            raise InputError(f"an action needs a whole number of points, at least 1, got {self.k!r}")
 
     def count_on(self, size: int) -> int:
         """How many actions there are on a finite space of so many designs."""

@@ -71,7 +71,6 @@ def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Ten
     share = max(24, PATHS // H)
     paths = [belief.component(h).paths(share, seed + h) for h in range(H)]
     values = torch.stack([path(at) for path in paths])  # H x S x m
-    noise = torch.randn(H, share, 1, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(at)
     weights = belief.weights[:, None].expand(H, share) / share
     before = shannon(_wins(values.flatten(0, 1), weights.flatten()))
 
@@ -83,7 +82,7 @@ def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Ten
         R = look.whitened_cross(at)  # H x b x m x q
         t_y = torch.linalg.solve_triangular(look.L, fantasy.innovation.mT, upper=False).mT  # H x b x N x q
         centre = belief.frame.shift + belief.frame.scale * look.mean  # H x b x q
-        e = noise * belief.future_noise.sqrt()[:, None, None, None]  # H x S x 1 x 1
+        e = _noise(H, share, q, seed).to(x) * belief.future_noise.sqrt()[:, None, None, None]  # H x S x 1 x q
         off = (torch.stack([path(x) for path in paths]) - centre.unsqueeze(1)) / belief.frame.scale + e
         t_f = torch.linalg.solve_triangular(look.L.unsqueeze(1), off.unsqueeze(-1), upper=False).squeeze(-1)
         entropy = x.new_zeros(b, nodes.count)
@@ -99,3 +98,9 @@ def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Ten
         return torch.cat([of(part, seed) for part in x.split(size)])
 
     return gain
+
+
+def _noise(H: int, share: int, q: int, seed: int) -> Tensor:
+    """A noise of each path's own for each of q observations, apart from the numbers that the paths were drawn with."""
+    generator = torch.Generator().manual_seed(seed + 1_000_003)
+    return torch.randn(H, share, 1, q, generator=generator, dtype=torch.float64)

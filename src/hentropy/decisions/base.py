@@ -21,7 +21,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.beliefs.base import robust_root
-from hentropy.decisions.actions import ActionSpace, Box, Options, Points
+from hentropy.decisions.actions import ActionSpace, Box, Listed, Options, Points
 from hentropy.errors import DecisionError, InputError
 from hentropy.spaces import DesignSpace
 
@@ -30,13 +30,17 @@ from hentropy.spaces import DesignSpace
 class GainFormula:
     """EHIG of designs (b x q x d to b) without a search over actions, for at most `max_q` observations at once.
 
-    `exact` means free of Monte Carlo error; without `differentiable`, solvers search with values alone.
+    `exact` means free of Monte Carlo error; without `differentiable`, solvers search with values alone; `cumulative`
+    means that the gain of designs together includes that of some of them. `numbers` says how many numbers are held at
+    once for each of the b designs.
     """
 
     function: Callable[[Tensor], Tensor]
     exact: bool = True
     differentiable: bool = True
     max_q: int | None = None
+    cumulative: bool = True
+    numbers: int = 512
 
     def __call__(self, x: Tensor) -> Tensor:
         """Designs b x q x d: b."""
@@ -59,8 +63,8 @@ class Decision(ABC):
         """What action a costs if f has these values at its points: f ... x K, a ... x k x d (or ... x p): ... ."""
 
     def points(self, a: Any) -> Tensor:
-        """The designs that the loss of a looks at: ... x K x d. For `Points` they are the action itself."""
-        if isinstance(self.actions, Points):
+        """The designs that the loss of a looks at: ... x K x d. For `Points` and `Listed` they are the action itself."""
+        if isinstance(self.actions, Points | Listed):
             return a
         if isinstance(self.actions, Box | Options) and self.actions.at is not None:
             at = torch.as_tensor(self.actions.at, dtype=torch.float64)
@@ -73,7 +77,8 @@ class Decision(ABC):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The expected loss in each component: moments H x ... x K, base samples M x K: H x ... .
 
-        Without a closed form it is the average over the base samples; a decision that has one overrides this.
+        Without a closed form it is the loss of the means where the loss is affine in f, else the average over the base
+        samples; a decision that has one overrides this.
         """
         return monte_carlo_loss(self, moments, a, draws)
 
@@ -94,7 +99,7 @@ class Decision(ABC):
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The action as rows of a table for a person."""
-        if isinstance(self.actions, Points):
+        if isinstance(self.actions, Points | Listed):
             return [space.decode(row) for row in a]
         values = a.reshape(-1).tolist() if isinstance(a, Tensor) else [a]
         return [{"action": value} for value in values]
@@ -150,9 +155,14 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
 
 def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor) -> Tensor:
     """The expected loss in each component by base samples: moments H x ... x K, draws M x K: H x ... ."""
-    if moments.point_mass:
+    if moments.point_mass or decision.needs is Needs.MEAN:
         f = moments.mean
         return checked_loss(decision, f, _spread(a, f, decision))
+    if moments.cov is None:
+        raise DecisionError(
+            f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define expected_loss,"
+            " or leave needs at Needs.JOINT to have the loss averaged over draws"
+        )
     root = robust_root(moments.covariance)
     noise = draws.view(draws.shape[0], *[1] * (root.dim() - 2), draws.shape[1])
     f = moments.mean + (root @ noise.unsqueeze(-1)).squeeze(-1)  # M x H x ... x K

@@ -27,10 +27,6 @@ class BestObserved(Decision):
         """-f(a), or f(a)."""
         return -f[..., 0] if self.largest else f[..., 0]
 
-    def points(self, a: Any) -> Tensor:
-        """The design itself."""
-        return a
-
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """Minus the mean, or the mean."""
         return -moments.mean[..., 0] if self.largest else moments.mean[..., 0]
@@ -59,8 +55,4 @@ class BestObserved(Decision):
             slopes = sign * torch.cat([look.whitened_cross(belief.X)[0], look.whitened_own_cross(x)[0]], -2).squeeze(-1)
             return lines.max(-1).values - best + expected_rise(lines, slopes)
 
-        return GainFormula(gain, max_q=1)
-
-    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
-        """The chosen design."""
-        return [space.decode(row) for row in a]
+        return GainFormula(gain, max_q=1, numbers=8 * belief.X.shape[0])

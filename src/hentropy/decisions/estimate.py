@@ -45,7 +45,11 @@ class Estimate(Solved):
         if not isinstance(belief, Gaussian) or belief.components > 1:
             return None
         at = self.settled_points.to(belief.X)
-        return GainFormula(lambda x: belief.look_ahead(x).whitened_cross(at)[0].square().sum((-1, -2)))
+
+        def gain(x: Tensor) -> Tensor:
+            return belief.look_ahead(x).whitened_cross(at)[0].square().sum((-1, -2))
+
+        return GainFormula(gain, numbers=2 * at.shape[0])
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each point with its estimate."""

@@ -16,7 +16,7 @@ from hentropy.beliefs.base import robust_root
 from hentropy.decisions.actions import Report
 from hentropy.decisions.argmax import argmax_gain, shannon
 from hentropy.decisions.base import GainFormula, Solved
-from hentropy.decisions.max_value import log_density, max_value_gain
+from hentropy.decisions.max_value import log_density, max_value_gain, max_value_numbers
 from hentropy.decisions.places import Places, as_places, places_in
 from hentropy.errors import InputError
 from hentropy.spaces import DesignSpace
@@ -116,7 +116,7 @@ class Identify(Solved):
         if self.what == "argmax":
             return GainFormula(argmax_gain(belief, at, seed), exact=False, differentiable=False)
         if self.what == "max":
-            return GainFormula(max_value_gain(belief, at, seed), exact=False)
+            return GainFormula(max_value_gain(belief, at, seed), exact=False, numbers=max_value_numbers(belief))
         if not isinstance(belief, Gaussian) or belief.components > 1:
             return None
         root = robust_root(belief.moments(at, Needs.JOINT).covariance[0])
@@ -128,7 +128,7 @@ class Identify(Solved):
             eye = torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
             return -_half_log_det(robust_root(eye - white.mT @ white))
 
-        return GainFormula(gain)
+        return GainFormula(gain, numbers=2 * at.shape[0])
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The likeliest places, the quantiles of the maximum, or each value with its standard deviation."""

@@ -36,10 +36,6 @@ class Improve(Decision):
         passes = f[..., 0] > self.threshold if self.above else f[..., 0] < self.threshold
         return -passes.to(f)
 
-    def points(self, a: Any) -> Tensor:
-        """The design itself."""
-        return a
-
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """Minus the probability of passing."""
         return -self._passing(moments.mean[..., 0], moments.variance[..., 0])
@@ -63,8 +59,4 @@ class Improve(Decision):
             moments = belief.moments(x[:, -1:], Needs.VARIANCE)
             return moments.expect(self._passing(moments.mean[..., 0], moments.variance[..., 0]))
 
-        return GainFormula(gain)
-
-    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
-        """The last design."""
-        return [space.decode(row) for row in a]
+        return GainFormula(gain, cumulative=False)

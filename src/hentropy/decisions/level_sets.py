@@ -107,7 +107,8 @@ class LevelSets(Solved):
                 return excess(u.abs(), s).sum((-1, -2))
             return (now - different_signs(u, s, sd)).clamp_min(0.0).sum((-1, -2))
 
-        return GainFormula(gain)
+        # misclassification integrates over 20 angles
+        return GainFormula(gain, numbers=u.numel() * (4 if now is None else 60))
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each point with the number of thresholds it is above."""

@@ -12,13 +12,20 @@ whose last term vanishes without noise (Wang and Jegelka 2017) and is a one-dime
 import math
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Gaussian, Needs, gauss_hermite
+from hentropy.beliefs import Belief, Gaussian, Needs
 from hentropy.decisions.normal import density
 
 MAXIMA = 64
+NODES = 48
+
+
+def max_value_numbers(belief: Belief) -> int:
+    """How many numbers the gain holds at once for one design."""
+    return 4 * MAXIMA * NODES * belief.components
 
 
 def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
@@ -29,20 +36,28 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
     maxima = belief.sample(at, MAXIMA, seed).max(-1).values
     best = belief.moments(at, Needs.MEAN)
     maxima = maxima.clamp_min(best.expect_vector(best.mean).max())
-    noise = belief.noise_std**2
 
     def gain(x: Tensor) -> Tensor:
-        moments = belief.moments(x, Needs.VARIANCE)  # H x b x q
-        var = moments.variance
-        if isinstance(belief, Gaussian) and x.shape[-2] > 1:
-            root = belief.look_ahead(x).L.diagonal(dim1=-2, dim2=-1) * belief.frame.scale
-            var = (root.square() - noise).clamp_min(0.0)
-        sd = var.clamp_min(1e-30).sqrt()
-        gamma = (maxima - moments.mean.unsqueeze(-1)) / sd.unsqueeze(-1)
-        rho = (var / (var + noise)).clamp(1e-12, 1.0 - 1e-9).sqrt().unsqueeze(-1)
-        return moments.expect_vector(information(gamma, rho).mean(-1)).sum(-1)
+        mean, var, noise, known = _outcomes(belief, x)
+        sd = var.clamp_min(1e-300).sqrt()
+        gamma = (maxima - mean.unsqueeze(-1)) / sd.unsqueeze(-1)
+        rho = (var / (var + noise).clamp_min(1e-300)).clamp(1e-12, 1.0 - 1e-12).sqrt().unsqueeze(-1)
+        each = torch.where(known, 0.0, information(gamma, rho).mean(-1))  # H x b x q
+        return belief.moments(x, Needs.MEAN).expect_vector(each).sum(-1)
 
     return gain
+
+
+def _outcomes(belief: Belief, x: Tensor) -> tuple[Tensor, Tensor, Tensor | float, Tensor]:
+    """Mean, variance and noise variance of f at x (b x q x d), each given those before it; which are known: H x b x q."""
+    moments = belief.moments(x, Needs.VARIANCE)
+    if not isinstance(belief, Gaussian):
+        return moments.mean, moments.variance, belief.noise_std**2, moments.variance <= 0
+    look, scale = belief.look_ahead(x), belief.frame.scale
+    noise = (scale.square() * belief.future_noise)[:, None, None]
+    var = (scale * look.L.diagonal(dim1=-2, dim2=-1)).square() - noise
+    known = look.blind | (var <= 0)
+    return moments.mean, torch.where(known, 1.0, var), noise, known
 
 
 def information(gamma: Tensor, rho: Tensor) -> Tensor:
@@ -50,18 +65,27 @@ def information(gamma: Tensor, rho: Tensor) -> Tensor:
     gamma = gamma.clamp(-8.0, 40.0)
     log_below = torch.special.log_ndtr(gamma)
     ratio = density(gamma) * torch.exp(-log_below)
-    nodes = gauss_hermite(48)
-    t, weights = nodes.z[:, 0].to(gamma), nodes.weights.to(gamma)
-    inner = (gamma.unsqueeze(-1) - rho.unsqueeze(-1) * t) / (1.0 - rho.square()).sqrt().unsqueeze(-1)
-    log_w = torch.special.log_ndtr(inner.clamp_min(-35.0))
-    correction = (weights * log_w.exp() * log_w).sum(-1) * torch.exp(-log_below)
+    correction = _entropy_of_weight(gamma, rho) * torch.exp(-log_below)
     return (0.5 * rho.square() * gamma * ratio - log_below + correction).clamp_min(0.0)
 
 
+def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
+    """E[w log w]: Legendre nodes where neither phi(t) nor w log w is zero, however narrow that is."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    node, weight = torch.from_numpy(nodes).to(gamma), torch.from_numpy(weights).to(gamma)
+    root = (1.0 - rho.square()).sqrt()
+    low = ((gamma - 8.0 * root) / rho).clamp(-8.0, 8.0)
+    high = ((gamma + 8.0 * root) / rho).clamp(-8.0, 8.0)
+    half = 0.5 * (high - low).unsqueeze(-1)
+    t = low.unsqueeze(-1) + half * (node + 1.0)
+    log_w = torch.special.log_ndtr(((gamma.unsqueeze(-1) - rho.unsqueeze(-1) * t) / root.unsqueeze(-1)).clamp_min(-35.0))
+    return (half * weight * density(t) * log_w.exp() * log_w).sum(-1)
+
+
 def log_density(values: Tensor, draws: Tensor, leave_out: bool = False) -> Tensor:
-    """The log of a normal kernel density of draws (S) at values; `leave_out`: values are the draws, each left out once."""
+    """The log of a normal kernel density of draws (... x S) at values; `leave_out`: values are the draws, each left out once."""
     S = draws.shape[-1]
-    spread = draws.std().clamp_min(1e-12)
+    spread = draws.std(-1, keepdim=True).clamp_min(1e-12)
     width = 1.06 * spread * S**-0.2
     log_kernel = -0.5 * ((values.unsqueeze(-1) - draws) / width).square() - torch.log(width * math.sqrt(2 * math.pi))
     if leave_out:

@@ -28,8 +28,9 @@ def excess(u: Tensor, s: Tensor) -> Tensor:
 
 def maximum_of_two(mean: Tensor, cov: Tensor) -> Tensor:
     """E max(X1, X2) for jointly normal values: mean ... x 2, cov ... x 2 x 2 (Clark 1961)."""
-    spread = cov[..., 0, 0] + cov[..., 1, 1] - 2.0 * cov[..., 0, 1]
-    positive = spread > 1e-20
+    both = cov[..., 0, 0] + cov[..., 1, 1]
+    spread = both - 2.0 * cov[..., 0, 1]
+    positive = spread > 1e-14 * both  # less is rounding: the two are the same value
     return mean[..., 1] + excess(mean[..., 1] - mean[..., 0], torch.where(positive, spread, 1.0).sqrt() * positive)
 
 

@@ -1,6 +1,6 @@
 """`from_botorch`: the belief that a fitted BoTorch model stands for.
 
-    exact Gaussian process, linear outcome transform       `Gaussian`    fast: its parts are copied, conditioning is ours
+    exact Gaussian process, linear outcome transform       `Gaussian`    fast: its parts are copied, the rest is ours
     the same, fully Bayesian or an ensemble                `Gaussian`    a mixture of equal weights
     the same, any other outcome transform (a logarithm)    `Samples`     paths drawn before the transform
     any other model with one Gaussian output               `Posterior`   the model is asked for every set of points
@@ -33,9 +33,9 @@ SAMPLES_INSTEAD = "draw functions from the model and hand them to he.Samples ins
 def from_botorch(model: Model, noise_std: float | None = None, *, draws: int = 512, seed: int = 0) -> Belief:
     """The belief of a fitted single-output BoTorch model, in the units of its posterior.
 
-    `noise_std` is the standard deviation of an observation to come where the model's own noise is not to be used; after a
-    non-linear outcome transform it is in the transformed units, where the noise is Gaussian. `draws` and `seed` are of
-    the paths that such a model becomes.
+    `noise_std` is the standard deviation of an observation to come where the model's own noise is not to be used; after
+    a non-linear outcome transform it is in the transformed units, where the noise is Gaussian. `draws` and `seed` are
+    of the paths that such a model becomes.
     """
     if noise_std is not None and not (math.isfinite(noise_std) and noise_std >= 0):
         raise InputError(f"noise_std must be a number not below 0, got {noise_std}")
@@ -64,7 +64,7 @@ def _in_double(belief: Gaussian) -> Gaussian:
     if belief.X.dtype is torch.float64:
         return belief
     raise ModelError(
-        f"the model's data are {belief.X.dtype}; conditioning needs float64: build the model from X.double(), Y.double()"
+        f"the model's data are {belief.X.dtype}; conditioning needs float64: build the model of X.double(), Y.double()"
     )
 
 
@@ -78,7 +78,9 @@ def _samples(belief: Gaussian, outcome: Untransform, draws: int, seed: int) -> S
 def _posterior(model: Model, noise_std: float | None) -> Posterior:
     """Any other model, copied and frozen, if its posterior is Gaussian."""
     if not isinstance(model, GPyTorchModel):
-        raise ModelError(f"{type(model).__name__} has no Gaussian posterior that observations can update; {SAMPLES_INSTEAD}")
+        raise ModelError(
+            f"{type(model).__name__} has no Gaussian posterior that observations can update; {SAMPLES_INSTEAD}"
+        )
     frozen = _frozen(model)
     X = _designs(frozen)
     with torch.no_grad():
@@ -90,8 +92,8 @@ def _posterior(model: Model, noise_std: float | None) -> Posterior:
         )
     if tuple(given.mean.shape) != (X.shape[0], 1):
         raise ModelError(
-            f"the posterior of {type(model).__name__} at {X.shape[0]} designs has shape {tuple(given.mean.shape)}: batched"
-            " models and input transforms that add rows are not supported; fit one model, without them"
+            f"the posterior of {type(model).__name__} at {X.shape[0]} designs has shape {tuple(given.mean.shape)}:"
+            " batched models and input transforms that add rows are not supported; fit one model, without them"
         )
     noise = noise_std**2 if noise_std is not None else _noise(frozen, X, given)
     return Posterior(frozen, X, noise, X[:0], X.new_empty(0))

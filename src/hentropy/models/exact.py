@@ -5,6 +5,7 @@ A part is a copy: training the model later does not move a belief, and no gradie
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
@@ -82,7 +83,8 @@ def is_exact(model: Module) -> bool:
 
 def _transforms_alike(model: SingleTaskGP) -> bool:
     """Whether training designs and points to predict at enter the model the same way (a belief has one transform)."""
-    transform, X = child(model, "input_transform"), raw_inputs(model)
+    transform: Any = child(model, "input_transform")
+    X = raw_inputs(model)
     if transform is None:
         return True
     trained, predicted = transform.preprocess_transform(X), transform(X)
@@ -91,7 +93,7 @@ def _transforms_alike(model: SingleTaskGP) -> bool:
 
 def outcome_transform(model: Module) -> OutcomeTransform | None:
     """A frozen copy of the model's outcome transform."""
-    return child(model, "outcome_transform")  # type: ignore[return-value]
+    return child(model, "outcome_transform")
 
 
 def is_linear(transform: OutcomeTransform | None) -> bool:
@@ -101,7 +103,7 @@ def is_linear(transform: OutcomeTransform | None) -> bool:
     return transform._is_linear and not isinstance(transform, StratifiedStandardize)
 
 
-def gaussian(model: Module, noise_std: float | None, transform: OutcomeTransform | None) -> Gaussian:
+def gaussian(model: SingleTaskGP, noise_std: float | None, transform: OutcomeTransform | None) -> Gaussian:
     """The belief in units of a linear outcome transform, or in the model's own where it is None."""
     X, targets = raw_inputs(model), model.train_targets.detach().clone()
     if X.dim() == 3:
@@ -111,11 +113,7 @@ def gaussian(model: Module, noise_std: float | None, transform: OutcomeTransform
     components = max(1, kernel.batch_shape.numel())
     noise = model.likelihood.noise.detach().clone()
     noise = noise.reshape(-1, noise.shape[-1]).expand(components, X.shape[0])
-    shift, scale = torch.zeros((), dtype=X.dtype, device=X.device), torch.ones((), dtype=X.dtype, device=X.device)
-    if transform is not None:
-        untransform = Untransform(transform)
-        shift = untransform(torch.zeros(1).to(X)).squeeze()
-        scale = untransform(torch.ones(1).to(X)).squeeze() - shift
+    shift, scale = _line(transform, X)
     future = noise.mean(-1) if noise_std is None else noise.new_full((components,), noise_std**2) / scale.square()
     return Gaussian.from_data(
         X,
@@ -129,9 +127,19 @@ def gaussian(model: Module, noise_std: float | None, transform: OutcomeTransform
     )
 
 
-def _unbatched(model: Module, X: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+def _line(transform: OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Shift and scale of a linear outcome transform: what it makes of 0 and of 1."""
+    ends = torch.tensor([0.0, 1.0], dtype=like.dtype, device=like.device)
+    if transform is not None:
+        ends = Untransform(transform)(ends).reshape(-1, 2)[
+            0
+        ]  # members of an ensemble share their data, so all are alike
+    return ends[0], ends[1] - ends[0]
+
+
+def _unbatched(model: SingleTaskGP, X: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The common data of an ensemble whose members carry a copy each (H x n x d, H x n): n x d and n."""
-    same = bool((X == X[:1]).all()) and bool((targets == targets[:1]).all())
+    same = bool((X[:1] == X).all()) and bool((targets == targets[:1]).all())
     if not (model._is_ensemble and same):
         raise ModelError(
             f"the model has {X.shape[0]} batches of data; a belief is about one function: fit one model per batch"

@@ -28,7 +28,9 @@ PRIOR_DRAWS = 256
 """Draws of the prior from which a cold ensemble starts, resampled by their likelihood."""
 
 CHAINS = 16
-COLD_BURN_IN = 100
+COLD_BURN_IN = 20
+"""Sweeps for each hyperparameter until chains from the prior have forgotten it: more did not change predictions."""
+
 WARM_BURN_IN = 30
 SWEEPS = 60
 KEEP_EVERY = 3
@@ -124,7 +126,7 @@ def _profile(profile: Profile | str) -> Profile:
 
 
 def _known(start: Hyperparameters | None, target: LogPosterior) -> Tensor:
-    """The rows of a start that suit the target: C x p, none without a start; the noise is added or dropped as needed."""
+    """The rows of a start as the target has them (C x p, none without a start): the noise is added or dropped."""
     d = target.inputs.shape[-1]
     if start is None:
         return target.inputs.new_empty(0, target.size)
@@ -142,7 +144,7 @@ def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Gene
     known = known[:chains]
     warm = known.shape[0] == chains
     beginning = known if warm else torch.cat([known, resampled_prior(target, chains - known.shape[0], generator)])
-    burn_in = WARM_BURN_IN if warm else COLD_BURN_IN
+    burn_in = WARM_BURN_IN if warm else COLD_BURN_IN * target.size
     explored = explore(target, beginning, SWEEPS, generator, burn_in=burn_in, every=KEEP_EVERY)
     pool = explored.kept.flatten(0, 1)
     return pool[representatives(pool, draws)], explored.last.chains

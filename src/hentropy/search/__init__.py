@@ -1,6 +1,7 @@
 """The search for actions: the least expected loss now and after each outcome, one file per kind of action space."""
 
 import torch
+from torch import Tensor
 
 from hentropy.beliefs import Belief
 from hentropy.clock import Clock
@@ -19,9 +20,9 @@ VALUE_DRAWS = 64
 """Base samples of the values at an action's points while searching, for losses without a closed form."""
 
 
-def points_per_action(decision: Decision, space: DesignSpace) -> int:
-    """How many values the loss of one action looks at, at most."""
-    actions = decision.actions
+def points_per_action(decision: Decision, space: DesignSpace, observed: Tensor) -> int:
+    """How many values the loss of one action looks at, at most, once designs n x d have been observed."""
+    actions = decision.actions_given(observed) if decision.follows_data else decision.actions
     if isinstance(actions, Options):
         return max(torch.as_tensor(decision.points(item)).shape[0] for item in actions.items)
     if isinstance(actions, Points):
@@ -29,6 +30,8 @@ def points_per_action(decision: Decision, space: DesignSpace) -> int:
         return decision.points(middle).shape[-2]
     if isinstance(actions, Box):
         return decision.points(actions.bounds.mean(0)).shape[-2]
+    if isinstance(actions, Listed):
+        return decision.points(actions.rows[:1]).shape[-2]
     return 1
 
 
@@ -37,10 +40,19 @@ def prepare_search(
     decision: Decision, belief: Belief, space: DesignSpace, seed: int = 0, clock: Clock | None = None
 ) -> ActionSearch:
     """The search that fits the decision's actions, prepared for this belief. The decision is `within` the space already."""
-    clock = Clock() if clock is None else clock
+    search = _prepared(decision, belief, space, seed, Clock() if clock is None else clock)
+    if not bool(torch.isfinite(search.value)):
+        raise DecisionError(
+            f"the least expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
+            " logarithms, roots and divisions of its loss, and bound it from below"
+        )
+    return search
+
+
+def _prepared(decision: Decision, belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
-    draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space), seed).to(belief.X)
+    draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space, belief.X), seed).to(belief.X)
     actions = decision.actions
     if decision.follows_data:
         return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws)

@@ -20,7 +20,8 @@ from hentropy.decisions import Decision
 class Least:
     """After each outcome (b x N): the least expected loss found, and the expected loss of the action that is best now.
 
-    `actions` are the actions that have it: b x N x k x d, b x N x p, or indices b x N into a list.
+    `actions` are the actions that have it: b x N x k x d, b x N x p, or indices b x N into a list; `loss` itself where
+    nobody asks for them.
     """
 
     loss: Tensor

@@ -21,7 +21,11 @@ from hentropy.spaces import DesignSpace
 
 STARTS = 6
 ALTERNATIVES = 4
-DESCENT_STEPS = 30
+FIRST_STEPS = 10
+POLISH = (12, 12)
+EXTREMES = 12
+EXTREME_STEPS = 10
+AROUND = 12
 
 
 @dataclass(frozen=True)
@@ -43,20 +47,22 @@ class ContinuousSearch(ActionSearch):
     ) -> "ContinuousSearch":
         """Find the best action now and the pool around it."""
         plain = isinstance(domain, PointsDomain) and isinstance(decision.actions, Points)
-        candidates = _candidates(belief, space, seed) if plain else None
-        if candidates is None or decision.points(candidates[: domain.event[0]]).shape != domain.event:
+        candidates = _candidates(belief, space, seed, clock) if plain else None
+        if candidates is None or not _looks_at_itself(decision, candidates[: domain.event[0]]):
             rivals, _ = _sampled_starts(decision, belief, domain, draws, seed)
             refined, losses = _refine(decision, belief, domain, draws, rivals, clock)
             order = losses.argsort()
             return cls(decision, belief, domain, draws, clock, refined[order[0]], losses[order[0]], refined[order])
         moments = belief.moments(candidates, decision.needs)
-        starts = _exchanged_starts(decision, moments, candidates, domain.event[0], draws, seed)
-        refined, losses = _refine(decision, belief, domain, draws, starts, clock)
+        actions = _exchanged_starts(decision, moments, candidates, domain.event[0], draws, seed)
+        actions, losses = _refine(decision, belief, domain, draws, actions, clock, FIRST_STEPS)
+        for steps in POLISH:
+            order = losses.argsort()
+            alternatives = _alternatives(decision, belief, space, actions[order[0]], candidates, draws)
+            actions = torch.cat([actions[order[:STARTS]], alternatives])
+            actions, losses = _refine(decision, belief, domain, draws, actions, clock, steps)
         order = losses.argsort()
-        best = refined[order[0]]
-        alternatives = _alternatives(decision, belief, space, best, candidates, draws)
-        pool = torch.cat([refined[order], alternatives])
-        return cls(decision, belief, domain, draws, clock, best, losses[order[0]], pool)
+        return cls(decision, belief, domain, draws, clock, actions[order[0]], losses[order[0]], actions[order])
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
@@ -94,7 +100,7 @@ class ContinuousSearch(ActionSearch):
     def _swapped_losses(self, fantasy: Fantasy, x: Tensor, pool: Moments, swapped: Tensor, draws: Tensor) -> Tensor:
         """Losses of the swapped actions, b x N x kq. Marginal moments come from the pool's first row and x alone."""
         points = self.decision.points(swapped)
-        if self.decision.needs is Needs.JOINT or points.shape != swapped.shape:
+        if self.decision.needs is Needs.JOINT or points is not swapped:
             return expected_loss(self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws)
         own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
 
@@ -149,11 +155,34 @@ class ContinuousSearch(ActionSearch):
         return 6 * outcomes * (self.pool.shape[0] + K) * K * max(square, draws) * self.belief.components
 
 
-def _candidates(belief: Belief, space: DesignSpace, seed: int) -> Tensor:
-    """Points that fill the space, and the designs observed so far: M x d."""
-    count = min(1024, 128 * (1 + space.dim))
-    observed = belief.X[-256:] if belief.X.shape[0] else belief.X
-    return torch.cat([space.sample(count, seed).to(belief.X), observed])
+def _looks_at_itself(decision: Decision, a: Tensor) -> bool:
+    """Whether the loss of an action looks at f at the points of the action itself."""
+    return decision.points(a) is a
+
+
+def _candidates(belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> Tensor:
+    """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
+
+    M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
+    """
+    filling = space.sample(min(1024, 128 * (1 + space.dim)), seed).to(belief.X)
+    spread = torch.cat([filling, belief.X[-256:]])
+
+    def mean(points: Tensor) -> Tensor:
+        moments = belief.moments(points, Needs.MEAN)
+        return moments.expect_vector(moments.mean)
+
+    values = mean(spread)
+    count = min(EXTREMES, spread.shape[0])
+    ends = torch.cat([spread[values.topk(count).indices], spread[(-values).topk(count).indices]])
+    sign = torch.ones(2 * count, dtype=spread.dtype, device=spread.device)
+    sign[:count] = -1.0
+    u, _ = descend(lambda u: sign * mean(space.from_unit(u)), space.to_unit(ends), EXTREME_STEPS, clock)
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(AROUND, *u.shape, generator=generator, dtype=torch.float64).to(u)
+    scale = 0.2 * torch.rand(AROUND, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
+    around = (u + scale * noise).clamp(0.0, 1.0).flatten(0, 1)
+    return torch.cat([spread, space.project(space.from_unit(torch.cat([u, around])))])
 
 
 def _exchanged_starts(
@@ -186,14 +215,14 @@ def _loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor
 
 
 def _refine(
-    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, starts: Tensor, clock: Clock
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, starts: Tensor, clock: Clock, steps: int = 30
 ) -> tuple[Tensor, Tensor]:
     """Descent from each start: actions S x event and their losses, never above the starts'."""
 
     def loss(u: Tensor) -> Tensor:
         return _loss_now(decision, belief, domain.to_action(u), draws)
 
-    u, _ = descend(loss, domain.to_unit(starts), DESCENT_STEPS, clock)
+    u, _ = descend(loss, domain.to_unit(starts), steps, clock)
     with torch.no_grad():
         both = torch.stack([domain.project(starts), domain.project(domain.to_action(u))])
         losses = _loss_now(decision, belief, both, draws)

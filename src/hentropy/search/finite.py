@@ -7,6 +7,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Belief, Fantasy, Needs
 from hentropy.decisions import Decision, Points
+from hentropy.errors import DecisionError
 from hentropy.search.base import ActionSearch, Least, expected_loss
 from hentropy.search.exchange import exchange, gather_points
 
@@ -32,8 +33,16 @@ class FiniteSearch(ActionSearch):
     def prepare(cls, decision: Decision, belief: Belief, points: Tensor, actions: Points, draws: Tensor, seed: int) -> "FiniteSearch":
         """Exchange from several tuples; the points that did best as replacements are the promising ones."""
         m, k = points.shape[0], actions.k
+        if not torch.equal(decision.points(points[:1].expand(k, -1)), points[:1].expand(k, -1)):
+            raise DecisionError(
+                f"{type(decision).__name__} looks at f elsewhere than at its action, and {actions.count_on(m)} actions on"
+                f" {m} designs are too many to try: give the actions as Listed(rows), or take a smaller pool"
+            )
         generator = torch.Generator().manual_seed(seed)
-        first = torch.stack([torch.randperm(m, generator=generator)[:k] for _ in range(STARTS)]).to(points.device)
+        first = torch.randint(m, (STARTS, k), generator=generator)
+        if actions.as_set:
+            first = torch.stack([torch.randperm(m, generator=generator)[:k] for _ in range(STARTS)])
+        first = first.to(points.device)
         moments = belief.moments(points, decision.needs)
         index, losses = exchange(decision, moments, points, first, draws, sweeps=20, distinct=actions.as_set)
         winner = index[losses.argmin()]
@@ -53,7 +62,7 @@ class FiniteSearch(ActionSearch):
             losses = expected_loss(decision, belief.moments(actions, decision.needs), actions, draws)
             least = torch.minimum(least, losses)
         least[winner] = -torch.inf
-        return least.argsort()[:JOINT_CANDIDATES]
+        return least.argsort()[: max(JOINT_CANDIDATES, 2 * k)]
 
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
         """Exchange from today's tuple after each outcome: one sweep while screening, more when refining."""

@@ -33,7 +33,9 @@ class SolvedSearch(ActionSearch):
         if not self.decision.scores_actions:
             return Least(loss, self.value.expand(loss.shape), loss)
         stay = expected_loss(self.decision, moments, self.best, moments.mean[..., 0, :0]).squeeze(-1)
-        return Least(loss, stay.expand(loss.shape), loss)
+        # while screening nobody asks what would be reported
+        actions = self.decision.bayes_action(moments).squeeze(2) if steps > 0 else loss
+        return Least(loss, stay.expand(loss.shape), actions)
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments at all points after all outcomes."""

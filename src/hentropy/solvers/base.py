@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hentropy.errors import InputError
 from hentropy.gain import Appraisal
 
 Cost = Callable[[Tensor], Tensor]
@@ -31,7 +32,21 @@ class Solver(ABC):
 
 def per_cost(gains: Tensor, x: Tensor, cost: Cost | None) -> Tensor:
     """Gains (b) per cost of the designs (b x q x d)."""
-    return gains if cost is None else gains / cost(x)
+    return gains if cost is None else gains / checked_cost(cost, x)
+
+
+def checked_cost(cost: Cost, x: Tensor) -> Tensor:
+    """The costs of designs b x q x d, or an error that says what is wrong with them: b."""
+    costs = cost(x)
+    if not isinstance(costs, Tensor) or costs.shape != x.shape[:1]:
+        got = f"shape {tuple(costs.shape)}" if isinstance(costs, Tensor) else repr(costs)
+        raise InputError(
+            f"the cost of designs of shape {tuple(x.shape)} (b x q x d) must have shape {tuple(x.shape[:1])}, got {got}:"
+            " reduce over the last two dimensions"
+        )
+    if not bool((costs > 0).all() & torch.isfinite(costs).all()):
+        raise InputError(f"a cost is {float(costs.detach().min()):g}; all costs must be finite and above 0")
+    return costs
 
 
 def leading(x: Tensor, scores: Tensor, count: int, appraisal: Appraisal, apart: float) -> Tensor:

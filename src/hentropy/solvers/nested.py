@@ -9,7 +9,7 @@ from hentropy.beliefs import Nodes
 from hentropy.errors import InputError
 from hentropy.gain import Appraisal
 from hentropy.search import descend
-from hentropy.solvers.base import Cost, Finalists, Solver
+from hentropy.solvers.base import Cost, Finalists, Solver, per_cost
 from hentropy.solvers.screening import screen
 
 
@@ -19,11 +19,11 @@ def ascend_nested(
     """Ascend designs R x q x d by envelope gradients: designs reached and their gains R."""
     R, q, d = x.shape
     space = appraisal.space
+    known = 0.0 if cost is None else appraisal.of_pending(nodes)
 
     def minus_gain(u: Tensor) -> Tensor:
         designs = space.from_unit(u.reshape(R, q, d))
-        gain = appraisal.with_gradient(designs, nodes, inner_steps)
-        return -(gain if cost is None else gain / cost(designs))
+        return -per_cost(appraisal.with_gradient(designs, nodes, inner_steps) - known, designs, cost)
 
     u, losses = descend(minus_gain, space.to_unit(x).reshape(R, q * d), steps, appraisal.clock)
     return space.from_unit(u.reshape(R, q, d)), -losses
@@ -44,6 +44,9 @@ class Nested(Solver):
         space = appraisal.space
         if space.points is not None:
             raise InputError("the nested search needs a continuous space; on a list of designs use Finite() or Auto()")
+        formula = appraisal.applicable(q)
+        if formula is not None and not formula.differentiable:
+            raise InputError(f"the gain of {appraisal.decision!r} has no gradient for the nested search; use Auto()")
         first = screen(appraisal, cost, self.screened, self.outcomes, self.restarts)
         generator = torch.Generator().manual_seed(appraisal.seed + 4)
         order = torch.stack([torch.randperm(first.shape[0], generator=generator) for _ in range(q)], -1)

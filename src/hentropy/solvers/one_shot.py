@@ -9,7 +9,7 @@ from hentropy.beliefs import Nodes
 from hentropy.errors import InputError
 from hentropy.gain import Appraisal
 from hentropy.search import ContinuousSearch, descend
-from hentropy.solvers.base import Cost, Finalists, Solver
+from hentropy.solvers.base import Cost, Finalists, Solver, per_cost
 
 
 def ascend_together(
@@ -22,6 +22,7 @@ def ascend_together(
     R, q, d = x.shape
     domain, head = search.domain, q * d
     # the expected loss of today's action is a constant under one GP, and a control variate otherwise
+    known = 0.0 if cost is None else appraisal.of_pending(nodes)
     varies = appraisal.belief.components > 1
     today = search.best.expand(R, 1, *search.best.shape)
 
@@ -32,8 +33,7 @@ def ascend_together(
         designs, acts = unpack(u)
         fantasy = appraisal.belief.look_ahead(appraisal.together(designs)).fantasy(nodes)
         stay = search.loss_after(fantasy, today) @ nodes.weights if varies else search.value
-        gain = stay - search.loss_after(fantasy, acts) @ nodes.weights
-        return -(gain if cost is None else gain / cost(designs))
+        return -per_cost(stay - search.loss_after(fantasy, acts) @ nodes.weights - known, designs, cost)
 
     start = torch.cat([space.to_unit(x).reshape(R, head), domain.to_unit(actions).reshape(R, -1)], -1)
     # each action carries the weight of one outcome only: without the stretch it would hardly move

@@ -9,6 +9,7 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Fantasy
 from hentropy.clock import Limits
 from hentropy.decisions import Decision
+from hentropy.entropy import entropy_of
 from hentropy.errors import InputError
 from hentropy.gain import Appraisal
 from hentropy.search import ActionSearch, Least
@@ -72,8 +73,8 @@ def propose(
     b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: what was found until then is
     returned, with complete=False and a note.
     """
-    if q != int(q) or q < 1:
-        raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q}")
+    if not isinstance(q, int) or q < 1:
+        raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q!r}")
     limits = Limits(max_seconds, max_memory)
     clock = limits.clock()
     appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits, clock=clock)
@@ -85,18 +86,20 @@ def propose(
     gain, least, nodes = appraisal.audit(x, seed + AUDIT_SEED)
     best = int(per_cost(gain.value, x, cost).argmax())
     outlook: tuple[Outlook, ...] = ()
-    if least is not None and nodes is not None:
+    if least is not None and nodes is not None and least.actions is not least.loss:
         with torch.no_grad():
             fantasy = belief.look_ahead(appraisal.together(x)).fantasy(nodes)
         outlook = _outlook(appraisal.search, fantasy, least, best, q)
-    note = "" if complete else f"stopped after {clock.spent:.2g} s (max_seconds = {max_seconds:g}); the best found so far"
+    complete = complete and not clock.expired
+    bound = "" if max_seconds is None else f" (max_seconds = {max_seconds:g})"
+    note = "" if complete else f"stopped after {clock.spent:.2g} s{bound}; the best found so far"
     return Proposal(
         x=x[best],
         params=[space.decode(row) for row in x[best]],
         gain=float(gain.value[best]),
         std_error=float(gain.std_error[best]),
         exact=gain.exact,
-        entropy=float(appraisal.search.value),
+        entropy=entropy_of(appraisal.search, belief, space, seed).value,
         action=appraisal.search.best,
         outlook=outlook,
         complete=complete,

@@ -25,7 +25,7 @@ class Table(Protocol):
 
 def _values(rows: Any) -> np.ndarray:
     if isinstance(rows, Tensor):
-        rows = rows.detach().cpu()
+        rows = rows.detach().cpu().numpy()
     try:
         return np.array(rows.to_numpy() if isinstance(rows, Table) else rows, dtype=np.float64)
     except (TypeError, ValueError) as error:

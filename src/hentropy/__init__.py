@@ -1,0 +1,87 @@
+"""hentropy: say what you will decide in the end, and the next experiment is the one that makes that decision better."""
+
+from hentropy._version import __version__
+from hentropy.beliefs import Belief, Gaussian, Moments, Needs, Posterior, Samples
+from hentropy.decisions import (
+    BestObserved,
+    Box,
+    Decision,
+    Estimate,
+    Identify,
+    Improve,
+    KGuesses,
+    LevelSets,
+    Listed,
+    Maximize,
+    Minimize,
+    MinMax,
+    Options,
+    Points,
+    Sequence,
+    TopK,
+    decision,
+)
+from hentropy.entropy import Entropy, entropy
+from hentropy.errors import DecisionError, HentropyError, InputError, MissingExtra, ModelError, StudyError
+from hentropy.gain import Gain, gain
+from hentropy.models import fit, from_botorch
+from hentropy.solvers import Auto, Finite, Nested, OneShot, Proposal, propose
+from hentropy.spaces import Integer, Pool, Real, Space
+from hentropy.study import Budget, GainBelow, GainBelowCost, Study, TimeLimit, Trial, Verdict, search
+
+__all__ = [
+    "Auto",
+    "Belief",
+    "BestObserved",
+    "Box",
+    "Budget",
+    "Decision",
+    "DecisionError",
+    "Entropy",
+    "Estimate",
+    "Finite",
+    "Gain",
+    "GainBelow",
+    "GainBelowCost",
+    "Gaussian",
+    "HentropyError",
+    "Identify",
+    "Improve",
+    "InputError",
+    "Integer",
+    "KGuesses",
+    "LevelSets",
+    "Listed",
+    "Maximize",
+    "MinMax",
+    "Minimize",
+    "MissingExtra",
+    "ModelError",
+    "Moments",
+    "Needs",
+    "Nested",
+    "OneShot",
+    "Options",
+    "Points",
+    "Pool",
+    "Posterior",
+    "Proposal",
+    "Real",
+    "Samples",
+    "Sequence",
+    "Space",
+    "Study",
+    "StudyError",
+    "TimeLimit",
+    "TopK",
+    "Trial",
+    "Verdict",
+    "__version__",
+    "decision",
+    "entropy",
+    "fit",
+    "from_botorch",
+    "gain",
+    "propose",
+    "search",
+]

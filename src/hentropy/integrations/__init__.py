@@ -1,0 +1,1 @@
+"""Bridges to other tools, each imported by those who use it."""

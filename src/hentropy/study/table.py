@@ -1,0 +1,30 @@
+"""Trials as a pandas DataFrame."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from hentropy.errors import MissingExtra
+from hentropy.study.records import Trial
+
+if TYPE_CHECKING:
+    import pandas
+
+NUMBERS = ("value", "std_error", "gain", "gain_error", "entropy")
+
+
+def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> "pandas.DataFrame":
+    """One row per trial: number, parameters `names`, state, value, and what was expected when it was asked.
+
+    A parameter that has the name of another column, such as "value", gets the column "param_value".
+    """
+    try:
+        import pandas  # noqa: PLC0415 (optional)
+    except ImportError:
+        raise MissingExtra("pandas", "pandas") from None
+    others = [field.name for field in fields(Trial) if field.name not in ("number", "params")]
+    titles = [f"param_{name}" if name in ("number", *others) else name for name in names]
+    rows = [[t.number, *(t.params[name] for name in names), *(getattr(t, name) for name in others)] for t in trials]
+    table = pandas.DataFrame(rows, columns=["number", *titles, *others])
+    table["state"] = [trial.state.value for trial in trials]
+    return table.astype(dict.fromkeys(NUMBERS, float))

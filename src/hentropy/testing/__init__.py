@@ -1,0 +1,18 @@
+"""Conformance suites: what every decision, belief and solver must do, for classes of one's own as well.
+
+    from hentropy.testing import check_belief, check_decision, check_solver
+
+    def test_my_decision():
+        check_decision(MyDecision(), belief, space)
+
+Each function runs a list of relations that hold for any correct object, none of which needs to know the right answer
+beforehand, and raises an `AssertionError` that says which relation failed and with which numbers. Statistical relations
+allow for `SIGMAS` standard errors: below one false alarm in a thousand runs of a whole suite.
+"""
+
+from hentropy.testing.beliefs import check_belief
+from hentropy.testing.decisions import check_decision
+from hentropy.testing.relations import SIGMAS
+from hentropy.testing.solvers import check_solver
+
+__all__ = ["SIGMAS", "check_belief", "check_decision", "check_solver"]

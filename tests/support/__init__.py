@@ -1,0 +1,1 @@
+"""Small real beliefs and slow, obvious oracles that tests share."""

@@ -1,0 +1,122 @@
+"""The table of all decisions, decisions of one's own, and spaces, that tests run through relations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy import (
+    BestObserved,
+    Box,
+    Decision,
+    Estimate,
+    Identify,
+    Improve,
+    KGuesses,
+    LevelSets,
+    Listed,
+    Maximize,
+    Minimize,
+    MinMax,
+    Options,
+    Points,
+    Pool,
+    Sequence,
+    Space,
+    TopK,
+    decision,
+)
+from support.beliefs import LOW, WIDTH, designs
+
+SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
+POOL = Pool(designs(10, seed=1))
+PLACES = designs(4, seed=2)
+
+
+class Worst(Decision):
+    """Two points, only the worse of which counts."""
+
+    actions = Points(2, as_set=True)
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        return -f.min(-1).values
+
+
+class BothSides(Decision):
+    """A point that is used with an error: f is looked at on both sides of it, not at it."""
+
+    actions = Points(1)
+
+    def points(self, a: Any) -> Tensor:
+        step = torch.tensor([0.05, 0.0], dtype=torch.float64)
+        return torch.cat([a - step, a + step], -2)
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        return -f.min(-1).values
+
+
+class Neighbours(Decision):
+    """Two designs that were measured one after the other: actions that grow with the data."""
+
+    actions = Listed(torch.zeros(1, 2, 2, dtype=torch.float64))
+    follows_data = True
+
+    def actions_given(self, observed: Tensor) -> Listed:
+        return Listed(torch.stack([observed[:-1], observed[1:]], 1))
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        return -f.max(-1).values
+
+
+@dataclass(frozen=True)
+class Row:
+    """make(c) is the decision about f + c; `linear` says that its gains double with f."""
+
+    make: Callable[[float], Decision]
+    linear: bool = False
+
+
+def bet(f: Tensor, a: tuple[str, float]) -> Tensor:
+    return a[1] * (f.mean(-1) - 4.0)
+
+
+def tracking(f: Tensor, a: Tensor) -> Tensor:
+    return (f - a).abs().sum(-1)
+
+
+ROWS: dict[str, Row] = {
+    "maximize": Row(lambda c: Maximize(), linear=True),
+    "minimize": Row(lambda c: Minimize(), linear=True),
+    "best_observed": Row(lambda c: BestObserved(), linear=True),
+    "least_observed": Row(lambda c: BestObserved(largest=False), linear=True),
+    "improve": Row(lambda c: Improve(4.5 + c)),
+    "improve_below": Row(lambda c: Improve(2.5 + c, above=False)),
+    "identify_argmax": Row(lambda c: Identify("argmax", candidates=16)),
+    "identify_max": Row(lambda c: Identify("max", candidates=32)),
+    "identify_values": Row(lambda c: Identify(PLACES)),
+    "k_guesses_1": Row(lambda c: KGuesses(1), linear=True),
+    "k_guesses_2": Row(lambda c: KGuesses(2), linear=True),
+    "k_guesses_2_least": Row(lambda c: KGuesses(2, largest=False), linear=True),
+    "k_guesses_3": Row(lambda c: KGuesses(3), linear=True),
+    "top_k": Row(lambda c: TopK(3, weight=2.0, cap=5.0)),
+    "top_k_no_distance": Row(lambda c: TopK(2, weight=0.0), linear=True),
+    "top_k_least": Row(lambda c: TopK(2, weight=1.0, distance="l2", largest=False)),
+    "level_sets": Row(lambda c: LevelSets([3.0 + c, 4.5 + c], at=PLACES), linear=False),
+    "level_sets_labels": Row(lambda c: LevelSets([3.0 + c, 4.5 + c], at=PLACES, relation="misclassification")),
+    "sequence_squares": Row(lambda c: Sequence([2.0 + c, 5.0 + c])),
+    "sequence_absolute": Row(lambda c: Sequence([2.0 + c, 5.0 + c], power=1, link=0.05)),
+    "min_max": Row(lambda c: MinMax(), linear=True),
+    "estimate": Row(lambda c: Estimate(PLACES)),
+    "own_class": Row(lambda c: Worst(), linear=True),
+    "own_points": Row(lambda c: BothSides(), linear=True),
+    "own_listed": Row(lambda c: decision(lambda f, a: -f.max(-1).values, Listed(designs(4, 2, seed=6))), linear=True),
+    "own_box": Row(lambda c: decision(tracking, Box([0.0 + c, 0.0 + c], [8.0 + c, 8.0 + c], at=PLACES[:2]))),
+    "own_options": Row(
+        lambda c: decision(
+            lambda f, a: bet(f - c, a), Options([("short", 1.0), ("none", 0.0), ("long", -1.0)], at=PLACES[:3])
+        )
+    ),
+    "own_follows_data": Row(lambda c: Neighbours(), linear=True),
+}

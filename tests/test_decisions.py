@@ -1,0 +1,22 @@
+"""Every decision keeps the relations of the conformance suite: one GP and a mixture, a box and a list."""
+
+import pytest
+
+from hentropy.testing import check_decision
+from support.beliefs import gaussian
+from support.decisions import POOL, ROWS, SPACE
+
+# A suite compares some 30 statistics at 6 standard errors of 8 replicates (t with 7 degrees of freedom: 5e-4 each for a
+# truly random integral); quasi-random replicates with fixed seeds do not change from run to run.
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_one_gaussian_process_on_a_box(name: str) -> None:
+    row = ROWS[name]
+    check_decision(row.make(0.0), gaussian(1), SPACE, moved=row.make, scales=row.linear)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_mixture_on_a_list(name: str) -> None:
+    row = ROWS[name]
+    check_decision(row.make(0.0), gaussian(3), POOL, moved=row.make, scales=row.linear)

@@ -1,0 +1,80 @@
+"""Nodes: exact moments, exact polynomials, and what a seed does."""
+
+import math
+
+import pytest
+import torch
+
+from hentropy.beliefs import Nodes, gauss_hermite, outcome_nodes, value_draws
+from hentropy.errors import InputError
+
+SHAPES = [(2, 1, 1), (5, 1, 1), (16, 1, 1), (16, 1, 4), (7, 2, 1), (32, 3, 6)]
+
+
+@pytest.mark.parametrize(("count", "q", "components"), SHAPES)
+@pytest.mark.parametrize("seed", [None, 0, 7])
+def test_outcomes_have_mean_zero_and_variance_one(count: int, q: int, components: int, seed: int | None) -> None:
+    nodes = outcome_nodes(count, q, components, seed)
+    assert nodes.z.shape == (count, q)
+    assert nodes.count == count
+    assert nodes.z.dtype == nodes.weights.dtype == torch.float64
+    assert float(nodes.weights.sum()) == pytest.approx(1.0, abs=1e-12)
+    one = torch.ones(q, dtype=torch.float64)
+    torch.testing.assert_close(nodes.weights @ nodes.z, 0.0 * one, rtol=0, atol=1e-12)
+    torch.testing.assert_close(nodes.weights @ nodes.z.square(), one, rtol=0, atol=1e-12)
+    assert bool(((nodes.component > 0) & (nodes.component < 1)).all())
+
+
+@pytest.mark.parametrize(("count", "q", "components"), SHAPES[1:])
+def test_a_seed_says_which_outcomes(count: int, q: int, components: int) -> None:
+    def made(seed: int) -> torch.Tensor:
+        nodes = outcome_nodes(count, q, components, seed)
+        return torch.cat([nodes.z, nodes.component[:, None]], -1)
+
+    assert torch.equal(made(1), made(1))
+    assert not torch.allclose(made(1), made(2))
+
+
+def test_many_outcomes_are_normal_and_components_even() -> None:
+    nodes = outcome_nodes(4096, 2, 5, seed=0)
+    for column in nodes.z.T:
+        share = torch.stack([(column < t).double().mean() for t in (-2.0, -1.0, 0.0, 1.0, 2.0)])
+        exact = torch.tensor([0.02275, 0.158655, 0.5, 0.841345, 0.97725], dtype=torch.float64)
+        torch.testing.assert_close(share, exact, rtol=0, atol=3e-3)
+    assert torch.histc(nodes.component, 5, 0, 1).sub(4096 / 5).abs().max() < 3
+    assert abs(float((nodes.z[:, 0] * nodes.z[:, 1]).mean())) < 1e-2
+    assert abs(float((nodes.z[:, 0] * (nodes.component - 0.5)).mean())) < 1e-2
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+def test_gauss_hermite_is_exact_for_polynomials(count: int) -> None:
+    nodes = gauss_hermite(count)
+    for degree in range(2 * count):
+        exact = 0.0 if degree % 2 else float(math.prod(range(1, degree, 2)))
+        assert float(nodes.weights @ nodes.z[:, 0] ** degree) == pytest.approx(exact, rel=1e-10, abs=1e-6)
+    beyond = float(nodes.weights @ nodes.z[:, 0] ** (2 * count))
+    assert beyond < 0.999 * math.prod(range(1, 2 * count, 2))  # and not for the next one
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 33])
+def test_value_draws_come_in_pairs(count: int) -> None:
+    draws = value_draws(count, 3, seed=1)
+    assert draws.shape == (count, 3)
+    for power in (1, 3, 5):
+        torch.testing.assert_close(draws.pow(power).mean(0), torch.zeros(3, dtype=torch.float64), rtol=0, atol=1e-10)
+    torch.testing.assert_close(draws.square().mean(0), torch.ones(3, dtype=torch.float64))
+    assert torch.equal(draws, value_draws(count, 3, seed=1))
+    assert not torch.allclose(draws, value_draws(count, 3, seed=2)) or count < 4
+
+
+def test_moving_nodes_moves_every_field() -> None:
+    nodes = outcome_nodes(4, 1, 2).to(torch.zeros((), dtype=torch.float32))
+    assert isinstance(nodes, Nodes)
+    assert {nodes.z.dtype, nodes.weights.dtype, nodes.component.dtype} == {torch.float32}
+
+
+def test_too_few_outcomes_are_refused() -> None:
+    with pytest.raises(InputError, match="at least 2 outcomes are needed to look ahead, got 1"):
+        outcome_nodes(1, 1, 1)
+    with pytest.raises(InputError, match="at least 2 draws are needed to integrate over values, got 1"):
+        value_draws(1, 1, 0)

@@ -1,0 +1,72 @@
+"""Paths of a Gaussian belief against its exact moments."""
+
+import pytest
+import torch
+from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, ScaleKernel
+
+from hentropy.beliefs import Needs
+from hentropy.beliefs.kernels import Kernel, Profile, from_gpytorch
+from support.beliefs import designs, gaussian, kernel, truth, two_sided
+
+COUNT = 4000
+
+
+def covariances() -> list[tuple[int, Kernel]]:
+    rough = ScaleKernel(MaternKernel(1.5, batch_shape=torch.Size([3])), batch_shape=torch.Size([3])).double()
+    rough.base_kernel.lengthscale = torch.tensor([0.4, 0.8, 1.5], dtype=torch.float64).view(3, 1, 1)
+    wave = (ScaleKernel(PeriodicKernel()) + LinearKernel()).double()
+    return [
+        (1, kernel(1)),
+        (3, kernel(3)),
+        (1, kernel(1, Profile.SQUARED_EXPONENTIAL)),
+        (3, from_gpytorch(rough)),
+        (1, from_gpytorch(wave)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("H", "covariance"), covariances(), ids=["matern", "mixture", "smooth", "rough mixture", "sum"]
+)
+def test_many_paths_have_the_moments_of_the_belief(H: int, covariance: Kernel) -> None:
+    # False alarms: means and products are within the bounds for all but 1e-4 of seeds. On top comes the error of the
+    # prior draws themselves (Fourier features, anchors), allowed 1 percent of the prior variance.
+    belief = gaussian(H, 1e-2, covariance=covariance)
+    points = torch.cat([designs(5, seed=9), belief.X[:2]])
+    moments = belief.moments(points, Needs.JOINT)
+    mean = torch.einsum("h,hm->m", belief.weights, moments.mean)
+    gap = moments.mean - mean
+    cov = torch.einsum("h,hmk->mk", belief.weights, moments.covariance + gap.unsqueeze(-1) * gap.unsqueeze(-2))
+    paths = belief.paths(COUNT, seed=2)(points)
+    assert paths.shape == (COUNT, 7)
+    bound = two_sided(1e-4, 7 + 28)
+    centred = paths - mean
+    assert bool((centred.mean(0).abs() <= bound * (cov.diagonal() / COUNT).sqrt()).all())
+    products = centred.unsqueeze(-1) * centred.unsqueeze(-2)
+    allowed = bound * products.std(0) / COUNT**0.5 + 0.01 * float(belief.frame.scale**2 * belief.kernel.diagonal(
+        belief.frame.transform(points)).max())  # fmt: skip
+    assert bool(((products.mean(0) - cov).abs() <= allowed).all())
+
+
+@pytest.mark.parametrize(("H", "covariance"), covariances()[:4])
+def test_paths_meet_data_without_noise(H: int, covariance: Kernel) -> None:
+    belief = gaussian(H, 0.0, 0.0, covariance=covariance)
+    paths = belief.paths(20, seed=0)(belief.X)
+    torch.testing.assert_close(paths, truth(belief.X).expand(20, 7), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("H", "covariance"), covariances())
+def test_a_path_is_one_function_and_a_seed_says_which(H: int, covariance: Kernel) -> None:
+    belief, points = gaussian(H, covariance=covariance), designs(2, 3, 4, seed=1)
+    paths = belief.paths(6, seed=5)
+    values = paths(points)
+    assert values.shape == (6, 2, 3, 4)
+    each = torch.stack([paths(points[:, j]) for j in range(3)], 2)
+    torch.testing.assert_close(values, each, rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(values, belief.paths(6, seed=5)(points), rtol=0, atol=0)
+    assert float((values - belief.paths(6, seed=6)(points)).abs().max()) > 1e-2
+
+
+def test_slopes_of_paths_are_finite_differences() -> None:
+    belief = gaussian(3, 1e-2)
+    points = designs(3, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(belief.paths(5, seed=0), [points], eps=1e-6, atol=1e-5, rtol=1e-4)
