@@ -12,7 +12,9 @@ from rich.table import Table
 
 import hentropy as he
 from hentropy.plots import draw_plane, plane_info
-from hentropy.problems import alpine
+from hentropy.problems import Alpine, alpine
+
+FIRST = 10
 
 
 def main() -> None:
@@ -29,30 +31,32 @@ def main() -> None:
         "Each one is chosen to make that decision better.\n"
     )
     found = he.search(
-        problem.at, problem.space, decision, given.experiments, seed=given.seed, first=10, console=console
+        problem.at, problem.space, decision, given.experiments, seed=given.seed, first=FIRST, console=console
     )
     console.print()
     console.print(found.verdict)
 
     random = he.Study(problem.space, decision, seed=given.seed)
-    for row in problem.space.sample(given.experiments, given.seed + 1):
+    generator = torch.Generator().manual_seed(given.seed)
+    unit = torch.rand(given.experiments, problem.d, generator=generator, dtype=torch.float64)
+    for row in problem.space.from_unit(unit):
         random.attach(problem.space.decode(row), float(problem(row)))
-    console.print()
+    console.print("\nWhat the decisions are worth (losses: lower is better)", style="bold")
     console.print(comparison(decision, problem, {"hentropy": found.verdict, "random search": random.decide()}))
 
     given.out.mkdir(parents=True, exist_ok=True)
-    info = plane_info(found.study.belief, problem.space, found.verdict.raw, first=10)
+    info = plane_info(found.study.belief, problem.space, found.verdict.raw, first=FIRST)
     grid = torch.stack(torch.meshgrid(*map(torch.from_numpy, info.axes), indexing="xy"), -1)
     title = f"Top 5 of Alpine-2, apart from each other, after {given.experiments} experiments"
     path = draw_plane(info, given.out / "demo.png", title, problem(grid).numpy())
-    console.print(f"\npicture: {path}")
+    console.print(f"\npicture: {path}", soft_wrap=True)
 
 
-def comparison(decision: he.Decision, problem: alpine, verdicts: dict[str, he.Verdict]) -> Table:  # type: ignore[valid-type]
+def comparison(decision: he.Decision, problem: Alpine, verdicts: dict[str, he.Verdict]) -> Table:
     """Expected and true losses of the decisions side by side."""
-    table = Table(title="What the decisions are worth (losses: lower is better)", title_justify="left")
-    for column in ("experiments chosen by", "expected loss", "true loss"):
-        table.add_column(column, justify="left" if column.startswith("exp") and "by" in column else "right")
+    table = Table("experiments chosen by")
+    for column in ("expected loss", "true loss"):
+        table.add_column(column, justify="right")
     for name, verdict in verdicts.items():
         true = float(decision.loss(problem(verdict.raw), verdict.raw))
         table.add_row(name, f"{verdict.expected_loss:.3f}", f"{true:.3f}")

@@ -284,7 +284,9 @@ def test_other_gaussian_models_become_posteriors() -> None:
             noise = (model.posterior(a, observation_noise=True).variance - model.posterior(a).variance).mean()
         assert belief.noise == pytest.approx(float(noise), rel=1e-6)
     torch.testing.assert_close(from_botorch(multitask).X, unit[1::2])
-    assert from_botorch(variational, noise_std=0.5).noise == 0.25
+    given = from_botorch(variational, noise_std=0.5)
+    assert isinstance(given, Posterior)
+    assert given.noise == 0.25
 
 
 def test_a_list_of_one_is_that_one() -> None:

@@ -264,7 +264,7 @@ def test_noise_is_found_where_there_is_some_and_not_where_there_is_none() -> Non
 
 
 def test_auto_integrates_over_few_data_only() -> None:
-    X, Y = data(257)
+    X, Y = data(129)
     assert fit(X[:20], Y[:20]).components == 8
     assert fit(X[:20], Y[:20], draws=3).components == 3
     assert fit(X, Y).components == 1

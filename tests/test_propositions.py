@@ -103,7 +103,7 @@ def test_proposition_1_information_about_the_argmax(q: int) -> None:
 
 def test_proposition_1_information_about_the_maximum_without_noise() -> None:
     """The closed form of Wang and Jegelka at the same maxima, and BoTorch's estimate of it (1,024 draws: 2 %)."""
-    model = botorch_model(1e-12)
+    model = botorch_model(1e-5)
     belief, at = from_botorch(model, noise_std=0.0), designs(64, seed=5)
     assert isinstance(belief, Gaussian)
     maxima = belief.sample(at, 64, seed=0).max(-1).values
@@ -136,13 +136,13 @@ def test_proposition_2_maximize_on_a_list_is_the_knowledge_gradient(noise: float
 
 
 def test_proposition_2_maximize_on_a_box_is_the_knowledge_gradient_of_a_dense_list() -> None:
-    """2,304 listed designs against descent on the box: the list's best is lower by its spacing, the audit has its error."""
+    """2,304 listed designs against descent on the box: the list is coarse by 0.001, the audit has its error."""
     belief = gaussian(1)
     axis = torch.linspace(0.0, 1.0, 48, dtype=torch.float64)
     low, high = SPACE.bounds
     pool = Pool(low + (high - low) * torch.cartesian_prod(axis, axis))
     listed, found = gain(Maximize(), belief, QUERIES, pool), gain(Maximize(), belief, QUERIES, SPACE)
-    slack = 6 * found.std_error + 0.02
+    slack = 6 * found.std_error + 5e-3
     assert bool(((found.value - listed.value).abs() <= slack).all()), (found.value, listed.value)
 
 
@@ -156,10 +156,11 @@ def test_proposition_2_maximize_on_a_box_is_botorchs_knowledge_gradient() -> Non
     with torch.no_grad():
         current = model.posterior(space.sample(4096, 0)).mean.max()
     theirs = qKnowledgeGradient(model, num_fantasies=64, current_value=current)
-    value = theirs.evaluate(QUERIES[:3].unsqueeze(1), space.bounds, num_restarts=2, raw_samples=128).detach()
+    value = theirs.evaluate(QUERIES[:3].unsqueeze(1), bounds=space.bounds, num_restarts=2, raw_samples=128).detach()
     torch.testing.assert_close(best.value, value, rtol=0, atol=0.1 * float(best.value.max()) + 0.01)
 
 
+@pytest.mark.filterwarnings("ignore:ExpectedImprovement has known numerical issues")
 def test_proposition_3_best_observed_is_expected_improvement() -> None:
     model = botorch_model()
     belief = from_botorch(model, noise_std=0.0)

@@ -36,7 +36,7 @@ class StudyError(HentropyError):
     """A call that does not fit the state of the study."""
 
 
-class MissingExtra(HentropyError, ImportError):
+class MissingExtra(HentropyError, ImportError):  # noqa: N818 (it reads better where it is caught)
     """An optional part of hentropy that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Gaussian, Needs, Nodes, outcome_nodes, value_draws
+from hentropy.beliefs import Belief, Fantasy, Gaussian, Needs, Nodes, outcome_nodes, value_draws
+from hentropy.beliefs.nodes import join
 from hentropy.clock import Clock, Limits
 from hentropy.decisions import Decision, GainFormula, Solved
 from hentropy.decisions.envelope import expected_rise
@@ -41,6 +42,19 @@ class Gain:
     value: Tensor
     std_error: Tensor
     exact: bool
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audited gain. Where actions were searched: the best action after each outcome, the outcomes (b x N x q).
+
+    `search` is the one that was audited, with a better action of today if the audit met one.
+    """
+
+    gain: Gain
+    search: ActionSearch
+    least: Least | None = None
+    outcomes: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -157,16 +171,16 @@ class Appraisal:
         stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
         return (stay - loss) @ nodes.weights
 
-    def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> tuple[Gain, Least | None, Nodes | None]:
+    def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> Audit:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
         effort = Effort() if effort is None else effort
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact:
             value = formula(together) - self._pending_part(formula)
-            return Gain(value.detach(), torch.zeros_like(value), True), None, None
+            return Audit(Gain(value.detach(), torch.zeros_like(value), True), self.search)
         if formula is not None:
-            return self._audit_formula(together, seed, effort), None, None
+            return Audit(self._audit_formula(together, seed, effort), self.search)
         return self._audit_search(x, together, seed, effort)
 
     @torch.no_grad()
@@ -180,24 +194,35 @@ class Appraisal:
         return _replicated(torch.stack(values, -1), exact=False)
 
     @torch.no_grad()
-    def _audit_search(self, x: Tensor, together: Tensor, seed: int, effort: Effort) -> tuple[Gain, Least, Nodes]:
-        q = x.shape[-2]
-        each = [self.nodes(effort.outcomes, q, seed + replicate) for replicate in range(effort.replicates)]
-        nodes = Nodes(*(torch.cat([getattr(n, field) for n in each]) for field in ("z", "weights", "component")))
+    def _audit_search(self, x: Tensor, together: Tensor, seed: int, effort: Effort) -> Audit:
+        q, p = x.shape[-2], len(self.pending)
+        nodes = join([self.nodes(effort.outcomes, q, seed + replicate) for replicate in range(effort.replicates)])
         draws = None
         if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
             count = points_per_action(self.decision, self.space, self.belief.X)
             draws = value_draws(effort.draws, count, seed).to(x)
-        least = self.search.least(self.belief.look_ahead(together).fantasy(nodes), together, effort.steps, draws)
-        saved = least.saved
-        if len(self.pending):
+        fantasy = self.belief.look_ahead(together).fantasy(nodes)
+        least = self.search.least(fantasy, together, effort.steps, draws)
+        search = self.search.improved_by(least.actions)
+        saved = _news(search, self.search, fantasy, least, draws)
+        if p:
             # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
-            alone = Nodes(nodes.z[:, : len(self.pending)], nodes.weights, nodes.component)
+            alone = Nodes(nodes.z[:, :p], nodes.weights, nodes.component)
             waiting = self.pending.unsqueeze(0)
-            known = self.search.least(self.belief.look_ahead(waiting).fantasy(alone), waiting, effort.steps, draws)
-            saved = saved - known.saved
+            before = self.belief.look_ahead(waiting).fantasy(alone)
+            known = self.search.least(before, waiting, effort.steps, draws)
+            saved = saved - _news(search, self.search, before, known, draws)
         grouped = saved.reshape(x.shape[0], effort.replicates, effort.outcomes).mean(-1)
-        return _replicated(grouped, exact=False), least, nodes
+        return Audit(_replicated(grouped, exact=False), search, least, fantasy.values[..., p:])
+
+
+def _news(search: ActionSearch, old: ActionSearch, fantasy: Fantasy, least: Least, draws: Tensor | None) -> Tensor:
+    """What the best action after each outcome saves against today's best, which may be better than the one known before."""
+    stay = None if search is old else search.stay(fantasy, draws)
+    if stay is None:
+        return least.saved
+    saved = stay - least.loss
+    return saved if draws is not None else saved.clamp_min(0.0)
 
 
 def _replicated(values: Tensor, exact: bool) -> Gain:
@@ -264,5 +289,5 @@ def gain(
     appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits)
     effort = Effort() if effort is None else effort
     rows = appraisal.rows(effort.outcomes * effort.replicates, designs.shape[-2])
-    parts = [appraisal.audit(part, seed + 7919, effort)[0] for part in designs.split(rows)]
+    parts = [appraisal.audit(part, seed + 7919, effort).gain for part in designs.split(rows)]
     return Gain(torch.cat([p.value for p in parts]), torch.cat([p.std_error for p in parts]), parts[0].exact)

@@ -12,6 +12,7 @@ from hentropy import (
     Box,
     Decision,
     Estimate,
+    Gaussian,
     Identify,
     Improve,
     KGuesses,
@@ -28,6 +29,8 @@ from hentropy import (
     TopK,
     decision,
 )
+from hentropy.beliefs import Frame
+from hentropy.beliefs.kernels import Profile, Stationary
 from support.beliefs import LOW, WIDTH, designs
 
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
@@ -120,3 +123,20 @@ ROWS: dict[str, Row] = {
     ),
     "own_follows_data": Row(lambda c: Neighbours(), linear=True),
 }
+
+
+def line() -> Gaussian:
+    """One Gaussian process about one parameter between -3 and -2.5, observed five times with a little noise."""
+    X = torch.tensor([[-2.97], [-2.83], [-2.74], [-2.66], [-2.52]], dtype=torch.float64)
+    outcomes = torch.sin(20.0 * X[:, 0])
+    one = torch.ones(1, dtype=torch.float64)
+    return Gaussian.from_data(
+        X,
+        outcomes,
+        1e-3 * one.expand(1, 5),
+        1e-3 * one,
+        Stationary(Profile.MATERN52, 0.3 * one.view(1, 1), one),
+        lambda a: a.new_zeros(1, *a.shape[:-1]),
+        Frame(lambda x: (x + 3.0) / 0.5, torch.tensor(1.0).double(), torch.tensor(2.0).double()),
+        one,
+    )

@@ -13,11 +13,13 @@ w'_g is proportional to w_g N(y'; mean_g(x), S_g).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from hentropy.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
+from hentropy.beliefs.expansions import expand
 from hentropy.beliefs.frame import Frame
 from hentropy.beliefs.kernels import Kernel
 from hentropy.beliefs.linalg import cholesky, outcome_root, white_outcomes
@@ -94,6 +96,11 @@ class Gaussian(Belief):
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
         a = self.frame.transform(points)
+        if needs is Needs.MEAN:
+            weights = self.weights.view(-1, *[1] * (a.dim() - 2))
+            coefficients = (self.frame.scale * self.alpha)[:, None, None]
+            sums = expand(self.kernel, a.reshape(1, 1, -1, a.shape[-1]), self.inputs.unsqueeze(0), coefficients)
+            return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums.reshape(-1, *a.shape[:-1]))
         k_aX = self.kernel(a.reshape(-1, a.shape[-1]), self.inputs).reshape(self.components, *a.shape[:-1], -1)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
@@ -270,6 +277,8 @@ class GaussianFantasy(Fantasy):
         H, n = belief.alpha.shape
         b, own, *rest, d = points.shape
         a = belief.frame.transform(points)
+        if needs is Needs.MEAN and own == self.V.shape[2]:
+            return self._means(a)
         k_aX, k_ax = look.own_kernels(a.reshape(b, -1, d))  # H x b x (own ... K) x n
         C = k_ax - k_aX @ look.W
         before = belief._in_user_units(belief._mean(a.reshape(b, -1, d), k_aX)).reshape(H, b, own, -1)
@@ -287,6 +296,23 @@ class GaussianFantasy(Fantasy):
         root = look.whiten(C).reshape(H, b, own, *rest, -1)
         spread = belief._spread(a, k_aX.reshape(H, b, own, *rest, n), needs)
         return belief._moments(weights, mean, *_shrunk(root, *spread))
+
+    @cached_property
+    def _coefficients(self) -> Tensor:
+        """The mean after each outcome as a sum of kernels at the data and at x: H x b x N x (n + q)."""
+        belief, look = self.look.belief, self.look
+        V = self.V if self.V.shape[1] == look.u.shape[0] else self.V.expand(-1, look.u.shape[0], -1, -1)
+        at_data = belief.alpha[:, None, None] - V @ look.W.mT
+        return belief.frame.scale * torch.cat([at_data, V], -1)
+
+    def _means(self, a: Tensor) -> Moments:
+        """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
+        belief, look = self.look.belief, self.look
+        b, N, *rest, d = a.shape
+        centres = torch.cat([belief.inputs.expand(b, *belief.inputs.shape), look.u], -2)
+        sums = expand(belief.kernel, a.reshape(b, N, -1, d), centres, self._coefficients)
+        mean = belief._in_user_units(belief.prior_mean(a)) + sums.reshape(-1, b, N, *rest)
+        return Moments(self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1)), mean)
 
     def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""

@@ -86,6 +86,18 @@ class Profile(Enum):
         value: Tensor = function.apply(r2, scale)
         return value
 
+    def value_and_slope(self, r2: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+        """scale x profile and its derivative in the squared distance, which is overwritten: for hand-written derivatives."""
+        r2 = r2.clamp_min_(0.0)
+        if self is Profile.SQUARED_EXPONENTIAL:
+            value = r2.mul_(-0.5).exp_().mul_(scale)
+            return value, -0.5 * value
+        s = r2.mul_(5.0).sqrt_()
+        decay = torch.exp(-s).mul_(scale)
+        linear = s + 1.0
+        value = torch.addcmul(linear, s, s, value=1.0 / 3.0).mul_(decay)
+        return value, linear.mul_(decay).mul_(-5.0 / 6.0)
+
 
 @dataclass(frozen=True)
 class Stationary:
@@ -95,7 +107,7 @@ class Stationary:
     lengthscale: Tensor
     outputscale: Tensor
 
-    def _scaled(self, a: Tensor, dims: int) -> Tensor:
+    def scaled(self, a: Tensor, dims: int) -> Tensor:
         """a / lengthscale, H in front of as many dimensions as the other side has: H x ... x m x d."""
         return a / self.lengthscale.view(self.lengthscale.shape[0], *[1] * (dims - 1), -1)
 
@@ -104,7 +116,7 @@ class Stationary:
         # distances do not change with the origin, rounding errors do: measure from one of the points
         origin = b.detach()[(0,) * (b.dim() - 1)]
         dims = max(a.dim(), b.dim())
-        a, b = self._scaled(a - origin, dims), self._scaled(b - origin, dims)
+        a, b = self.scaled(a - origin, dims), self.scaled(b - origin, dims)
         # |a|^2 + |b|^2 - 2 a b as one product (... x m x (d + 2)) (... x (d + 2) x p), no pass over m x p needed
         a = torch.cat([a, a.square().sum(-1, keepdim=True), a.new_ones(*a.shape[:-1], 1)], -1)
         b = torch.cat([-2.0 * b, b.new_ones(*b.shape[:-1], 1), b.square().sum(-1, keepdim=True)], -1)

@@ -4,6 +4,7 @@ Nodes have mean zero and variance one exactly, so that an entropy that is linear
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,12 @@ class Nodes:
     def count(self) -> int:
         """N."""
         return self.z.shape[0]
+
+
+def join(parts: Sequence[Nodes]) -> Nodes:
+    """Several sets of nodes as one, each with an equal share of the weight."""
+    weights = torch.cat([part.weights for part in parts]) / len(parts)
+    return Nodes(torch.cat([part.z for part in parts]), weights, torch.cat([part.component for part in parts]))
 
 
 def _normal_quantile(u: Tensor) -> Tensor:

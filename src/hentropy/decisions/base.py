@@ -105,7 +105,9 @@ class Decision(ABC):
         return [{"action": value} for value in values]
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_") and k != "actions")
+        shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in ("actions", "needs")}
+        brief = {k: f"{len(v)} points" if isinstance(v, Tensor) else repr(v) for k, v in shown.items()}
+        options = ", ".join(f"{k}={v}" for k, v in brief.items())
         return f"{type(self).__name__}({options})"
 
 

@@ -43,7 +43,7 @@ class TopK(Decision):
         self.distance = distance
         self.largest = largest
         self._between: Callable[[Tensor, Tensor], Tensor] = distance_function(distance)
-        self._pairs = torch.triu_indices(k, k, offset=1)
+        self._others = 1.0 - torch.eye(k, dtype=torch.float64)
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-sum f(a_i) less the reward for distance."""
@@ -57,8 +57,10 @@ class TopK(Decision):
     def _reward(self, a: Tensor) -> Tensor | float:
         if self.k == 1 or self.weight == 0:
             return 0.0
-        first, second = self._pairs.to(a.device)
-        apart = between(self._between, a[..., first, :], a[..., second, :])
+        # all k x k pairs, the k pairs of a point with itself at distance zero: cheaper than picking k (k - 1) / 2 of them
+        apart = between(self._between, *torch.broadcast_tensors(a.unsqueeze(-2), a.unsqueeze(-3)))
         if self.cap is not None:
             apart = apart.clamp_max(self.cap)
-        return self.weight * apart.mean(-1)
+        if callable(self.distance):
+            apart = apart * self._others.to(a)
+        return apart.sum((-1, -2)) * (self.weight / (self.k * (self.k - 1)))

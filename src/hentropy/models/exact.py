@@ -50,7 +50,7 @@ class ModuleMean:
 class Untransform:
     """What a model calls an outcome, to the user's units: ... to ... ."""
 
-    module: Module
+    module: OutcomeTransform
 
     def __call__(self, values: Tensor) -> Tensor:
         """The inverse of the outcome transform."""
@@ -77,8 +77,9 @@ def is_exact(model: Module) -> bool:
         return False
     if isinstance(model, AbstractFullyBayesianSingleTaskGP):
         return type(model).forward is AbstractFullyBayesianSingleTaskGP.forward
-    plain = type(model).forward is SingleTaskGP.forward if isinstance(model, SingleTaskGP) else False
-    return plain and model.num_outputs == 1 and _transforms_alike(model)
+    if not isinstance(model, SingleTaskGP) or type(model).forward is not SingleTaskGP.forward:
+        return False
+    return model.num_outputs == 1 and _transforms_alike(model)
 
 
 def _transforms_alike(model: SingleTaskGP) -> bool:

@@ -21,8 +21,8 @@ from hentropy.spaces import DesignSpace
 
 Treatment = Literal["auto", "map", "mixture"]
 
-MIXTURE_LIMIT = 256
-"""Up to so many observations "auto" integrates over the hyperparameters; beyond, the data leave little to integrate."""
+MIXTURE_LIMIT = 128
+"""Up to so many observations "auto" integrates over the hyperparameters; beyond, that takes over a second a fit."""
 
 PRIOR_DRAWS = 256
 """Draws of the prior from which a cold ensemble starts, resampled by their likelihood."""

@@ -38,9 +38,9 @@ def lengthscale_prior(d: int) -> Normal:
     """log l ~ N(log(0.5 sqrt d), 1.3), for each of d lengthscales in the unit cube.
 
     Distances in the cube grow like sqrt d; a median that grows with them keeps neighbours correlated in ten dimensions.
-    The width covers functions with several periods per axis (l about 0.1) and axes that hardly matter (l about 10), both
-    within two standard deviations or so. Compared by the log density of held-out outcomes of rough, smooth, sparse and
-    noisy functions: shorter or narrower loses on axes without effect, much longer on rough functions and few data.
+    The width covers functions with several periods per axis (l about 0.1) and axes that hardly matter (l about 10),
+    both within two standard deviations or so. Compared by the log density of held-out outcomes of rough, smooth, sparse
+    and noisy functions: shorter or narrower loses on axes without effect, much longer on rough functions and few data.
     """
     return Normal(math.log(0.5 * math.sqrt(d)), 1.3)
 
@@ -132,7 +132,8 @@ class LogPosterior:
     @cached_property
     def priors(self) -> tuple[Tensor, Tensor]:
         """Location and width of each hyperparameter's normal prior: p and p."""
-        priors = [lengthscale_prior(d := self.inputs.shape[-1])] * d + [outputscale_prior(), mean_prior()]
+        d = self.inputs.shape[-1]
+        priors = [lengthscale_prior(d)] * d + [outputscale_prior(), mean_prior()]
         priors += [noise_prior()] * (self.noise is None)
         return (
             self.inputs.new_tensor([prior.location for prior in priors]),

@@ -16,8 +16,9 @@ from torch import Tensor
 from hentropy.errors import ModelError
 from hentropy.models.hyperparameters import LogPosterior
 
-SCREENED = 64
-ASCENDED = 4
+MANY = 128
+"""Beyond so many observations a value is dear and the posterior has few summits: fewer starts then."""
+
 ROUNDS = 80
 TOLERANCE = 1e-3
 """A row has arrived where no slope per prior standard deviation is above this: flat to about 1e-6."""
@@ -28,8 +29,9 @@ LONGEST_STEP = 2.0
 
 def maximise(target: LogPosterior, known: Tensor, generator: torch.Generator) -> Tensor:
     """The best row found: 1 x p. `known` rows (C x p, maybe none) of an earlier fit compete with draws of the prior."""
-    candidates = torch.cat([known, target.priors[0].unsqueeze(0), target.prior_draws(SCREENED, generator)])
-    best = target(candidates).topk(ASCENDED).indices
+    screened, ascended = (64, 4) if target.outcomes.shape[0] <= MANY else (16, 2)
+    candidates = torch.cat([known, target.priors[0].unsqueeze(0), target.prior_draws(screened, generator)])
+    best = target(candidates).topk(ascended).indices
     theta, value = ascend(target, candidates[best])
     if not math.isfinite(float(value.max())):
         raise ModelError(

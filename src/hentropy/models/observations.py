@@ -87,7 +87,7 @@ def _check_finite(values: Tensor, name: str) -> None:
     if bool(bad.any()):
         row = int(bad.nonzero()[0])
         raise InputError(
-            f"row {row} of {name} is {values[row].tolist()}: NaN or infinite; drop the observation, or mark it as failed"
+            f"row {row} of {name} is {values[row].tolist()}: NaN or infinite; drop that observation, or mark it failed"
         )
 
 

@@ -5,14 +5,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hentropy.errors import InputError
 from hentropy.spaces import Real, Space
 
 
 @dataclass(frozen=True)
 class Alpine:
-    """sum |x sin x + 0.1 x| over d parameters, with inputs scaled by 0.5 and values by 0.05 as in the paper: on [0, 5]^d."""
+    """0.05 sum |t sin t + 0.1 t| with t = 2 x, over d parameters in [0, 5]: scaled as in the paper."""
 
     d: int
+
+    def __post_init__(self) -> None:
+        if self.d < 1:
+            raise InputError(f"Alpine needs at least 1 parameter, got d = {self.d}")
 
     @property
     def space(self) -> Space:

@@ -49,6 +49,17 @@ class ActionSearch(ABC):
         evaluation, so that actions are not judged by the samples that chose them.
         """
 
+    def improved_by(self, actions: Tensor) -> "ActionSearch":
+        """The same search, with the best of these actions (b x N x ...) as today's if it is better than the one known.
+
+        What is found for one outcome may be better today as well; a gain must not count it as news.
+        """
+        return self
+
+    def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor | None:
+        """The expected loss of today's action after each outcome (b x N), where `improved_by` may have changed it."""
+        return None
+
     def action(self, actions: Tensor, b: int, n: int) -> Any:
         """The action behind entry (b, n) of `Least.actions`."""
         return actions[b, n]

@@ -1,31 +1,25 @@
 """Actions that are searched by descent: k points of a box, or a vector of its own.
 
-Preparation finds the best action now (exchange over points that fill the space, then descent) and a pool of good actions
-around it: the best one, its rivals, and the best one with each member replaced by promising points. After an outcome the
-best of the pool, or the best action with a member replaced by the new design, is where descent starts.
+After an outcome the best of a pool of good actions, or today's best action with a member replaced by the new design, is
+where descent starts (`present` finds today's best action and the pool).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.clock import Clock
-from hentropy.decisions import Decision, Points
-from hentropy.search.base import ActionSearch, Least, expected_loss, take
+from hentropy.decisions import Decision
+from hentropy.search.base import ActionSearch, Least, expected_loss
 from hentropy.search.descent import descend
 from hentropy.search.domains import Domain, PointsDomain
-from hentropy.search.exchange import exchange, gather_points, replacement_losses
+from hentropy.search.present import loss_now, prepare_present, refine
 from hentropy.spaces import DesignSpace
 
-STARTS = 6
-ALTERNATIVES = 4
-FIRST_STEPS = 10
-POLISH = (12, 12)
-EXTREMES = 12
-EXTREME_STEPS = 10
-AROUND = 12
+POLISHING = 10
+"""Steps of descent for a better action of today that was met on the way."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +40,8 @@ class ContinuousSearch(ActionSearch):
         cls, decision: Decision, belief: Belief, space: DesignSpace, domain: Domain, draws: Tensor, seed: int, clock: Clock
     ) -> "ContinuousSearch":
         """Find the best action now and the pool around it."""
-        plain = isinstance(domain, PointsDomain) and isinstance(decision.actions, Points)
-        candidates = _candidates(belief, space, seed, clock) if plain else None
-        if candidates is None or not _looks_at_itself(decision, candidates[: domain.event[0]]):
-            rivals, _ = _sampled_starts(decision, belief, domain, draws, seed)
-            refined, losses = _refine(decision, belief, domain, draws, rivals, clock)
-            order = losses.argsort()
-            return cls(decision, belief, domain, draws, clock, refined[order[0]], losses[order[0]], refined[order])
-        moments = belief.moments(candidates, decision.needs)
-        actions = _exchanged_starts(decision, moments, candidates, domain.event[0], draws, seed)
-        actions, losses = _refine(decision, belief, domain, draws, actions, clock, FIRST_STEPS)
-        for steps in POLISH:
-            order = losses.argsort()
-            alternatives = _alternatives(decision, belief, space, actions[order[0]], candidates, draws)
-            actions = torch.cat([actions[order[:STARTS]], alternatives])
-            actions, losses = _refine(decision, belief, domain, draws, actions, clock, steps)
-        order = losses.argsort()
-        return cls(decision, belief, domain, draws, clock, actions[order[0]], losses[order[0]], actions[order])
+        present = prepare_present(decision, belief, space, domain, draws, seed, clock)
+        return cls(decision, belief, domain, draws, clock, present.pool[0], present.value, present.pool)
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
@@ -134,6 +113,24 @@ class ContinuousSearch(ActionSearch):
         keep = worse.view(*worse.shape, *[1] * len(self.domain.event))
         return Least(torch.minimum(found.loss, found.stay), found.stay, torch.where(keep, self.best, found.actions))
 
+    @torch.no_grad()
+    def improved_by(self, actions: Tensor) -> "ContinuousSearch":
+        """With the best of these actions as today's, if it is better than the one known."""
+        flat = actions.flatten(0, 1)
+        losses = loss_now(self.decision, self.belief, flat, self.draws)
+        best = losses.argmin()
+        if not bool(losses[best] < self.value):
+            return self
+        found, value = refine(
+            self.decision, self.belief, self.domain, self.draws, flat[best].unsqueeze(0), self.clock, POLISHING
+        )
+        return replace(self, best=found[0], value=value[0], pool=torch.cat([found, self.pool]))
+
+    def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
+        """The expected loss of today's action after each outcome: b x N."""
+        b = fantasy.values.shape[0]
+        return self.loss_after(fantasy, self.best.expand(b, 1, *self.domain.event), draws)
+
     def _descended(self, fantasy: Fantasy, found: Least, steps: int) -> Tensor:
         b, N = found.loss.shape
         domain = self.domain
@@ -153,101 +150,3 @@ class ContinuousSearch(ActionSearch):
         square = K if self.decision.needs is Needs.JOINT else 1
         draws = self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
         return 6 * outcomes * (self.pool.shape[0] + K) * K * max(square, draws) * self.belief.components
-
-
-def _looks_at_itself(decision: Decision, a: Tensor) -> bool:
-    """Whether the loss of an action looks at f at the points of the action itself."""
-    return decision.points(a) is a
-
-
-def _candidates(belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> Tensor:
-    """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
-
-    M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
-    """
-    filling = space.sample(min(1024, 128 * (1 + space.dim)), seed).to(belief.X)
-    spread = torch.cat([filling, belief.X[-256:]])
-
-    def mean(points: Tensor) -> Tensor:
-        moments = belief.moments(points, Needs.MEAN)
-        return moments.expect_vector(moments.mean)
-
-    values = mean(spread)
-    count = min(EXTREMES, spread.shape[0])
-    ends = torch.cat([spread[values.topk(count).indices], spread[(-values).topk(count).indices]])
-    sign = torch.ones(2 * count, dtype=spread.dtype, device=spread.device)
-    sign[:count] = -1.0
-    u, _ = descend(lambda u: sign * mean(space.from_unit(u)), space.to_unit(ends), EXTREME_STEPS, clock)
-    generator = torch.Generator().manual_seed(seed)
-    noise = torch.randn(AROUND, *u.shape, generator=generator, dtype=torch.float64).to(u)
-    scale = 0.2 * torch.rand(AROUND, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
-    around = (u + scale * noise).clamp(0.0, 1.0).flatten(0, 1)
-    return torch.cat([spread, space.project(space.from_unit(torch.cat([u, around])))])
-
-
-def _exchanged_starts(
-    decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor, seed: int
-) -> Tensor:
-    """Good tuples of candidates, from several first tuples: S x k x d."""
-    M = candidates.shape[0]
-    generator = torch.Generator().manual_seed(seed)
-    first = torch.randint(M, (STARTS, k), generator=generator).to(candidates.device)
-    single = torch.arange(M, device=candidates.device)[:, None].expand(M, k)
-    alone = expected_loss(decision, take(moments, single), gather_points(candidates, single), draws)
-    first[0] = alone.argmin()
-    index, losses = exchange(decision, moments, candidates, first, draws, sweeps=3, distinct=False)
-    order = losses.argsort()[: max(2, STARTS // 2)]
-    return candidates[index[order]]
-
-
-def _sampled_starts(
-    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, seed: int
-) -> tuple[Tensor, Tensor]:
-    """The best of actions that fill the domain: S x event, and their losses."""
-    actions = domain.sample(256, seed).to(belief.X)
-    losses = _loss_now(decision, belief, actions, draws)
-    best = losses.argsort()[:STARTS]
-    return actions[best], losses[best]
-
-
-def _loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor) -> Tensor:
-    return expected_loss(decision, belief.moments(decision.points(actions), decision.needs), actions, draws)
-
-
-def _refine(
-    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, starts: Tensor, clock: Clock, steps: int = 30
-) -> tuple[Tensor, Tensor]:
-    """Descent from each start: actions S x event and their losses, never above the starts'."""
-
-    def loss(u: Tensor) -> Tensor:
-        return _loss_now(decision, belief, domain.to_action(u), draws)
-
-    u, _ = descend(loss, domain.to_unit(starts), steps, clock)
-    with torch.no_grad():
-        both = torch.stack([domain.project(starts), domain.project(domain.to_action(u))])
-        losses = _loss_now(decision, belief, both, draws)
-        best = losses.argmin(0)
-    rows = torch.arange(starts.shape[0], device=starts.device)
-    return both[best, rows], losses[best, rows]
-
-
-def _alternatives(
-    decision: Decision, belief: Belief, space: DesignSpace, best: Tensor, candidates: Tensor, draws: Tensor
-) -> Tensor:
-    """The best action with each member replaced by each of a few good candidates that lie apart: (k L) x k x d."""
-    k = best.shape[0]
-    points = torch.cat([best, candidates])
-    moments = belief.moments(points, decision.needs)
-    unit = space.to_unit(candidates)
-    apart = 0.1 * space.dim**0.5
-    index = torch.arange(k, device=best.device).unsqueeze(0)
-    rows = []
-    for member in range(k):
-        losses = replacement_losses(decision, moments, points, index, member, draws)[0, k:].clone()
-        for _ in range(ALTERNATIVES):
-            choice = losses.argmin()
-            losses[(unit - unit[choice]).norm(dim=-1) < apart] = torch.inf
-            row = best.clone()
-            row[member] = candidates[choice]
-            rows.append(row)
-    return torch.stack(rows)

@@ -1,7 +1,9 @@
 """Descent for many small problems at once, in the unit cube.
 
-Each problem has a step length of its own (Barzilai and Borwein): where a step does not lower the loss it is taken back
-and shortened, so values never rise. One evaluation, value and gradient of all problems together, per step.
+Losses of decisions have kinks just where their optima lie (capped distances, absolute deviations), so methods that trust
+the length of a gradient stall there. Resilient steps use its signs alone: each coordinate of each problem has a step
+length of its own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). One evaluation,
+value and gradient of all problems together, per step. The best point seen is kept.
 """
 
 from collections.abc import Callable
@@ -13,6 +15,8 @@ from hentropy.clock import Clock
 
 Objective = Callable[[Tensor], Tensor]
 
+LONGER, SHORTER, LONGEST = 1.2, 0.5, 0.15
+
 
 def value_and_gradient(loss: Objective, u: Tensor) -> tuple[Tensor, Tensor]:
     """Losses B of problems at u (B x A), and each one's gradient."""
@@ -20,33 +24,33 @@ def value_and_gradient(loss: Objective, u: Tensor) -> tuple[Tensor, Tensor]:
     with torch.enable_grad():
         value = loss(u)
         (gradient,) = torch.autograd.grad(value.sum(), u)
-    return value.detach(), torch.nan_to_num(gradient)
+    return value.detach(), gradient
 
 
-def descend(
-    loss: Objective, start: Tensor, steps: int, clock: Clock, scale: Tensor | None = None, reach: float = 0.05
-) -> tuple[Tensor, Tensor]:
-    """Lower each of B losses from start (B x A, in the unit cube): the points reached and their losses.
+def descend(loss: Objective, start: Tensor, steps: int, clock: Clock, reach: float = 0.015) -> tuple[Tensor, Tensor]:
+    """Lower each of B losses from start (B x A, in the unit cube): the best points seen and their losses.
 
-    `scale` (A) stretches coordinates whose gradients are small by construction; `reach` is the first step's length.
+    `reach` is the length of the first step of every coordinate.
     """
     u = start.detach().clamp(0.0, 1.0)
-    value, gradient = value_and_gradient(loss, u)
-    stretch = torch.ones(u.shape[-1], dtype=u.dtype, device=u.device) if scale is None else scale.to(u)
-    step = reach / (gradient * stretch).abs().amax(-1, keepdim=True).clamp_min(1e-300)
+    best, best_value = u, u.new_full(u.shape[:1], torch.inf)
+    length, before = torch.full_like(u, reach), torch.zeros_like(u)
     for _ in range(steps):
         if clock.expired:
             break
-        moved = (u - step * stretch * gradient).clamp(0.0, 1.0)
-        new_value, new_gradient = value_and_gradient(loss, moved)
-        better = (new_value < value).unsqueeze(-1)
-        du, dg = moved - u, new_gradient - gradient
-        curvature = (du * dg).sum(-1, keepdim=True)
-        length = (du.square() / stretch).sum(-1, keepdim=True)
-        secant = torch.where(curvature > 1e-14 * length, length / curvature.clamp_min(1e-300), 2.0 * step)
-        longest = 0.5 / (new_gradient * stretch).abs().amax(-1, keepdim=True).clamp_min(1e-300)
-        step = torch.where(better, torch.minimum(secant, longest), 0.25 * step)
-        u = torch.where(better, moved, u)
-        gradient = torch.where(better, new_gradient, gradient)
-        value = torch.where(better.squeeze(-1), new_value, value)
-    return u, value
+        value, gradient = value_and_gradient(loss, u)
+        best, best_value = _better(best, best_value, u, value)
+        sign = gradient.sign_()
+        turned = sign * before
+        # 1.2 where the sign stayed, 0.5 where it turned, 1 where either is zero
+        factor = torch.where(turned < 0, SHORTER, torch.where(turned > 0, LONGER, 1.0))
+        length = (length * factor).clamp_(max=LONGEST)
+        u = torch.addcmul(u, length, sign, value=-1.0).clamp_(0.0, 1.0)
+        before = sign
+    with torch.no_grad():
+        return _better(best, best_value, u, loss(u))
+
+
+def _better(best: Tensor, best_value: Tensor, u: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    lower = value < best_value
+    return torch.where(lower.unsqueeze(-1), u, best), torch.where(lower, value, best_value)

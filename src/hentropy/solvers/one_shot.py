@@ -36,10 +36,7 @@ def ascend_together(
         return -per_cost(stay - search.loss_after(fantasy, acts) @ nodes.weights - known, designs, cost)
 
     start = torch.cat([space.to_unit(x).reshape(R, head), domain.to_unit(actions).reshape(R, -1)], -1)
-    # each action carries the weight of one outcome only: without the stretch it would hardly move
-    stretch = torch.ones(start.shape[-1], dtype=x.dtype, device=x.device)
-    stretch[head:] = float(nodes.count)
-    u, losses = descend(minus_gain, start, steps, appraisal.clock, stretch)
+    u, losses = descend(minus_gain, start, steps, appraisal.clock)
     return unpack(u)[0], -losses
 
 

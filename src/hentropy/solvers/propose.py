@@ -6,13 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Fantasy
+from hentropy.beliefs import Belief
 from hentropy.clock import Limits
 from hentropy.decisions import Decision
 from hentropy.entropy import entropy_of
 from hentropy.errors import InputError
-from hentropy.gain import Appraisal
-from hentropy.search import ActionSearch, Least
+from hentropy.gain import Appraisal, Audit
 from hentropy.solvers.auto import Auto
 from hentropy.solvers.base import Cost, Solver, per_cost
 from hentropy.spaces import DesignSpace, Params
@@ -83,13 +82,9 @@ def propose(
     complete = finalists.complete
     if not complete:
         x = x[:1]
-    gain, least, nodes = appraisal.audit(x, seed + AUDIT_SEED)
+    audit = appraisal.audit(x, seed + AUDIT_SEED)
+    gain, search = audit.gain, audit.search
     best = int(per_cost(gain.value, x, cost).argmax())
-    outlook: tuple[Outlook, ...] = ()
-    if least is not None and nodes is not None and least.actions is not least.loss:
-        with torch.no_grad():
-            fantasy = belief.look_ahead(appraisal.together(x)).fantasy(nodes)
-        outlook = _outlook(appraisal.search, fantasy, least, best, q)
     complete = complete and not clock.expired
     bound = "" if max_seconds is None else f" (max_seconds = {max_seconds:g})"
     note = "" if complete else f"stopped after {clock.spent:.2g} s{bound}; the best found so far"
@@ -99,19 +94,23 @@ def propose(
         gain=float(gain.value[best]),
         std_error=float(gain.std_error[best]),
         exact=gain.exact,
-        entropy=entropy_of(appraisal.search, belief, space, seed).value,
-        action=appraisal.search.best,
-        outlook=outlook,
+        entropy=entropy_of(search, belief, space, seed).value,
+        action=search.best,
+        outlook=_outlook(audit, best),
         complete=complete,
         note=note,
         seconds=clock.spent,
     )
 
 
-def _outlook(search: ActionSearch, fantasy: Fantasy, least: Least, best: int, q: int) -> tuple[Outlook, ...]:
-    values = fantasy.values[best, :, -q:]
+def _outlook(audit: Audit, best: int) -> tuple[Outlook, ...]:
+    """What would be done after a low, a middle and a high outcome of the chosen designs."""
+    least, outcomes = audit.least, audit.outcomes
+    if least is None or outcomes is None or least.actions is least.loss:
+        return ()
+    values = outcomes[best]  # N x q
     order = values.sum(-1).argsort()
-    picks = [order[int(share * (len(order) - 1))] for share in (0.05, 0.5, 0.95)]
+    picks = [int(order[int(share * (len(order) - 1))]) for share in (0.05, 0.5, 0.95)]
     return tuple(
-        Outlook(values[j], search.action(least.actions, best, int(j)), float(least.loss[best, j])) for j in picks
+        Outlook(values[j], audit.search.action(least.actions, best, j), float(least.loss[best, j])) for j in picks
     )

@@ -42,7 +42,7 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
 
 
 def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = 4) -> Tensor:
-    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: F x 1 x d."""
+    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: F x 1 x d, the best first."""
     space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
     nodes = appraisal.nodes(outcomes, 1)
     for round_ in range(rounds):
@@ -52,6 +52,7 @@ def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcome
         u = (space.to_unit(start) + 0.1 * 0.5**round_ * noise).clamp(0.0, 1.0)
         trial = torch.cat([start.unsqueeze(0), space.project(space.from_unit(u))])  # 17 x F x 1 x d
         scores = per_cost(appraisal.screen(trial.flatten(0, 1), nodes), trial.flatten(0, 1), cost)
-        best = scores.reshape(trial.shape[:2]).argmax(0)
-        start = trial[best, torch.arange(start.shape[0], device=start.device)]
+        value, best = scores.reshape(trial.shape[:2]).max(0)
+        order = value.argsort(descending=True)
+        start = trial[best[order], order]
     return start

@@ -57,7 +57,7 @@ class Verdict:
     std_error: float
     decision: str
     observations: int
-    raw: Any = field(repr=False)
+    raw: Any = field(repr=False, compare=False)
 
     @property
     def entropy(self) -> float:

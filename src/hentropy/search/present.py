@@ -1,0 +1,166 @@
+"""The best action now on a continuous domain, and a pool of actions that an outcome could make best.
+
+For k points: exchange over points that fill the space finds good tuples, and descent refines them together with the best
+one's alternatives. The pool then gets the best action with members replaced by points that would lead if f there
+surprised us. For any other action: the best of actions that fill the domain, refined.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Moments, Needs
+from hentropy.clock import Clock
+from hentropy.decisions import Decision
+from hentropy.search.base import expected_loss, take
+from hentropy.search.descent import descend
+from hentropy.search.domains import Domain, PointsDomain
+from hentropy.search.exchange import exchange, gather_points
+from hentropy.spaces import DesignSpace
+
+STARTS = 4
+SWEEPS = 2
+ALTERNATIVES = 4
+STEPS = 24
+RIVALS = 6
+SURPRISES = 3
+SURPRISE = 2.0
+"""Standard deviations by which a point of the pool is taken to be better or worse than its mean."""
+
+EXTREMES = 12
+AROUND = 10
+SAMPLED = 256
+
+
+@dataclass(frozen=True)
+class Present:
+    """Actions P x event, the best one first, and its expected loss now."""
+
+    pool: Tensor
+    value: Tensor
+
+
+def prepare_present(
+    decision: Decision, belief: Belief, space: DesignSpace, domain: Domain, draws: Tensor, seed: int, clock: Clock
+) -> Present:
+    """Find the best action now and the pool around it."""
+    if not isinstance(domain, PointsDomain) or not looks_at_itself(decision, domain):
+        starts = _sampled_starts(decision, belief, domain, draws, seed)
+        actions, losses = refine(decision, belief, domain, draws, starts, clock)
+        return Present(actions, losses[0])
+    candidates = _candidates(belief, space, seed, clock)
+    moments = belief.moments(candidates, decision.needs)
+    starts = _exchanged_starts(decision, moments, candidates, domain.k, draws, seed)
+    others = _replaced(decision, belief, space, starts[0], candidates, draws, ALTERNATIVES, surprise=0.0)
+    actions, losses = refine(decision, belief, domain, draws, torch.cat([starts, others]), clock)
+    surprises = _replaced(decision, belief, space, actions[0], candidates, draws, SURPRISES, SURPRISE)
+    return Present(torch.cat([actions[:RIVALS], surprises]), losses[0])
+
+
+def looks_at_itself(decision: Decision, domain: PointsDomain) -> bool:
+    """Whether the loss of an action looks at f at the points of the action itself."""
+    middle = domain.space.bounds.mean(0).expand(domain.event)
+    return decision.points(middle) is middle
+
+
+def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor) -> Tensor:
+    """The expected loss of actions ... x event under the belief: ... ."""
+    return expected_loss(decision, belief.moments(decision.points(actions), decision.needs), actions, draws)
+
+
+def refine(
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, starts: Tensor, clock: Clock, steps: int = STEPS
+) -> tuple[Tensor, Tensor]:
+    """Descent from each start: actions S x event and their losses, the best first, none worse than its start."""
+
+    def loss(u: Tensor) -> Tensor:
+        return loss_now(decision, belief, domain.to_action(u), draws)
+
+    u, _ = descend(loss, domain.to_unit(starts), steps, clock)
+    with torch.no_grad():
+        both = torch.stack([domain.project(starts), domain.project(domain.to_action(u))])
+        losses, choice = loss_now(decision, belief, both, draws).min(0)
+        order = losses.argsort()
+    return both[choice[order], order], losses[order]
+
+
+def _candidates(belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> Tensor:
+    """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
+
+    M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
+    """
+    filling = space.sample(min(768, 128 * (1 + space.dim)), seed).to(belief.X)
+    spread = torch.cat([filling, belief.X[-256:]])
+
+    def mean(points: Tensor) -> Tensor:
+        moments = belief.moments(points, Needs.MEAN)
+        return moments.expect_vector(moments.mean)
+
+    order = mean(spread).argsort()
+    count = min(EXTREMES, spread.shape[0])
+    sign = torch.ones(2 * count, dtype=spread.dtype, device=spread.device)
+    sign[count:] = -1.0
+    ends = space.to_unit(spread[torch.cat([order[:count], order[-count:]])])
+    u, _ = descend(lambda u: sign * mean(space.from_unit(u)), ends, min(12, 2 * space.dim), clock)
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(AROUND, *u.shape, generator=generator, dtype=torch.float64).to(u)
+    scale = 0.2 * torch.rand(AROUND, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
+    around = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
+    return torch.cat([spread, space.project(space.from_unit(torch.cat([u, around])))])
+
+
+def _exchanged_starts(
+    decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor, seed: int
+) -> Tensor:
+    """Good tuples of candidates, from one point taken k times and from random tuples, the best first: S x k x d."""
+    M = candidates.shape[0]
+    generator = torch.Generator().manual_seed(seed)
+    first = torch.randint(M, (STARTS, k), generator=generator).to(candidates.device)
+    alike = torch.arange(M, device=candidates.device)[:, None].expand(M, k)
+    first[0] = expected_loss(decision, take(moments, alike), gather_points(candidates, alike), draws).argmin()
+    index, losses = exchange(decision, moments, candidates, first, draws, SWEEPS, distinct=False)
+    return candidates[index[losses.argsort()]]
+
+
+def _sampled_starts(decision: Decision, belief: Belief, domain: Domain, draws: Tensor, seed: int) -> Tensor:
+    """The best of actions that fill the domain: S x event."""
+    actions = domain.sample(SAMPLED, seed).to(belief.X)
+    return actions[loss_now(decision, belief, actions, draws).argsort()[:RIVALS]]
+
+
+def _replaced(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    best: Tensor,
+    candidates: Tensor,
+    draws: Tensor,
+    count: int,
+    surprise: float,
+) -> Tensor:
+    """The best action (k x d) with each member replaced by `count` good candidates that lie apart: (k count) x k x d.
+
+    With a surprise, a candidate's value is taken to be so many standard deviations above or below its mean.
+    """
+    k, M = best.shape[0], candidates.shape[0]
+    points = torch.cat([best, candidates])
+    members = torch.arange(k, device=best.device)
+    trial = members.repeat(k, M, 1)  # member replaced x candidate x k
+    trial[members, :, members] = torch.arange(k, k + M, device=best.device)
+    actions = points[trial]
+    moments = belief.moments(points, decision.needs)
+    if surprise == 0.0:
+        losses = expected_loss(decision, take(moments, trial), actions, draws)
+    else:
+        sd = belief.moments(points, Needs.VARIANCE).variance.sqrt()
+        sd[:, :k] = 0.0
+        sides = (replace(moments, mean=moments.mean + side * surprise * sd) for side in (-1.0, 1.0))
+        losses = torch.minimum(*(expected_loss(decision, take(side, trial), actions, draws) for side in sides))
+    unit, apart = space.to_unit(candidates), 0.1 * space.dim**0.5
+    rows = []
+    for _ in range(count):
+        choice = losses.argmin(-1)
+        rows.append(actions[members, choice])
+        losses = losses.masked_fill(torch.cdist(unit[choice], unit) < apart, torch.inf)
+    return torch.cat(rows)

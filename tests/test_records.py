@@ -1,0 +1,104 @@
+"""Trials and verdicts: small frozen values, readable in a terminal and in a notebook."""
+
+import dataclasses
+
+import pytest
+from rich.console import Console
+
+import hentropy as he
+from support.studies import DECISIONS, PLANE, begun
+
+
+def verdict(**changes: object) -> he.Verdict:
+    rows = [{"x": 1.25, "mean": 3.0, "sd": 0.5}]
+    base = he.Verdict(rows, expected_loss=-3.0, std_error=0.0, decision="Maximize()", observations=4, raw=None)
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_records_are_frozen() -> None:
+    trial = he.Trial(0, {"x": 1.0})
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trial.value = 1.0  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        verdict().expected_loss = 1.0  # type: ignore[misc]
+
+
+def test_a_verdict_prints_as_a_table() -> None:
+    assert str(verdict()).splitlines() == [
+        "Maximize(), after 4 observations",
+        "┏━━━┳━━━━━━┳━━━━━━┳━━━━━┓",
+        "┃   ┃    x ┃ mean ┃  sd ┃",
+        "┡━━━╇━━━━━━╇━━━━━━╇━━━━━┩",
+        "│ 1 │ 1.25 │    3 │ 0.5 │",
+        "└───┴──────┴──────┴─────┘",
+        "expected loss -3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"observations": 1}, "Maximize(), after 1 observation"),
+        ({"std_error": 0.0123}, "expected loss -3 ± 0.012 (Monte Carlo)"),
+        ({"expected_loss": -0.0}, "expected loss 0"),
+        ({"action": [{"level": 0}] * 9 + [{"level": 2}] * 11}, "level: 0 at 9 points, 2 at 11 points"),
+        ({"action": [{"estimate": float(i)} for i in range(21)]}, "estimate: from 0 to 20, 10 on average"),
+        ({"action": [{"estimate": 0.5}] * 20}, "... and 8 more rows in verdict.action"),
+        ({"action": []}, "expected loss -3"),
+    ],
+)
+def test_lines_of_a_verdict(changes: dict, line: str) -> None:
+    assert line in str(verdict(**changes)).splitlines()
+
+
+def test_markup_in_names_and_values_is_shown_as_it_is() -> None:
+    odd = verdict(
+        action=[{"[bold]x[/bold]": "[red]ship[/red]", "<b>": "<script>alert(1)</script>"}], decision="<i>D</i>"
+    )
+    assert "[bold]x[/bold]" in str(odd)
+    assert "[red]ship[/red]" in str(odd)
+    page = odd._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "&lt;i&gt;D&lt;/i&gt;" in page
+    assert "<th>&lt;b&gt;</th>" in page
+
+
+def test_a_notebook_shows_what_the_terminal_shows() -> None:
+    many = verdict(action=[{"estimate": float(i)} for i in range(21)], std_error=0.1)
+    page = many._repr_html_()
+    assert page.count("<tr>") == 13
+    for note in many.notes:
+        assert note in page
+
+
+def test_a_long_decision_is_cut_to_a_readable_heading() -> None:
+    long = verdict(decision=f"Estimate(at=tensor([{'1.0, ' * 400}\n 2.0]))")
+    assert len(long.heading) < 150
+    assert "\n" not in long.heading
+    assert all(len(line) <= 80 for line in str(long).splitlines())
+
+
+def test_a_rich_console_prints_a_verdict_at_its_own_width() -> None:
+    console = Console(width=60, no_color=True)
+    with console.capture() as captured:
+        console.print(verdict())
+    assert "expected loss -3" in captured.get()
+
+
+def test_a_parameter_called_mean_is_not_overwritten() -> None:
+    made = he.Study(he.Space(mean=he.Real(0.0, 1.0)), he.Maximize(), hyperparameters="map")
+    for value in (0.1, 0.5, 0.9):
+        made.attach({"mean": value}, 10.0 + value)
+    row = made.decide().action[0]
+    assert 0.0 <= row["mean"] <= 1.0
+    assert row["mean of f"] > 10.0
+
+
+@pytest.mark.parametrize("name", ["maximize", "top k", "sequence", "min max", "own class"])
+def test_chosen_designs_come_with_what_is_known_of_them(name: str) -> None:
+    made = begun(PLANE, DECISIONS[name])
+    found = made.decide()
+    for row, design in zip(found.action, found.raw, strict=True):
+        assert set(row) >= {"x", "rate", "mean", "sd"}
+        assert PLANE.encode({key: row[key] for key in PLANE.names}).tolist() == design.tolist()

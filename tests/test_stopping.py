@@ -1,0 +1,71 @@
+"""Stopping rules: each says why, and only when it should."""
+
+import pytest
+
+import hentropy as he
+from hentropy.study import Standing, StoppingRule
+from support.studies import begun, hill, study
+
+
+@pytest.mark.parametrize(
+    ("rule", "standing", "reason"),
+    [
+        (he.Budget(3), Standing(2, 0.0, ()), None),
+        (he.Budget(3), Standing(3, 0.0, ()), "budget of 3 trials"),
+        (he.TimeLimit(10.0), Standing(0, 9.9, ()), None),
+        (he.TimeLimit(10.0), Standing(0, 10.0, ()), "limit of 10 s"),
+        (he.GainBelow(0.1), Standing(9, 0.0, ()), None),
+        (he.GainBelow(0.1), Standing(9, 0.0, (0.05, 0.1)), None),
+        (he.GainBelow(0.1), Standing(9, 0.0, (0.2, 0.05)), "gain of the best experiment is 0.05, below 0.1"),
+        (he.GainBelow(0.1, patience=2), Standing(9, 0.0, (0.05,)), None),
+        (he.GainBelow(0.1, patience=2), Standing(9, 0.0, (0.05, 0.2, 0.05)), None),
+        (he.GainBelow(0.1, patience=2), Standing(9, 0.0, (0.2, 0.06, 0.05)), "is 0.05, below 0.1"),
+        (he.GainBelowCost(2.0), Standing(9, 0.0, ()), None),
+        (he.GainBelowCost(2.0), Standing(9, 0.0, (1.0, 2.0)), None),
+        (he.GainBelowCost(2.0), Standing(9, 0.0, (3.0, 1.0)), "expected to save 1 and costs 2"),
+    ],
+)
+def test_rules(rule: StoppingRule, standing: Standing, reason: str | None) -> None:
+    said = rule.reason(standing)
+    assert (said is None) == (reason is None)
+    if reason is not None:
+        assert reason in str(said)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("rule", [he.Budget, he.TimeLimit, he.GainBelow, he.GainBelowCost])
+def test_a_rule_refuses_a_limit_that_is_none(rule: type, bad: float) -> None:
+    with pytest.raises(he.InputError, match=f"above 0, got {bad}"):
+        rule(bad)
+
+
+def test_a_study_counts_ended_trials_but_not_attached_data() -> None:
+    made = begun(count=5, stop=[he.Budget(2)])
+    assert made.stopped is None
+    made.tell(made.ask(), failed="broken")
+    trial = made.ask()
+    assert made.stopped is None
+    made.tell(trial, hill(**trial.params))
+    assert made.stopped == "the budget of 2 trials is used up"
+
+
+def test_time_runs_from_the_start_of_the_study() -> None:
+    assert study(stop=[he.TimeLimit(1e-6)]).stopped == "the time limit of 1e-06 s has passed"
+    assert study(stop=[he.TimeLimit(3600.0)]).stopped is None
+
+
+def test_the_first_rule_that_holds_is_named() -> None:
+    made = begun(count=6, stop=[he.Budget(100), he.GainBelow(1e9), he.GainBelowCost(1e9)])
+    assert made.stopped is None
+    made.ask()
+    assert "below 1e+09" in str(made.stopped)
+
+
+def test_a_rule_of_ones_own() -> None:
+    class Enough(StoppingRule):
+        def reason(self, standing: Standing) -> str | None:
+            return "enough" if sum(standing.gains) > 0 else None
+
+    made = begun(count=5, stop=[Enough()])
+    made.ask()
+    assert made.stopped == "enough"
