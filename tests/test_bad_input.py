@@ -84,9 +84,9 @@ def test_telling_twice() -> None:
 def test_neither_value_nor_failure_or_both() -> None:
     made = study()
     trial = made.ask()
-    for arguments in ({}, {"value": 1.0, "failed": "why"}):
+    for value, failed in ((None, None), (1.0, "why")):
         with pytest.raises(he.StudyError, match="trial 0 either a value or failed='why'"):
-            made.tell(trial, **arguments)
+            made.tell(trial, value, failed=failed)
 
 
 @pytest.mark.parametrize(

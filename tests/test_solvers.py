@@ -146,7 +146,7 @@ def test_one_shot_is_no_more_than_nested_on_the_same_outcomes(name: str) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["maximize", "top_k", "sequence_squares", "best_observed", "estimate", "identify_values"]
+    "name", ["maximize", "top_k_no_distance", "sequence_squares", "best_observed", "estimate", "identify_values"]
 )
 def test_envelope_gradient_is_the_finite_difference(name: str) -> None:
     """With inner problems solved well, the gradient with actions held fixed is that of the solved problem."""

@@ -96,7 +96,8 @@ def draw_plane(info: PlaneInfo, path: Path, title: str, truth: np.ndarray | None
 
 
 def _label(axes: Axes, info: PlaneInfo, title: str) -> None:
-    axes.set(xlabel=info.names[0], ylabel=info.names[1], title=title)
+    axes.set(xlabel=info.names[0], ylabel=info.names[1])
+    axes.set_title(title, pad=14)  # clear of a star on the upper border
     axes.set_box_aspect(1)
     for axis, values, logarithmic in zip("xy", info.axes, info.logarithmic, strict=True):
         axes.set(**{f"{axis}scale": "log" if logarithmic else "linear", f"{axis}lim": (values[0], values[-1])})

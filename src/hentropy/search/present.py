@@ -19,17 +19,20 @@ from hentropy.search.domains import Domain, PointsDomain
 from hentropy.search.exchange import exchange, gather_points
 from hentropy.spaces import DesignSpace
 
-STARTS = 4
+STARTS = 2
 SWEEPS = 2
-ALTERNATIVES = 4
-STEPS = 24
+ALTERNATIVES = 3
+STEPS = 18
 RIVALS = 6
-SURPRISES = 3
+SURPRISES = 2
+ALL_SURPRISES = 12
+"""Points that an outcome could make best: so many in all, and at least SURPRISES for each member of the action."""
+
 SURPRISE = 2.0
 """Standard deviations by which a point of the pool is taken to be better or worse than its mean."""
 
-EXTREMES = 12
-AROUND = 10
+EXTREMES = 10
+AROUND = 6
 SAMPLED = 256
 
 
@@ -54,7 +57,8 @@ def prepare_present(
     starts = _exchanged_starts(decision, moments, candidates, domain.k, draws, seed)
     others = _replaced(decision, belief, space, starts[0], candidates, draws, ALTERNATIVES, surprise=0.0)
     actions, losses = refine(decision, belief, domain, draws, torch.cat([starts, others]), clock)
-    surprises = _replaced(decision, belief, space, actions[0], candidates, draws, SURPRISES, SURPRISE)
+    count = max(SURPRISES, ALL_SURPRISES // domain.k)
+    surprises = _replaced(decision, belief, space, actions[0], candidates, draws, count, SURPRISE)
     return Present(torch.cat([actions[:RIVALS], surprises]), losses[0])
 
 
@@ -90,8 +94,8 @@ def _candidates(belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> 
 
     M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
     """
-    filling = space.sample(min(768, 128 * (1 + space.dim)), seed).to(belief.X)
-    spread = torch.cat([filling, belief.X[-256:]])
+    filling = space.sample(min(512, 96 * (1 + space.dim)), seed).to(belief.X)
+    spread = torch.cat([filling, belief.X[-128:]])
 
     def mean(points: Tensor) -> Tensor:
         moments = belief.moments(points, Needs.MEAN)

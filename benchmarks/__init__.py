@@ -1,0 +1,1 @@
+"""Benchmarks: this project and its peers side by side, in one run, as ratios of medians over several posteriors."""

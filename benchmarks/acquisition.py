@@ -1,0 +1,102 @@
+"""One acquisition: this project against the one-shot search of the paper, qKnowledgeGradient, and LogEI."""
+
+import statistics
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import hentropy as he
+from benchmarks.peers import knowledge_gradient, log_expected_improvement, one_shot_as_in_the_paper
+from benchmarks.posteriors import Case, alpine_case
+from benchmarks.timing import median_ratio, repeated, timed
+from hentropy.gain import Effort
+
+TOP_K = he.TopK(5, weight=10.0, cap=1.25)
+STRONG = Effort(replicates=8, outcomes=32, draws=512, steps=40)
+
+
+def compare(
+    name: str, cases: list[Case], decision: he.Decision, peer: Callable[[Case], Tensor], repeats: int, peer_repeats: int
+) -> dict[str, Any]:
+    """Times and audited gains of both on every posterior; each design is audited the same, thoroughly."""
+    ours, theirs, gains, peer_gains = [], [], [], []
+    for seed, case in enumerate(cases):
+        space = case.problem.space
+        he.propose(decision, case.belief, space, seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.manual_seed(seed)
+            other = repeated(lambda case=case: peer(case), peer_repeats)  # type: ignore[misc]
+        mine = repeated(lambda case=case, seed=seed: he.propose(decision, case.belief, space, seed=seed), repeats)  # type: ignore[misc]
+        both = torch.stack([mine.result.x, other.result])
+        audited = he.gain(decision, case.belief, both, space, seed=12345, effort=STRONG)
+        ours.append(mine.seconds)
+        theirs.append(other.seconds)
+        gains.append(float(audited.value[0]))
+        peer_gains.append(float(audited.value[1]))
+    return {
+        "name": name,
+        "case": cases[0].name,
+        "posteriors": len(cases),
+        "seconds": statistics.median(ours),
+        "peer_seconds": statistics.median(theirs),
+        "times_faster": median_ratio(theirs, ours),
+        "gain": statistics.mean(gains),
+        "peer_gain": statistics.mean(peer_gains),
+    }
+
+
+def mixture(cases: list[Case], repeats: int) -> dict[str, Any]:
+    """A proposal with the mixture beside one with MAP; fitting and sampling apart."""
+    rows: dict[str, list[float]] = {"map_fit": [], "mixture_fit": [], "map": [], "mixture": []}
+    for seed, case in enumerate(cases):
+        space = case.problem.space
+        for kind in ("map", "mixture"):
+            fitted = timed(
+                lambda case=case, kind=kind, seed=seed, space=space: he.fit(  # type: ignore[misc]
+                    case.X, case.Y, space=space, hyperparameters=kind, seed=seed
+                )
+            )
+            he.propose(TOP_K, fitted.result, space, seed=seed)
+            run = repeated(
+                lambda belief=fitted.result, seed=seed, space=space: he.propose(TOP_K, belief, space, seed=seed),  # type: ignore[misc]
+                repeats,
+            )
+            rows[f"{kind}_fit"].append(fitted.seconds)
+            rows[kind].append(run.seconds)
+    return {
+        "name": "TopK(5): mixture against MAP",
+        "case": cases[0].name,
+        **{key: statistics.median(values) for key, values in rows.items()},
+        "mixture_over_map": median_ratio(rows["mixture"], rows["map"]),
+    }
+
+
+def run(posteriors: int, repeats: int, paper_steps: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """All comparisons on Alpine-2 with 30 and Alpine-5 with 100 observations."""
+    results = []
+    for d, n in ((2, 30), (5, 100)):
+        cases = [alpine_case(d, n, seed) for seed in range(posteriors)]
+        say(f"{cases[0].name}: TopK(5) against LogEI")
+        results.append(
+            compare("TopK(5) / LogEI", cases, TOP_K, log_expected_improvement, repeats, peer_repeats=repeats)
+        )
+        say(f"{cases[0].name}: Maximize against qKnowledgeGradient")
+        results.append(compare("Maximize / qKG", cases, he.Maximize(), knowledge_gradient, repeats, peer_repeats=1))
+        say(f"{cases[0].name}: TopK(5) against the one-shot search of the paper")
+        results.append(
+            compare(
+                "TopK(5) / one-shot as in the paper",
+                cases,
+                TOP_K,
+                lambda case: one_shot_as_in_the_paper(case, 5, 10.0, 1.25, paper_steps),
+                repeats,
+                peer_repeats=1,
+            )
+        )
+        say(f"{cases[0].name}: mixture against MAP")
+        results.append(mixture(cases, repeats))
+    return results
