@@ -31,7 +31,7 @@ from hentropy import (
 )
 from hentropy.beliefs import Frame
 from hentropy.decisions import Solved
-from hentropy.search import expected_loss
+from hentropy.inner import expected_loss
 from support.beliefs import LOW, WIDTH, dense, designs, gaussian
 from support.decisions import PLACES, POOL, ROWS, SPACE
 

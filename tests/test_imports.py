@@ -15,7 +15,7 @@ LAYERS = (
     ("spaces",),
     ("beliefs",),
     ("models", "decisions"),
-    ("search",),
+    ("inner",),
     ("entropy",),
     ("gain",),
     ("solvers",),

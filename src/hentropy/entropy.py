@@ -9,7 +9,7 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Needs, value_draws
 from hentropy.decisions import Decision, Solved
 from hentropy.errors import InputError
-from hentropy.search import ActionSearch, expected_loss, prepare_search
+from hentropy.inner import ActionSearch, expected_loss, prepare_search
 from hentropy.spaces import DesignSpace
 
 AUDIT_DRAWS = 256

@@ -20,8 +20,8 @@ from hentropy.decisions import Decision, GainFormula, Solved
 from hentropy.decisions.envelope import expected_rise
 from hentropy.entropy import check_fit
 from hentropy.errors import InputError
-from hentropy.search import ActionSearch, ContinuousSearch, Least, ListedSearch, points_per_action, prepare_search
-from hentropy.search.base import expected_loss
+from hentropy.inner import ActionSearch, ContinuousSearch, Least, ListedSearch, points_per_action, prepare_search
+from hentropy.inner.base import expected_loss
 from hentropy.spaces import DesignSpace
 
 

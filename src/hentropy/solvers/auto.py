@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from hentropy.gain import Appraisal
-from hentropy.search import ContinuousSearch
+from hentropy.inner import ContinuousSearch
 from hentropy.solvers.base import Cost, Finalists, Solver
 from hentropy.solvers.finite import Finite
 from hentropy.solvers.nested import ascend_nested

@@ -8,7 +8,7 @@ from torch import Tensor
 from hentropy.beliefs import Nodes
 from hentropy.errors import InputError
 from hentropy.gain import Appraisal
-from hentropy.search import ContinuousSearch, descend
+from hentropy.inner import ContinuousSearch, descend
 from hentropy.solvers.base import Cost, Finalists, Solver, per_cost
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from hentropy.gain import Appraisal
-from hentropy.search import ContinuousSearch
+from hentropy.inner import ContinuousSearch
 from hentropy.solvers.base import Cost, leading, per_cost
 
 

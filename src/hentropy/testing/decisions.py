@@ -13,7 +13,7 @@ from hentropy.decisions import Box, Decision, Listed, Options, Points, Solved, c
 from hentropy.entropy import check_fit, entropy
 from hentropy.errors import DecisionError
 from hentropy.gain import gain
-from hentropy.search import expected_loss
+from hentropy.inner import expected_loss
 from hentropy.spaces import DesignSpace, sobol
 from hentropy.testing.relations import SIGMAS, replicated, require, require_close
 

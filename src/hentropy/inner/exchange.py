@@ -8,7 +8,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Moments
 from hentropy.decisions import Decision
-from hentropy.search.base import expected_loss, take
+from hentropy.inner.base import expected_loss, take
 
 
 def replacement_losses(

@@ -13,10 +13,10 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Moments, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
-from hentropy.search.base import expected_loss, take
-from hentropy.search.descent import descend
-from hentropy.search.domains import Domain, PointsDomain
-from hentropy.search.exchange import exchange, gather_points
+from hentropy.inner.base import expected_loss, take
+from hentropy.inner.descent import descend
+from hentropy.inner.domains import Domain, PointsDomain
+from hentropy.inner.exchange import exchange, gather_points
 from hentropy.spaces import DesignSpace
 
 STARTS = 2

@@ -1,4 +1,4 @@
-"""The search for actions: the least expected loss now and after each outcome, one file per kind of action space."""
+"""The inner search, for actions: the least expected loss now and after each outcome, one file per kind of action space."""
 
 import torch
 from torch import Tensor
@@ -7,13 +7,13 @@ from hentropy.beliefs import Belief
 from hentropy.clock import Clock
 from hentropy.decisions import Box, Decision, Listed, Options, Points, Solved, base_samples
 from hentropy.errors import DecisionError
-from hentropy.search.base import ActionSearch, Least, expected_loss
-from hentropy.search.continuous import ContinuousSearch
-from hentropy.search.descent import descend
-from hentropy.search.domains import BoxDomain, PointsDomain
-from hentropy.search.finite import FiniteSearch
-from hentropy.search.listed import ENUMERABLE, ListedSearch, OptionsSearch, all_tuples, rows_given
-from hentropy.search.solved import SolvedSearch
+from hentropy.inner.base import ActionSearch, Least, expected_loss
+from hentropy.inner.continuous import ContinuousSearch
+from hentropy.inner.descent import descend
+from hentropy.inner.domains import BoxDomain, PointsDomain
+from hentropy.inner.finite import FiniteSearch
+from hentropy.inner.listed import ENUMERABLE, ListedSearch, OptionsSearch, all_tuples, rows_given
+from hentropy.inner.solved import SolvedSearch
 from hentropy.spaces import DesignSpace
 
 VALUE_DRAWS = 64

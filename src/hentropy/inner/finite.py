@@ -8,8 +8,8 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Fantasy, Needs
 from hentropy.decisions import Decision, Points
 from hentropy.errors import DecisionError
-from hentropy.search.base import ActionSearch, Least, expected_loss
-from hentropy.search.exchange import exchange, gather_points
+from hentropy.inner.base import ActionSearch, Least, expected_loss
+from hentropy.inner.exchange import exchange, gather_points
 
 STARTS = 8
 JOINT_CANDIDATES = 40

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Belief, Fantasy, Needs
 from hentropy.decisions import Solved
-from hentropy.search.base import ActionSearch, Least, expected_loss
+from hentropy.inner.base import ActionSearch, Least, expected_loss
 
 
 @dataclass(frozen=True)

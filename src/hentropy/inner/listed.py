@@ -11,7 +11,7 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Fantasy, Needs
 from hentropy.decisions import Decision, Listed, Options, Points
 from hentropy.errors import DecisionError
-from hentropy.search.base import ActionSearch, Least, expected_loss
+from hentropy.inner.base import ActionSearch, Least, expected_loss
 
 ENUMERABLE = 4096
 """Tuples of a finite space up to this many are all tried."""

@@ -12,10 +12,10 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
-from hentropy.search.base import ActionSearch, Least, expected_loss
-from hentropy.search.descent import descend
-from hentropy.search.domains import Domain, PointsDomain
-from hentropy.search.present import loss_now, prepare_present, refine
+from hentropy.inner.base import ActionSearch, Least, expected_loss
+from hentropy.inner.descent import descend
+from hentropy.inner.domains import Domain, PointsDomain
+from hentropy.inner.present import loss_now, prepare_present, refine
 from hentropy.spaces import DesignSpace
 
 POLISHING = 10
