@@ -92,7 +92,7 @@ def test_every_part_has_its_place() -> None:
         ("spaces/box.py", "from toy.beliefs import Belief", "against the order"),
         ("models/gp.py", "from toy.decisions.base import Decision", "against the order"),
         ("decisions/own.py", "import toy.models", "against the order"),
-        ("search/way.py", "if True:\n    from toy.gain import gain", "against the order"),
+        ("inner/way.py", "if True:\n    from toy.gain import gain", "against the order"),
         ("gain.py", "from toy import study", "against the order"),
         ("unheard.py", "from toy.unlisted import thing", "against the order"),
         ("study/study.py", "import toy", "the top-level package itself"),

@@ -15,7 +15,7 @@ from hentropy.beliefs.kernels import Profile, Stationary
 from hentropy.errors import InputError
 from hentropy.models.ensemble import explore, representatives
 from hentropy.models.hyperparameters import LogPosterior
-from hentropy.models.maximum import maximise
+from hentropy.models.maximum import maximise, summits
 from hentropy.models.observations import Observations
 from hentropy.spaces import DesignSpace
 
@@ -24,14 +24,10 @@ Treatment = Literal["auto", "map", "mixture"]
 MIXTURE_LIMIT = 128
 """Up to so many observations "auto" integrates over the hyperparameters; beyond, that takes over a second a fit."""
 
-PRIOR_DRAWS = 256
-"""Draws of the prior from which a cold ensemble starts, resampled by their likelihood."""
-
 CHAINS = 16
-COLD_BURN_IN = 20
-"""Sweeps for each hyperparameter until chains from the prior have forgotten it: more did not change predictions."""
+BURN_IN = 30
+"""Sweeps until chains have forgotten the normal approximations they started from."""
 
-WARM_BURN_IN = 30
 SWEEPS = 60
 KEEP_EVERY = 3
 
@@ -139,25 +135,18 @@ def _known(start: Hyperparameters | None, target: LogPosterior) -> Tensor:
 
 
 def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Rows that stand for the posterior (draws x p), and the last state of the chains (C x p)."""
+    """Rows that stand for the posterior (draws x p), and the last state of the chains (C x p).
+
+    Chains that start from the prior keep its large noise for long where the data are many; chains that start around the
+    summits of the posterior are where they belong at once.
+    """
     chains = max(CHAINS, 2 * (target.size + 1))
     known = known[:chains]
-    warm = known.shape[0] == chains
-    beginning = known if warm else torch.cat([known, resampled_prior(target, chains - known.shape[0], generator)])
-    burn_in = WARM_BURN_IN if warm else COLD_BURN_IN * target.size
-    explored = explore(target, beginning, SWEEPS, generator, burn_in=burn_in, every=KEEP_EVERY)
+    missing = chains - known.shape[0]
+    beginning = torch.cat([known, summits(target, known, generator).around(missing, generator)]) if missing else known
+    explored = explore(target, beginning, SWEEPS, generator, burn_in=BURN_IN, every=KEEP_EVERY)
     pool = explored.kept.flatten(0, 1)
     return pool[representatives(pool, draws)], explored.last.chains
-
-
-def resampled_prior(target: LogPosterior, count: int, generator: torch.Generator) -> Tensor:
-    """Different rows (count x p) of many drawn from the prior, more likely the better they explain the data."""
-    theta = target.prior_draws(max(PRIOR_DRAWS, 4 * count), generator)
-    likelihood = target.log_likelihood(theta)
-    uniform = torch.rand(theta.shape[0], generator=generator, dtype=torch.float64).clamp(1e-300, 1 - 1e-16)
-    # the largest of log weight + Gumbel noise are a draw without replacement: chains in one place would never part
-    gumbel = -torch.log(-torch.log(uniform)).to(theta)
-    return theta[(likelihood + gumbel).topk(count).indices]
 
 
 def _belief(data: Observations, target: LogPosterior, theta: Tensor) -> Gaussian:

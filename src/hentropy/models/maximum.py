@@ -9,6 +9,7 @@ All rows share one batched value-and-gradient per round. B starts as the prior's
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -27,22 +28,46 @@ LONGEST_STEP = 2.0
 """In prior standard deviations: a first step far into a tail would be wasted."""
 
 
+@dataclass(frozen=True)
+class Summits:
+    """Where rows arrived (K x p), the log posterior there (K), and BFGS's inverse Hessian of minus it (K x p x p)."""
+
+    theta: Tensor
+    value: Tensor
+    spread: Tensor
+
+    def around(self, count: int, generator: torch.Generator) -> Tensor:
+        """Draws from the normal approximations at the summits, each with its share of the mass: count x p."""
+        root = torch.linalg.cholesky(self.spread)
+        mass = self.value + root.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        chosen = torch.multinomial(torch.softmax(mass, 0).cpu(), count, replacement=True, generator=generator)
+        z = torch.randn(count, self.theta.shape[-1], 1, generator=generator, dtype=torch.float64).to(self.theta)
+        chosen = chosen.to(self.theta.device)
+        return self.theta[chosen] + (root[chosen] @ z).squeeze(-1)
+
+
 def maximise(target: LogPosterior, known: Tensor, generator: torch.Generator) -> Tensor:
     """The best row found: 1 x p. `known` rows (C x p, maybe none) of an earlier fit compete with draws of the prior."""
+    found = summits(target, known, generator)
+    return found.theta[found.value.argmax()].unsqueeze(0)
+
+
+def summits(target: LogPosterior, known: Tensor, generator: torch.Generator) -> Summits:
+    """Where the best of `known` rows and of draws of the prior lead."""
     screened, ascended = (64, 4) if target.outcomes.shape[0] <= MANY else (16, 2)
     candidates = torch.cat([known, target.priors[0].unsqueeze(0), target.prior_draws(screened, generator)])
     best = target(candidates).topk(ascended).indices
-    theta, value = ascend(target, candidates[best])
-    if not math.isfinite(float(value.max())):
+    found = ascend(target, candidates[best])
+    if not math.isfinite(float(found.value.max())):
         raise ModelError(
             "no hyperparameters give a positive definite kernel matrix; repeated designs with differing outcomes and a"
             " noise of zero are the likeliest cause: give the observations some noise, or none at all to have it fitted"
         )
-    return theta[value.argmax()].unsqueeze(0)
+    return found
 
 
-def ascend(target: LogPosterior, theta: Tensor) -> tuple[Tensor, Tensor]:
-    """From rows K x p uphill: rows K x p and their log posterior K."""
+def ascend(target: LogPosterior, theta: Tensor) -> Summits:
+    """From rows K x p uphill."""
     width = target.priors[1]
     eye = torch.eye(theta.shape[-1], dtype=theta.dtype, device=theta.device)
     value, g = _value_and_slope(target, theta)
@@ -70,7 +95,7 @@ def ascend(target: LogPosterior, theta: Tensor) -> tuple[Tensor, Tensor]:
         arrived = ((g * width).abs().amax(-1) < TOLERANCE) | (t < 1e-6) | ~value.isfinite()
         if bool(arrived.all()):
             break
-    return theta, value
+    return Summits(theta, value, B)
 
 
 def _value_and_slope(target: LogPosterior, theta: Tensor) -> tuple[Tensor, Tensor]:
