@@ -30,9 +30,9 @@ class Effort:
     """How thorough an audit is: independent replicates of so many outcomes, draws of the values, steps of descent."""
 
     replicates: int = 4
-    outcomes: int = 16
+    outcomes: int = 8
     draws: int = 256
-    steps: int = 12
+    steps: int = 8
 
 
 @dataclass(frozen=True)

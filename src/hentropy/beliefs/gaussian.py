@@ -18,12 +18,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hentropy.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
-from hentropy.beliefs.expansions import expand
+from hentropy.beliefs.ahead import GaussianLookAhead
+from hentropy.beliefs.base import Belief, Moments, Needs
+from hentropy.beliefs.expansions import KernelSum
 from hentropy.beliefs.frame import Frame
 from hentropy.beliefs.kernels import Kernel
 from hentropy.beliefs.linalg import cholesky, outcome_root, white_outcomes
-from hentropy.beliefs.nodes import Nodes
 from hentropy.beliefs.paths import draw_paths
 
 
@@ -46,6 +46,7 @@ class Gaussian(Belief):
     future_noise: Tensor
     weights: Tensor
     chol: Tensor
+    root_inverse: Tensor
     alpha: Tensor
 
     @classmethod
@@ -65,8 +66,9 @@ class Gaussian(Belief):
         residual = outcomes - prior_mean(inputs)
         chol = cholesky(kernel(inputs, inputs) + torch.diag_embed(noise), "kernel matrix of the data")
         alpha = torch.cholesky_solve(residual.unsqueeze(-1), chol).squeeze(-1)
+        root_inverse = torch.linalg.solve_triangular(chol, torch.eye(X.shape[0]).to(X), upper=False)
         weights = weights / weights.sum()
-        return cls(X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, chol, alpha)
+        return cls(X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, chol, root_inverse, alpha)
 
     @property
     def components(self) -> int:
@@ -85,6 +87,7 @@ class Gaussian(Belief):
             future_noise=self.future_noise[h : h + 1],
             weights=torch.ones_like(self.weights[:1]),
             chol=self.chol[h : h + 1],
+            root_inverse=self.root_inverse[h : h + 1],
             alpha=self.alpha[h : h + 1],
         )
 
@@ -98,12 +101,16 @@ class Gaussian(Belief):
         a = self.frame.transform(points)
         if needs is Needs.MEAN:
             weights = self.weights.view(-1, *[1] * (a.dim() - 2))
-            coefficients = (self.frame.scale * self.alpha)[:, None, None]
-            sums = expand(self.kernel, a.reshape(1, 1, -1, a.shape[-1]), self.inputs.unsqueeze(0), coefficients)
-            return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums.reshape(-1, *a.shape[:-1]))
+            sums = self._mean_sum(a.reshape(1, 1, -1, a.shape[-1])).reshape(-1, *a.shape[:-1])
+            return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums)
         k_aX = self.kernel(a.reshape(-1, a.shape[-1]), self.inputs).reshape(self.components, *a.shape[:-1], -1)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
+
+    @cached_property
+    def _mean_sum(self) -> KernelSum:
+        """The mean less the prior mean, in the user's units."""
+        return KernelSum(self.kernel, self.inputs.unsqueeze(0), (self.frame.scale * self.alpha)[:, None, None])
 
     def _mean(self, a: Tensor, k_aX: Tensor) -> Tensor:
         alpha = self.alpha.view(self.components, *[1] * (k_aX.dim() - 3), -1, 1)
@@ -115,7 +122,7 @@ class Gaussian(Belief):
             return None, None
         H, n = self.alpha.shape
         flat = k_aX.reshape(H, -1, n)
-        root = torch.linalg.solve_triangular(self.chol, flat.mT, upper=False).mT.reshape(k_aX.shape)
+        root = (flat @ self.root_inverse.mT).reshape(k_aX.shape)
         if needs is Needs.VARIANCE:
             return (self.kernel.diagonal(a) - root.square().sum(-1)).clamp_min(0.0), None
         cov = self.kernel(a, a) - root @ root.mT
@@ -129,18 +136,22 @@ class Gaussian(Belief):
         square = self.frame.scale.square()
         return Moments(weights, mean, None if var is None else square * var, None if cov is None else square * cov)
 
-    def look_ahead(self, x: Tensor) -> "GaussianLookAhead":
+    def look_ahead(self, x: Tensor) -> GaussianLookAhead:
         """Prepare to observe at x: b x q x d."""
         b, q, d = x.shape
         H, n = self.alpha.shape
         u = self.frame.transform(x)
         k_xX = self.kernel(u.reshape(b * q, d), self.inputs)
-        W = torch.cholesky_solve(k_xX.mT, self.chol).reshape(H, n, b, q).transpose(1, 2)
-        k_xX = k_xX.reshape(H, b, q, n)
+        Q = k_xX @ self.root_inverse.mT  # H x bq x n: what the data explain of the outcomes is Q Q^T
+        W = (Q @ self.root_inverse).reshape(H, b, q, n).mT
+        k_xX, Q = k_xX.reshape(H, b, q, n), Q.reshape(H, b, q, n)
         prior = self.kernel.diagonal(u)  # H x b x q
-        k_xx = prior.unsqueeze(-1) if q == 1 else self.kernel(u, u)
-        noise = self.future_noise.view(H, 1, 1, 1) * torch.eye(q, dtype=x.dtype, device=x.device)
-        L, blind = outcome_root(k_xx - k_xX @ W + noise, prior, "covariance of the observations to come")
+        if q == 1:
+            S = (prior + self.future_noise.view(H, 1, 1) - Q.square().sum(-1)).unsqueeze(-1)
+        else:
+            noise = self.future_noise.view(H, 1, 1, 1) * torch.eye(q, dtype=x.dtype, device=x.device)
+            S = self.kernel(u, u) - Q @ Q.mT + noise
+        L, blind = outcome_root(S, prior, "covariance of the observations to come")
         return GaussianLookAhead(self, u, W, L, blind, self._mean(u, k_xX))
 
     def condition(self, x: Tensor, y: Tensor) -> "Gaussian":
@@ -150,7 +161,7 @@ class Gaussian(Belief):
         value = (y - self.frame.shift) / self.frame.scale
         noise = self.future_noise[:, None].expand(H, m)
         k_xX = self.kernel(u, self.inputs)
-        corner = torch.linalg.solve_triangular(self.chol, k_xX.mT, upper=False)
+        corner = self.root_inverse @ k_xX.mT
         S = self.kernel(u, u) - corner.mT @ corner + torch.diag_embed(noise)
         lower, blind = outcome_root(S, self.kernel.diagonal(u), "covariance of the new observations")
         above = corner.new_zeros(H, self.inputs.shape[0], m)
@@ -166,6 +177,7 @@ class Gaussian(Belief):
             noise=torch.cat([self.noise, noise], -1),
             weights=torch.softmax(self.weights.log() + log_density.squeeze(-1), 0),
             chol=chol,
+            root_inverse=_extended_inverse(self.root_inverse, corner, lower),
             alpha=torch.cholesky_solve(residual.unsqueeze(-1), chol).squeeze(-1),
         )
 
@@ -178,168 +190,8 @@ class Gaussian(Belief):
         return lambda points: frame.shift + frame.scale * paths(frame.transform(points))
 
 
-@dataclass(frozen=True)
-class GaussianLookAhead(LookAhead):
-    """Observing at inputs u (b x q x d): W (H x b x n x q), the root L of S (H x b x q x q), mean (H x b x q).
-
-    `blind` (H x b x q) marks outcomes that are known already, from the data or from the outcomes before them in q:
-    their coordinate of L^-1 (...) is left out, so that they move nothing.
-    """
-
-    belief: Gaussian
-    u: Tensor
-    W: Tensor
-    L: Tensor
-    blind: Tensor
-    mean: Tensor
-
-    def own_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
-        """k(a, X) and k(a, x) at inputs of each design's own, b x m x d: H x b x m x n and H x b x m x q."""
-        X = self.belief.inputs
-        sites = torch.cat([X.expand(a.shape[0], *X.shape), self.u], -2)
-        both = self.belief.kernel(a, sites)  # one evaluation serves both: the calls around it cost more than q columns
-        return both[..., : X.shape[0]], both[..., X.shape[0] :]
-
-    def pool_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
-        """k(a, X) and C(a) at inputs that all designs share, m x d: H x m x n and H x b x m x q."""
-        b, q, d = self.u.shape
-        H, n = self.belief.alpha.shape
-        both = self.belief.kernel(a, torch.cat([self.belief.inputs, self.u.reshape(b * q, d)]))
-        k_aX = both[..., :n]
-        C = torch.baddbmm(both[..., n:], k_aX, self.W.transpose(1, 2).reshape(H, n, b * q), alpha=-1)
-        return k_aX, C.unflatten(-1, (b, q)).movedim(2, 1)
-
-    def whitened_cross(self, points: Tensor) -> Tensor:
-        """C(a) L^-T at points all designs share (m x d), in the user's outcome units: H x b x m x q.
-
-        By so much each standard normal coordinate of the outcome moves the mean: s in the closed forms.
-        """
-        return self.belief.frame.scale * self.whiten(self.pool_kernels(self.belief.frame.transform(points))[1])
-
-    def whitened_own_cross(self, points: Tensor) -> Tensor:
-        """The same at points of each design's own (b x m x d): H x b x m x q."""
-        k_aX, k_ax = self.own_kernels(self.belief.frame.transform(points))
-        return self.belief.frame.scale * self.whiten(k_ax - k_aX @ self.W)
-
-    def whiten(self, C: Tensor) -> Tensor:
-        """C L^-T, zero for blind outcomes: H x b x m x q."""
-        white = C / self.L if self.L.shape[-1] == 1 else torch.linalg.solve_triangular(self.L, C.mT, upper=False).mT
-        return torch.where(self.blind.unsqueeze(-2), 0.0, white)
-
-    def fantasy(self, nodes: Nodes) -> "GaussianFantasy":
-        """The beliefs after the outcomes that the nodes stand for: V = S^-1 (y' - mean) is H x b x N x q."""
-        belief = self.belief
-        # what is known already has no noise to add: H x b x N x q
-        z = torch.where(self.blind.unsqueeze(-2), 0.0, nodes.z)
-        if belief.components == 1:
-            step = self.L * z if z.shape[-1] == 1 else z @ self.L.mT
-            return GaussianFantasy(self, nodes, self._unwhiten(z), belief.weights.view(1, 1, 1), step)
-        drawn = torch.searchsorted(belief.weights.cumsum(0), nodes.component.contiguous())
-        drawn = drawn.clamp_max(belief.components - 1)
-        step = torch.einsum("nbqr,bnr->bnq", self.L[drawn], z[0])  # L_h z; blind outcomes are so for all components
-        outcome = self.mean[drawn].movedim(0, 1) + step  # b x N x q
-        innovation = outcome - self.mean.unsqueeze(-2)  # H x b x N x q
-        white, log_density = white_outcomes(innovation, self.L, self.blind)
-        weights = torch.softmax(belief.weights.log()[:, None, None] + log_density, 0)
-        return GaussianFantasy(self, nodes, self._unwhiten(white), weights, innovation)
-
-    def _unwhiten(self, white: Tensor) -> Tensor:
-        """L^-T times vectors: H x b x N x q."""
-        if self.L.shape[-1] == 1:
-            return white / self.L
-        return torch.linalg.solve_triangular(self.L.mT, white.mT, upper=True).mT
-
-
-@dataclass(frozen=True)
-class GaussianFantasy(Fantasy):
-    """The beliefs after observing: V (H x b x N x q), component weights (H x b x N), y' - mean (H x b x N x q)."""
-
-    look: GaussianLookAhead
-    nodes: Nodes
-    V: Tensor
-    component_weights: Tensor
-    innovation: Tensor
-
-    @property
-    def weights(self) -> Tensor:  # type: ignore[override]
-        """The integration weights of the outcomes: N."""
-        return self.nodes.weights
-
-    @property
-    def values(self) -> Tensor:
-        """The outcomes in the user's units: b x N x q."""
-        frame = self.look.belief.frame
-        return frame.shift + frame.scale * (self.look.mean[0].unsqueeze(-2) + self.innovation[0])
-
-    def moments(self, points: Tensor, needs: Needs) -> Moments:
-        """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
-        belief, look = self.look.belief, self.look
-        H, n = belief.alpha.shape
-        b, own, *rest, d = points.shape
-        a = belief.frame.transform(points)
-        if needs is Needs.MEAN and own == self.V.shape[2]:
-            return self._means(a)
-        k_aX, k_ax = look.own_kernels(a.reshape(b, -1, d))  # H x b x (own ... K) x n
-        C = k_ax - k_aX @ look.W
-        before = belief._in_user_units(belief._mean(a.reshape(b, -1, d), k_aX)).reshape(H, b, own, -1)
-        V = belief.frame.scale * self.V  # scaled here and not later: it is the smaller array
-        if C.shape[-1] == 1:
-            mean = _moved(before, V, C.reshape(H, b, own, -1))
-        elif own == 1:
-            mean = _moved(before, V, C.mT)
-        else:
-            mean = before + (C.reshape(H, b, own, -1, C.shape[-1]) @ V.unsqueeze(-1)).squeeze(-1)
-        mean = mean.reshape(H, b, -1, *rest)
-        weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
-        if needs is Needs.MEAN:
-            return Moments(weights, mean)
-        root = look.whiten(C).reshape(H, b, own, *rest, -1)
-        spread = belief._spread(a, k_aX.reshape(H, b, own, *rest, n), needs)
-        return belief._moments(weights, mean, *_shrunk(root, *spread))
-
-    @cached_property
-    def _coefficients(self) -> Tensor:
-        """The mean after each outcome as a sum of kernels at the data and at x: H x b x N x (n + q)."""
-        belief, look = self.look.belief, self.look
-        V = self.V if self.V.shape[1] == look.u.shape[0] else self.V.expand(-1, look.u.shape[0], -1, -1)
-        at_data = belief.alpha[:, None, None] - V @ look.W.mT
-        return belief.frame.scale * torch.cat([at_data, V], -1)
-
-    def _means(self, a: Tensor) -> Moments:
-        """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
-        belief, look = self.look.belief, self.look
-        b, N, *rest, d = a.shape
-        centres = torch.cat([belief.inputs.expand(b, *belief.inputs.shape), look.u], -2)
-        sums = expand(belief.kernel, a.reshape(b, N, -1, d), centres, self._coefficients)
-        mean = belief._in_user_units(belief.prior_mean(a)) + sums.reshape(-1, b, N, *rest)
-        return Moments(self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1)), mean)
-
-    def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
-        """At points that all beliefs share, P x K x d: H x b x N x P x K."""
-        belief, look = self.look.belief, self.look
-        P, K, d = points.shape
-        H, n = belief.alpha.shape
-        a = belief.frame.transform(points)
-        k_aX, C = look.pool_kernels(a.reshape(-1, d))  # C is H x b x PK x q
-        before = belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None]
-        mean = _moved(before, belief.frame.scale * self.V, C.mT).unflatten(-1, (P, K))
-        weights = self.component_weights.unsqueeze(-1)
-        if needs is Needs.MEAN:
-            return Moments(weights, mean)
-        root = look.whiten(C).unflatten(-2, (P, K)).unsqueeze(2)
-        var, cov = belief._spread(a, k_aX.reshape(H, P, K, n), needs)
-        spread = (None if s is None else s[:, None, None] for s in (var, cov))
-        return belief._moments(weights, mean, *_shrunk(root, *spread))
-
-
-def _moved(before: Tensor, V: Tensor, C: Tensor) -> Tensor:
-    """before (H x b x (N or 1) x m) + V (H x b x N x q) C (H x b x q x m; with q = 1 also H x b x N x m)."""
-    return torch.addcmul(before, V, C) if V.shape[-1] == 1 else before + V @ C
-
-
-def _shrunk(root: Tensor, var: Tensor | None, cov: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """Variances and covariances less what the observation explains; root = C L^-T is H x b x (N or 1) x ... x K x q."""
-    if cov is not None:
-        cov = cov - root @ root.mT
-        return cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov
-    return (None if var is None else (var - root.square().sum(-1)).clamp_min(0.0)), None
+def _extended_inverse(inverse: Tensor, corner: Tensor, lower: Tensor) -> Tensor:
+    """The inverse of the root (L, 0; corner^T, lower) from that of L: H x (n + m) x (n + m)."""
+    small = torch.linalg.solve_triangular(lower, torch.eye(lower.shape[-1]).to(lower), upper=False)
+    above = inverse.new_zeros(*corner.shape)
+    return torch.cat([torch.cat([inverse, above], -1), torch.cat([-small @ corner.mT @ inverse, small], -1)], -2)

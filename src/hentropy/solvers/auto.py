@@ -18,10 +18,10 @@ from hentropy.solvers.screening import local_search, screen
 class Auto(Solver):
     """Sizes are per proposal; the defaults were chosen by audited gain against time (docs/design.md)."""
 
-    screened: int = 256
-    outcomes: int = 10
+    screened: int = 192
+    outcomes: int = 8
     refined: int = 5
-    steps: int = 15
+    steps: int = 10
     finalists: int = 2
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
