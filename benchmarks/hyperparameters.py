@@ -59,7 +59,9 @@ def main() -> None:
             values = [scores[query] for scores in own]
             error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
             stuck = sum(value < STUCK_BELOW for value in values)
-            print(f"{kind:8s} after {query:2d}: {statistics.mean(values):.3f} ± {error:.3f}, below {STUCK_BELOW}: {stuck}")
+            print(
+                f"{kind:8s} after {query:2d}: {statistics.mean(values):.3f} ± {error:.3f}, below {STUCK_BELOW}: {stuck}"
+            )
 
 
 if __name__ == "__main__":

@@ -43,16 +43,12 @@ def one_shot_as_in_the_paper(case: Case, k: int, weight: float, cap: float, step
 def knowledge_gradient(case: Case) -> Tensor:
     """BoTorch's qKnowledgeGradient as the library ships it: 64 fantasies, 10 restarts, 512 raw samples. 1 x d."""
     acquisition = qKnowledgeGradient(case.model, num_fantasies=64)
-    candidate, _ = optimize_acqf(
-        acquisition, bounds=case.problem.space.bounds, q=1, num_restarts=10, raw_samples=512
-    )
+    candidate, _ = optimize_acqf(acquisition, bounds=case.problem.space.bounds, q=1, num_restarts=10, raw_samples=512)
     return candidate.detach()
 
 
 def log_expected_improvement(case: Case) -> Tensor:
     """BoTorch's LogExpectedImprovement as the library ships it: 10 restarts, 512 raw samples. 1 x d."""
     acquisition = LogExpectedImprovement(case.model, best_f=case.Y.max())
-    candidate, _ = optimize_acqf(
-        acquisition, bounds=case.problem.space.bounds, q=1, num_restarts=10, raw_samples=512
-    )
+    candidate, _ = optimize_acqf(acquisition, bounds=case.problem.space.bounds, q=1, num_restarts=10, raw_samples=512)
     return candidate.detach()

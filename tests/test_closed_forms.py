@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hentropy.decisions.distances import l1, l2
+from hentropy.decisions.distances import all_pairs, l2
 from hentropy.decisions.envelope import expected_rise
 from hentropy.decisions.max_value import information, log_density
 from hentropy.decisions.normal import absolute, density, different_signs, distribution, excess, maximum_of_two
@@ -180,8 +180,11 @@ def test_kernel_density_integrates_to_one_and_leaves_out_itself() -> None:
 
 
 def test_distances_and_their_gradient_where_points_coincide() -> None:
-    a, b = tensor([[1.0, 2.0], [3.0, 3.0]]), tensor([[4.0, -2.0], [3.0, 3.0]])
-    torch.testing.assert_close(l1(a, b), tensor([7.0, 0.0]))
-    torch.testing.assert_close(l2(a, b), tensor([5.0, 0.0]))
-    a.requires_grad_(True)
-    assert bool(torch.isfinite(torch.autograd.grad(l2(a, b).sum(), a)[0]).all())
+    a = tensor([[0.0, 0.0], [3.0, -4.0], [3.0, -4.0]]).requires_grad_(True)
+    for distance, expected in (("l1", 7.0), ("l2", 5.0), (l2, 5.0), (lambda x, y: (x - y).abs().sum(-1), 7.0)):
+        apart = all_pairs(distance, a)  # type: ignore[arg-type]
+        torch.testing.assert_close(apart, tensor([[0.0, expected, expected], [expected, 0, 0], [expected, 0, 0]]))
+        (slope,) = torch.autograd.grad(apart.sum(), a)
+        assert bool(torch.isfinite(slope).all())
+        side = {7.0: [-4.0, 4.0], 5.0: [-2.4, 3.2]}[expected]
+        torch.testing.assert_close(slope[0], tensor(side))

@@ -94,14 +94,16 @@ CASES: dict[str, tuple[Decision, Callable[[], Gaussian], Space, int]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_auto_is_no_worse_than_a_dense_grid(name: str) -> None:
-    """The audited gain, at most 5 % and the errors below the best of the grid."""
+    """Both audited anew, for the best of many noisy gains looks better than it is: at most 7 % below the grid's best."""
     decision, make, space, count = CASES[name]
-    belief = make()
+    belief, designs_listed = make(), grid(space, count)
     found = propose(decision, belief, space)
-    listed = gain(decision, belief, grid(space, count), space)
-    best = int(listed.value.argmax())
-    slack = 4 * (found.std_error + float(listed.std_error[best]))
-    assert found.gain >= 0.95 * float(listed.value[best]) - slack, (found, float(listed.value[best]))
+    listed = gain(decision, belief, designs_listed, space)
+    rival = designs_listed[int(listed.value.argmax())]
+    anew = gain(decision, belief, torch.stack([found.x[0], rival]), space, seed=1)
+    slack = 4 * float(anew.std_error.sum())
+    assert float(anew.value[0]) >= 0.93 * float(anew.value[1]) - slack, (found, anew)
+    assert abs(found.gain - float(anew.value[0])) <= 6 * (found.std_error + float(anew.std_error[0])) + 1e-9
     space.check(found.x)
 
 

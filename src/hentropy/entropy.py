@@ -29,13 +29,17 @@ class Entropy:
 def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decision:
     """The decision within the space, after the dimensions of belief and space were compared."""
     if not isinstance(belief, Belief):
-        raise InputError(f"{type(belief).__name__} is not a belief; make one with he.fit(X, Y) or he.from_botorch(model)")
+        raise InputError(
+            f"{type(belief).__name__} is not a belief; make one with he.fit(X, Y) or he.from_botorch(model)"
+        )
     if not isinstance(space, DesignSpace):
         raise InputError(f"{space!r} is not a space; make one with he.Space(x=he.Real(0, 1)) or he.Pool(rows)")
     if belief.X.shape[-1] != space.dim:
         raise InputError(f"the belief is about designs of {belief.X.shape[-1]} values, the space has {space.dim}")
     if not isinstance(decision, Decision):
-        raise InputError(f"{decision!r} is not a decision; use one such as he.Maximize(), or he.decision(loss, actions=...)")
+        raise InputError(
+            f"{decision!r} is not a decision; use one such as he.Maximize(), or he.decision(loss, actions=...)"
+        )
     return decision.within(space)
 
 
@@ -54,9 +58,12 @@ def entropy_of(search: ActionSearch, belief: Belief, space: DesignSpace, seed: i
     sampled = decision.needs is Needs.JOINT and not isinstance(decision, Solved)
     if not sampled:
         return Entropy(float(search.value), 0.0, search.best, decision)
-    losses = torch.stack([
-        _fresh_loss(decision, belief, space, search.best, seed + 1 + replicate) for replicate in range(AUDIT_REPLICATES)
-    ])
+    losses = torch.stack(
+        [
+            _fresh_loss(decision, belief, space, search.best, seed + 1 + replicate)
+            for replicate in range(AUDIT_REPLICATES)
+        ]
+    )
     spread = float(losses.std()) / AUDIT_REPLICATES**0.5
     return Entropy(float(losses.mean()), spread, search.best, decision)
 

@@ -30,9 +30,13 @@ class Effort:
     """How thorough an audit is: independent replicates of so many outcomes, draws of the values, steps of descent."""
 
     replicates: int = 4
-    outcomes: int = 8
+    outcomes: int = 32
     draws: int = 256
-    steps: int = 8
+    steps: int = 12
+
+
+QUICK = Effort(outcomes=8, steps=8)
+"""For the audit of a proposal whose actions are searched by descent, one outcome of one GP: it would take most time."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,9 @@ class Appraisal:
             if start > 0 and self.clock.expired:
                 break
             part = self.together(x[start : start + rows])
-            gains[start : start + rows] = formula(part) if formula else self._saved(part, nodes, steps=0) @ nodes.weights
+            gains[start : start + rows] = (
+                formula(part) if formula else self._saved(part, nodes, steps=0) @ nodes.weights
+            )
         return gains - self.of_pending(nodes)
 
     @torch.no_grad()
@@ -173,7 +179,9 @@ class Appraisal:
 
     def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> Audit:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
-        effort = Effort() if effort is None else effort
+        one_outcome = x.shape[-2] + len(self.pending) == 1 and self.belief.components == 1
+        if effort is None:
+            effort = QUICK if one_outcome and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact:

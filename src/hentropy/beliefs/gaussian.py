@@ -68,7 +68,9 @@ class Gaussian(Belief):
         alpha = torch.cholesky_solve(residual.unsqueeze(-1), chol).squeeze(-1)
         root_inverse = torch.linalg.solve_triangular(chol, torch.eye(X.shape[0]).to(X), upper=False)
         weights = weights / weights.sum()
-        return cls(X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, chol, root_inverse, alpha)
+        return cls(
+            X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, chol, root_inverse, alpha
+        )
 
     @property
     def components(self) -> int:

@@ -43,6 +43,10 @@ def _normal_quantile(u: Tensor) -> Tensor:
     return math.sqrt(2.0) * torch.erfinv(2.0 * u - 1.0)
 
 
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
 def _standardised(z: Tensor) -> Tensor:
     z = z - z.mean(0)
     return z / z.square().mean(0).sqrt().clamp_min(1e-12)
@@ -69,8 +73,9 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
     if count < 2:
         raise InputError(f"at least 2 outcomes are needed to look ahead, got {count}")
     if q == 1 and components == 1:
-        offset = 0.5 if seed is None else float(torch.rand((), generator=torch.Generator().manual_seed(seed)))
-        u = (torch.arange(count, dtype=torch.float64) + min(max(offset, 0.02), 0.98)) / count
+        places = torch.arange(count, dtype=torch.float64)
+        jitter = 0.5 if seed is None else torch.rand(count, generator=_generator(seed), dtype=torch.float64)
+        u = (places + jitter).clamp(0.02, count - 0.02) / count
         return Nodes(_standardised(_normal_quantile(u))[:, None], _equal_weights(count), torch.full_like(u, 0.5))
     u = sobol(count, q + 1, 0 if seed is None else seed)
     return Nodes(_standardised(_normal_quantile(u[:, :q])), _equal_weights(count), u[:, q])

@@ -89,7 +89,9 @@ def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Ten
         for j in range(nodes.count):
             step = t_y[:, None, :, j] - t_f  # H x S x b x q
             moved = values[:, :, None] + torch.einsum("hbmq,hsbq->hsbm", R, step)
-            each = (fantasy.component_weights[..., min(j, fantasy.component_weights.shape[-1] - 1)] / share).unsqueeze(1)
+            each = (fantasy.component_weights[..., min(j, fantasy.component_weights.shape[-1] - 1)] / share).unsqueeze(
+                1
+            )
             entropy[:, j] = shannon(_wins(moved.flatten(0, 1), each.expand(H, share, b).flatten(0, 1)))
         return before - entropy @ nodes.weights
 

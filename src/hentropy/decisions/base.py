@@ -143,7 +143,9 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
     loss = decision.loss(f, a)
     name = type(decision).__name__
     if not isinstance(loss, Tensor):
-        raise DecisionError(f"the loss of {name} returned {type(loss).__name__}; it must return a tensor of shape (...)")
+        raise DecisionError(
+            f"the loss of {name} returned {type(loss).__name__}; it must return a tensor of shape (...)"
+        )
     expected = tuple(f.shape[:-1])
     if tuple(loss.shape) != expected:
         raise DecisionError(

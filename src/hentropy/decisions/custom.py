@@ -32,7 +32,7 @@ class FunctionDecision(Decision):
         return super().points(a) if self._points is None else self._points(a)
 
     def __repr__(self) -> str:
-        return f"decision({self._function.__name__}, actions={self.actions})"
+        return f"decision({self._function.__name__}, {type(self.actions).__name__})"
 
 
 def decision(

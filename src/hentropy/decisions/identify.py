@@ -1,8 +1,8 @@
 """`Identify`: state a distribution over a property of f; the gain is mutual information (Proposition 1).
 
-    "argmax"          where f is greatest                 entropy search
-    "max"             how great f gets                    max-value entropy search
-    points (m x d)    the values of f there               information about given points
+"argmax"          where f is greatest                 entropy search
+"max"             how great f gets                    max-value entropy search
+points (m x d)    the values of f there               information about given points
 """
 
 import math
@@ -142,7 +142,9 @@ class Identify(Solved):
         return [{**space.decode(point), "mean": mean, "sd": s} for point, mean, s in rows]
 
     def __repr__(self) -> str:
-        return f"Identify({self.what!r})" if isinstance(self.what, str) else f"Identify(values at {len(self.what)} points)"
+        return (
+            f"Identify({self.what!r})" if isinstance(self.what, str) else f"Identify(values at {len(self.what)} points)"
+        )
 
 
 def _half_log_det(root: Tensor) -> Tensor:

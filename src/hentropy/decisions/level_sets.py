@@ -27,7 +27,9 @@ class LevelSets(Solved):
 
     actions = Report("a membership per threshold and point")
 
-    def __init__(self, thresholds: Sequence[float] | float, at: Places = None, relation: Relation = "difference") -> None:
+    def __init__(
+        self, thresholds: Sequence[float] | float, at: Places = None, relation: Relation = "difference"
+    ) -> None:
         levels = [thresholds] if isinstance(thresholds, int | float) else list(thresholds)
         if not levels or not all(math.isfinite(c) for c in levels):
             raise InputError(f"level sets need at least one threshold, all finite, got {levels}")

@@ -78,7 +78,9 @@ def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
     high = ((gamma + 8.0 * root) / rho).clamp(-8.0, 8.0)
     half = 0.5 * (high - low).unsqueeze(-1)
     t = low.unsqueeze(-1) + half * (node + 1.0)
-    log_w = torch.special.log_ndtr(((gamma.unsqueeze(-1) - rho.unsqueeze(-1) * t) / root.unsqueeze(-1)).clamp_min(-35.0))
+    log_w = torch.special.log_ndtr(
+        ((gamma.unsqueeze(-1) - rho.unsqueeze(-1) * t) / root.unsqueeze(-1)).clamp_min(-35.0)
+    )
     return (half * weight * density(t) * log_w.exp() * log_w).sum(-1)
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 from hentropy.beliefs import Moments, Needs
 from hentropy.decisions.actions import Points
 from hentropy.decisions.base import Decision
+from hentropy.spaces import DesignSpace
 
 
 class MinMax(Decision):
@@ -22,3 +23,8 @@ class MinMax(Decision):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The difference of the means."""
         return moments.mean[..., 0] - moments.mean[..., 1]
+
+    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
+        """The two designs, named."""
+        names = ("least", "greatest")
+        return [{"where f is": name, **row} for name, row in zip(names, super().describe(a, space), strict=True)]

@@ -13,6 +13,7 @@ from hentropy.decisions.base import Decision
 from hentropy.decisions.distances import l2
 from hentropy.decisions.normal import absolute
 from hentropy.errors import InputError
+from hentropy.spaces import DesignSpace
 
 
 class Sequence(Decision):
@@ -46,3 +47,7 @@ class Sequence(Decision):
 
     def _length(self, a: Tensor) -> Tensor | float:
         return 0.0 if self.link == 0 else self.link * l2(a[..., 1:, :], a[..., :-1, :]).sum(-1)
+
+    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
+        """Each design with its target."""
+        return [{**row, "target": target} for row, target in zip(super().describe(a, space), self.targets, strict=True)]

@@ -1,16 +1,14 @@
 """`TopK`: choose k good designs that differ from each other."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hentropy.beliefs import Moments, Needs
 from hentropy.decisions.actions import Points
 from hentropy.decisions.base import Decision
-from hentropy.decisions.distances import Distance, between, distance_function
+from hentropy.decisions.distances import Distance, all_pairs
 from hentropy.errors import InputError
 
 
@@ -40,10 +38,10 @@ class TopK(Decision):
         self.k = k
         self.weight = float(weight)
         self.cap = cap
+        if distance not in ("l1", "l2") and not callable(distance):
+            raise InputError(f'the distance {distance!r} is not known; use "l1", "l2" or a function of two tensors')
         self.distance = distance
         self.largest = largest
-        self._between: Callable[[Tensor, Tensor], Tensor] = distance_function(distance)
-        self._others = 1.0 - torch.eye(k, dtype=torch.float64)
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-sum f(a_i) less the reward for distance."""
@@ -57,10 +55,7 @@ class TopK(Decision):
     def _reward(self, a: Tensor) -> Tensor | float:
         if self.k == 1 or self.weight == 0:
             return 0.0
-        # all k x k pairs, the k pairs of a point with itself at distance zero: cheaper than picking k (k - 1) / 2 of them
-        apart = between(self._between, *torch.broadcast_tensors(a.unsqueeze(-2), a.unsqueeze(-3)))
+        apart = all_pairs(self.distance, a)
         if self.cap is not None:
             apart = apart.clamp_max(self.cap)
-        if callable(self.distance):
-            apart = apart * self._others.to(a)
         return apart.sum((-1, -2)) * (self.weight / (self.k * (self.k - 1)))

@@ -90,7 +90,9 @@ def take(moments: Moments, index: Tensor) -> Moments:
     cov = None
     if moments.cov is not None and not moments.point_mass:
         K, M = index.shape[-1], moments.mean.shape[-1]
-        pairs = (index.unsqueeze(-1) * M + index.unsqueeze(-2)).reshape(*index.shape[: len(batch)], -1).expand(*batch, -1)
+        pairs = (
+            (index.unsqueeze(-1) * M + index.unsqueeze(-2)).reshape(*index.shape[: len(batch)], -1).expand(*batch, -1)
+        )
         square = moments.cov.expand(H, *batch, M, M).reshape(H, *batch, M * M)
         cov = square.gather(-1, pairs.expand(H, *pairs.shape)).reshape(*tuples, K)
     elif moments.cov is not None:
@@ -98,5 +100,3 @@ def take(moments: Moments, index: Tensor) -> Moments:
     weights = moments.weights.reshape(*moments.weights.shape, *[1] * extra)
     var = None if moments.var is None else pick(moments.var)
     return Moments(weights, pick(moments.mean), var, cov, moments.point_mass)
-
-

@@ -37,7 +37,14 @@ class ContinuousSearch(ActionSearch):
 
     @classmethod
     def prepare(
-        cls, decision: Decision, belief: Belief, space: DesignSpace, domain: Domain, draws: Tensor, seed: int, clock: Clock
+        cls,
+        decision: Decision,
+        belief: Belief,
+        space: DesignSpace,
+        domain: Domain,
+        draws: Tensor,
+        seed: int,
+        clock: Clock,
     ) -> "ContinuousSearch":
         """Find the best action now and the pool around it."""
         present = prepare_present(decision, belief, space, domain, draws, seed, clock)
@@ -80,7 +87,9 @@ class ContinuousSearch(ActionSearch):
         """Losses of the swapped actions, b x N x kq. Marginal moments come from the pool's first row and x alone."""
         points = self.decision.points(swapped)
         if self.decision.needs is Needs.JOINT or points is not swapped:
-            return expected_loss(self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws)
+            return expected_loss(
+                self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws
+            )
         own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
 
         def swap(old: Tensor, new: Tensor) -> Tensor:
@@ -89,7 +98,11 @@ class ContinuousSearch(ActionSearch):
             both = torch.where(eye, new[..., :, None, None], old[..., None, None, :])  # ... x q x k x k
             return both.reshape(*both.shape[:-3], q * k, k)
 
-        var = None if pool.var is None else swap(pool.var[..., 0, :].expand(pool.mean[..., 0, :].shape), own.variance.expand(own.mean.shape))
+        var = (
+            None
+            if pool.var is None
+            else swap(pool.var[..., 0, :].expand(pool.mean[..., 0, :].shape), own.variance.expand(own.mean.shape))
+        )
         moments = Moments(pool.weights, swap(pool.mean[..., 0, :], own.mean), var)
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 

@@ -30,7 +30,9 @@ class FiniteSearch(ActionSearch):
     promising: Tensor
 
     @classmethod
-    def prepare(cls, decision: Decision, belief: Belief, points: Tensor, actions: Points, draws: Tensor, seed: int) -> "FiniteSearch":
+    def prepare(
+        cls, decision: Decision, belief: Belief, points: Tensor, actions: Points, draws: Tensor, seed: int
+    ) -> "FiniteSearch":
         """Exchange from several tuples; the points that did best as replacements are the promising ones."""
         m, k = points.shape[0], actions.k
         if not torch.equal(decision.points(points[:1].expand(k, -1)), points[:1].expand(k, -1)):

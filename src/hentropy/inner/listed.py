@@ -62,7 +62,9 @@ class ListedSearch(ActionSearch):
         moments = fantasy.moments(self.decision.points(rows).unsqueeze(1), self.decision.needs)
         loss, choice = expected_loss(self.decision, moments, rows.unsqueeze(1), draws).min(-1)
         best = self.best.expand(x.shape[0], 1, *self.best.shape)
-        stay = expected_loss(self.decision, fantasy.moments(self.decision.points(best), self.decision.needs), best, draws)
+        stay = expected_loss(
+            self.decision, fantasy.moments(self.decision.points(best), self.decision.needs), best, draws
+        )
         actions = rows[torch.arange(x.shape[0], device=x.device)[:, None], choice]
         return Least(loss, stay.expand(loss.shape), actions)
 
@@ -111,10 +113,12 @@ class OptionsSearch(ActionSearch):
                     f"the points of option {item!r} have shape {tuple(at.shape)}; they must be K x {belief.X.shape[-1]}"
                 )
         own_draws = tuple(_columns(draws, at.shape[0]) for at in points)
-        losses = torch.stack([
-            expected_loss(decision, belief.moments(at, decision.needs), item, own)
-            for item, at, own in zip(options.items, points, own_draws, strict=True)
-        ])
+        losses = torch.stack(
+            [
+                expected_loss(decision, belief.moments(at, decision.needs), item, own)
+                for item, at, own in zip(options.items, points, own_draws, strict=True)
+            ]
+        )
         now = int(losses.argmin())
         return cls(decision, belief, options.items, points, own_draws, options.items[now], losses[now], now)
 

@@ -104,6 +104,12 @@ class LogPosterior:
         """p."""
         return self.inputs.shape[-1] + (3 if self.noise is None else 2)
 
+    def subset(self, rows: Tensor) -> "LogPosterior":
+        """The same given some of the observations only."""
+        rows = rows.to(self.inputs.device)
+        noise = None if self.noise is None else self.noise[rows]
+        return LogPosterior(self.inputs[rows], self.outcomes[rows], noise, self.profile)
+
     @cached_property
     def squared_differences(self) -> Tensor:
         """(x_i - x_j)^2 along each axis: d x n^2, so that all scaled distances are one matrix product."""

@@ -20,6 +20,9 @@ from hentropy.models.hyperparameters import LogPosterior
 MANY = 128
 """Beyond so many observations a value is dear and the posterior has few summits: fewer starts then."""
 
+SUBSET = 384
+"""Beyond so many, the summits are looked for with so many observations at random; the best one then climbs with all."""
+
 ROUNDS = 80
 TOLERANCE = 1e-3
 """A row has arrived where no slope per prior standard deviation is above this: flat to about 1e-6."""
@@ -54,6 +57,11 @@ def maximise(target: LogPosterior, known: Tensor, generator: torch.Generator) ->
 
 def summits(target: LogPosterior, known: Tensor, generator: torch.Generator) -> Summits:
     """Where the best of `known` rows and of draws of the prior lead."""
+    n = target.outcomes.shape[0]
+    if n > SUBSET:
+        part = target.subset(torch.randperm(n, generator=generator)[:SUBSET])
+        found = summits(part, known, generator)
+        return ascend(target, found.theta[found.value.argmax()].unsqueeze(0))
     screened, ascended = (64, 4) if target.outcomes.shape[0] <= MANY else (16, 2)
     candidates = torch.cat([known, target.priors[0].unsqueeze(0), target.prior_draws(screened, generator)])
     best = target(candidates).topk(ascended).indices

@@ -56,7 +56,11 @@ class OneShot(Solver):
                 f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list: use Auto()"
             )
         nodes = appraisal.nodes(self.outcomes, q)
-        x = appraisal.space.sample(self.restarts * q, appraisal.seed + 1).to(appraisal.belief.X).reshape(self.restarts, q, -1)
+        x = (
+            appraisal.space.sample(self.restarts * q, appraisal.seed + 1)
+            .to(appraisal.belief.X)
+            .reshape(self.restarts, q, -1)
+        )
         actions = search.domain.sample(self.restarts * self.outcomes, appraisal.seed + 2).to(x)
         actions = actions.reshape(self.restarts, self.outcomes, *search.domain.event)
         designs, gains = ascend_together(appraisal, x, actions, nodes, self.steps, cost)

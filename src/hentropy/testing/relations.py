@@ -17,7 +17,7 @@ def require_close(what: str, found: Tensor, expected: Tensor, slack: Tensor | fl
     """found = expected up to `slack` and a share `rtol` of the greatest value; shapes broadcast."""
     found, expected = torch.broadcast_tensors(found, expected)
     scale = float(expected.abs().max()) if expected.numel() else 0.0
-    excess = (found - expected).abs() - slack - rtol * max(scale, 1e-12)
+    excess = (found - expected).abs() - slack - rtol * max(scale, 1e-6)
     bad = ~((excess <= 0) | (found == expected))  # NaN is bad, equal infinities are not
     if bool(bad.any()):
         index = tuple(bad.nonzero()[0].tolist())

@@ -1,0 +1,44 @@
+"""How `TopK(5)` grows with the number of observations: factorisation, proposal, peak memory (d = 6)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import hentropy as he
+from benchmarks.memory import peak_memory
+from benchmarks.posteriors import alpine_case
+from benchmarks.timing import repeated, timed
+
+SIZES = (50, 200, 1000, 2000)
+DECISION = he.TopK(5, weight=10.0, cap=1.25)
+
+
+def measure(n: int) -> he.Proposal:
+    """One proposal, for the memory measurement in a process of its own."""
+    case = alpine_case(6, n, seed=0, fitted=False)
+    return he.propose(DECISION, case.belief, case.problem.space)
+
+
+def run(repeats: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    results = []
+    for n in SIZES:
+        say(f"TopK(5) on Alpine-6 with n = {n}")
+        case = alpine_case(6, n, seed=0, fitted=False)
+        factorised = timed(lambda case=case: he.from_botorch(case.model))  # type: ignore[misc]
+        proposed = repeated(
+            lambda case=case: he.propose(DECISION, case.belief, case.problem.space),  # type: ignore[misc]
+            repeats,
+        )
+        fitted = timed(
+            lambda case=case: he.fit(case.X, case.Y, space=case.problem.space, hyperparameters="map")  # type: ignore[misc]
+        )
+        results.append(
+            {
+                "name": "TopK(5) on Alpine-6",
+                "n": n,
+                "seconds": proposed.seconds,
+                "factorise_seconds": factorised.seconds,
+                "fit_seconds": fitted.seconds,
+                "peak_mib": peak_memory("benchmarks.growth", "measure", n),
+            }
+        )
+    return results
