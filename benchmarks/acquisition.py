@@ -3,6 +3,7 @@
 import statistics
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -29,8 +30,8 @@ def compare(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.manual_seed(seed)
-            other = repeated(lambda case=case: peer(case), peer_repeats)  # type: ignore[misc]
-        mine = repeated(lambda case=case, seed=seed: he.propose(decision, case.belief, space, seed=seed), repeats)  # type: ignore[misc]
+            other = repeated(partial(peer, case), peer_repeats)
+        mine = repeated(partial(he.propose, decision, case.belief, space, seed=seed), repeats)
         both = torch.stack([mine.result.x, other.result])
         audited = he.gain(decision, case.belief, both, space, seed=12345, effort=STRONG)
         ours.append(mine.seconds)
@@ -55,16 +56,9 @@ def mixture(cases: list[Case], repeats: int) -> dict[str, Any]:
     for seed, case in enumerate(cases):
         space = case.problem.space
         for kind in ("map", "mixture"):
-            fitted = timed(
-                lambda case=case, kind=kind, seed=seed, space=space: he.fit(  # type: ignore[misc]
-                    case.X, case.Y, space=space, hyperparameters=kind, seed=seed
-                )
-            )
+            fitted = timed(partial(he.fit, case.X, case.Y, space=space, hyperparameters=kind, seed=seed))
             he.propose(TOP_K, fitted.result, space, seed=seed)
-            run = repeated(
-                lambda belief=fitted.result, seed=seed, space=space: he.propose(TOP_K, belief, space, seed=seed),  # type: ignore[misc]
-                repeats,
-            )
+            run = repeated(partial(he.propose, TOP_K, fitted.result, space, seed=seed), repeats)
             rows[f"{kind}_fit"].append(fitted.seconds)
             rows[kind].append(run.seconds)
     return {

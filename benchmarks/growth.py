@@ -1,6 +1,7 @@
 """How `TopK(5)` grows with the number of observations: factorisation, proposal, peak memory (d = 6)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import hentropy as he
@@ -23,14 +24,10 @@ def run(repeats: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
     for n in SIZES:
         say(f"TopK(5) on Alpine-6 with n = {n}")
         case = alpine_case(6, n, seed=0, fitted=False)
-        factorised = timed(lambda case=case: he.from_botorch(case.model))  # type: ignore[misc]
-        proposed = repeated(
-            lambda case=case: he.propose(DECISION, case.belief, case.problem.space),  # type: ignore[misc]
-            repeats,
-        )
-        fitted = timed(
-            lambda case=case: he.fit(case.X, case.Y, space=case.problem.space, hyperparameters="map")  # type: ignore[misc]
-        )
+        space = case.problem.space
+        factorised = timed(partial(he.from_botorch, case.model))
+        proposed = repeated(partial(he.propose, DECISION, case.belief, space), repeats)
+        fitted = timed(partial(he.fit, case.X, case.Y, space=space, hyperparameters="map"))
         results.append(
             {
                 "name": "TopK(5) on Alpine-6",

@@ -10,7 +10,7 @@ from benchmarks.posteriors import Case
 
 
 def one_shot_as_in_the_paper(case: Case, k: int, weight: float, cap: float, steps: int = 200) -> Tensor:
-    """botorch_community's class with the settings of the paper: 128 random restarts, Adam at 0.1 on designs and actions.
+    """botorch_community's class with the paper's settings: 128 random restarts, Adam at 0.1 on designs and actions.
 
     16 outcomes, 16 inner samples. The class cannot be driven by `optimize_acqf`, so the ascent is written here, in the
     unit cube, as in the authors' own script. The best restart's design: 1 x d.
@@ -19,7 +19,7 @@ def one_shot_as_in_the_paper(case: Case, k: int, weight: float, cap: float, step
     low, high = case.problem.space.bounds
     acquisition = qHEntropySearch(
         model=case.model,
-        loss_function_class=qLossFunctionTopK,  # type: ignore[arg-type]
+        loss_function_class=qLossFunctionTopK,
         loss_function_hyperparameters={"dist_weight": weight, "dist_threshold": cap},
         n_fantasy_at_design_pts=outcomes,
         n_fantasy_at_action_pts=samples,

@@ -94,7 +94,7 @@ CASES: dict[str, tuple[Decision, Callable[[], Gaussian], Space, int]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_auto_is_no_worse_than_a_dense_grid(name: str) -> None:
-    """Both audited anew, for the best of many noisy gains looks better than it is: at most 7 % below the grid's best."""
+    """Both audited anew, for the best of many noisy gains looks better than it is: at most 7 % below it."""
     decision, make, space, count = CASES[name]
     belief, designs_listed = make(), grid(space, count)
     found = propose(decision, belief, space)
@@ -141,7 +141,7 @@ def test_one_shot_is_no_more_than_nested_on_the_same_outcomes(name: str) -> None
     nodes, x = appraisal.nodes(8, 1), designs(6, 1, seed=71)
     search = appraisal.search
     actions = search.pick(appraisal.belief.look_ahead(x).fantasy(nodes), x).actions  # type: ignore[attr-defined]
-    reached, joint = ascend_together(appraisal, x, actions, nodes, 30, None)
+    reached, _, joint = ascend_together(appraisal, x, actions, nodes, 30, None)
     solved = appraisal.with_gradient(reached, nodes, 60)
     # inner descents end in minima of their own: allow for what that is worth
     assert bool((joint <= solved + 3e-4 + 1e-3 * solved.abs()).all()), (joint, solved)

@@ -36,7 +36,8 @@ class Effort:
 
 
 QUICK = Effort(outcomes=8, steps=8)
-"""For the audit of a proposal whose actions are searched by descent, one outcome of one GP: it would take most time."""
+QUICK_MIXTURE = Effort(outcomes=12, steps=8)
+"""For the audit of a proposal of one design whose actions are searched by descent: it would take most of the time."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,10 @@ class Appraisal:
 
     def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> Audit:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
-        one_outcome = x.shape[-2] + len(self.pending) == 1 and self.belief.components == 1
         if effort is None:
-            effort = QUICK if one_outcome and isinstance(self.search, ContinuousSearch) else Effort()
+            quick = QUICK if self.belief.components == 1 else QUICK_MIXTURE
+            one_outcome = x.shape[-2] + len(self.pending) == 1
+            effort = quick if one_outcome and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact:
@@ -225,7 +227,7 @@ class Appraisal:
 
 
 def _news(search: ActionSearch, old: ActionSearch, fantasy: Fantasy, least: Least, draws: Tensor | None) -> Tensor:
-    """What the best action after each outcome saves against today's best, which may be better than the one known before."""
+    """What the best action after each outcome saves against today's best, which may be a better one than before."""
     stay = None if search is old else search.stay(fantasy, draws)
     if stay is None:
         return least.saved

@@ -140,7 +140,7 @@ class GaussianFantasy(Fantasy):
 
     @cached_property
     def _mean_sum(self) -> KernelSum:
-        """The mean after each outcome less the prior mean: a sum of kernels at the data and at x, in the user's units."""
+        """The mean after each outcome less the prior mean: kernels at the data and at x, in the user's units."""
         belief, look = self.look.belief, self.look
         b = look.u.shape[0]
         V = self.V if self.V.shape[1] == b else self.V.expand(-1, b, -1, -1)

@@ -2,9 +2,9 @@ r"""Sums of kernels: what every posterior mean is, now and after an observation,
 
     mean(a)  = m + sum_i alpha_i k(a, X_i)                  mean'(a) = m + sum_i beta_i k(a, (X, x)_i)
 
-After observing at x, beta is alpha - W V at the data and V at x itself. A search evaluates such sums thousands of times at
-few points, where the calls around the arithmetic cost more than the arithmetic: one function for the whole sum, forward
-and backward, with the centres prepared once.
+After observing at x, beta is alpha - W V at the data and V at x itself. A search evaluates such sums thousands of times
+at few points, where the calls around the arithmetic cost more than the arithmetic: one function for the whole sum,
+forward and backward, with the centres prepared once.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class _Sum(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class KernelSum:
-    """sum_i coefficients_i k(a, centres_i) for centres b x p x d and coefficients H x b x N x p, in the model's inputs."""
+    """sum_i coefficients_i k(a, centres_i) for centres b x p x d, coefficients H x b x N x p, in the model's inputs."""
 
     kernel: Kernel
     centres: Tensor

@@ -87,7 +87,7 @@ class Profile(Enum):
         return value
 
     def value_and_slope(self, r2: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
-        """scale x profile and its derivative in the squared distance, which is overwritten: for hand-written derivatives."""
+        """scale x profile and its derivative in the squared distance, which is overwritten."""
         r2 = r2.clamp_min_(0.0)
         if self is Profile.SQUARED_EXPONENTIAL:
             value = r2.mul_(-0.5).exp_().mul_(scale)

@@ -24,7 +24,7 @@ class ActionSpace:
 
 @dataclass(frozen=True)
 class Points(ActionSpace):
-    """k points of the design space. `as_set`: their order does not matter, and on a finite space none is taken twice."""
+    """k points of the design space. `as_set`: their order does not matter, and of a list none is taken twice."""
 
     k: int
     as_set: bool = False
@@ -44,7 +44,7 @@ class Points(ActionSpace):
 
 @dataclass(frozen=True)
 class Box(ActionSpace):
-    """A vector between `low` and `high` (p numbers each); `at` are the designs whose values its loss looks at (K x d)."""
+    """A vector between `low` and `high` (p numbers each); `at` are the designs its loss looks at (K x d)."""
 
     low: Sequence[float]
     high: Sequence[float]
@@ -88,6 +88,6 @@ class Options(ActionSpace):
 
 @dataclass(frozen=True)
 class Report(ActionSpace):
-    """Something stated about fixed points (labels, numbers, a distribution) whose best value follows from the belief."""
+    """Something stated about fixed points (labels, numbers, a distribution): its best value follows from the belief."""
 
     what: str

@@ -1,7 +1,7 @@
 """The information of an outcome about where f is greatest: Shannon entropies of paths that are moved by the outcome.
 
 A path drawn from the belief becomes a path of the belief after observing y by the exact pathwise update
-f'(a) = f(a) + C(a) S^-1 (y - f(x) - e), in whitened form f(a) + R(a) (t_y - t_f) with R = C L^-T and t = L^-1 (. - mean).
+f'(a) = f(a) + C(a) S^-1 (y - f(x) - e), in whitened form f(a) + R(a) (t_y - t_f) with R = C L^-T, t = L^-1 (. - mean).
 """
 
 from collections.abc import Callable

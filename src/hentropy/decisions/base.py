@@ -63,7 +63,7 @@ class Decision(ABC):
         """What action a costs if f has these values at its points: f ... x K, a ... x k x d (or ... x p): ... ."""
 
     def points(self, a: Any) -> Tensor:
-        """The designs that the loss of a looks at: ... x K x d. For `Points` and `Listed` they are the action itself."""
+        """The designs that the loss of a looks at: ... x K x d. For `Points` and `Listed`, the action itself."""
         if isinstance(self.actions, Points | Listed):
             return a
         if isinstance(self.actions, Box | Options) and self.actions.at is not None:
@@ -149,8 +149,8 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
     expected = tuple(f.shape[:-1])
     if tuple(loss.shape) != expected:
         raise DecisionError(
-            f"the loss of {name} returned shape {tuple(loss.shape)} for values of shape {tuple(f.shape)}; it must return"
-            f" {expected}: reduce over the last dimension of f only"
+            f"the loss of {name} returned shape {tuple(loss.shape)} for values of shape {tuple(f.shape)}; it must"
+            f" return {expected}: reduce over the last dimension of f only"
         )
     if bool(torch.isnan(loss).any()):
         raise DecisionError(f"the loss of {name} is NaN for some values; guard its logarithms, roots and divisions")
@@ -164,8 +164,8 @@ def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor
         return checked_loss(decision, f, _spread(a, f, decision))
     if moments.cov is None:
         raise DecisionError(
-            f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define expected_loss,"
-            " or leave needs at Needs.JOINT to have the loss averaged over draws"
+            f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define it, or"
+            " leave needs at Needs.JOINT to have the loss averaged over draws"
         )
     root = robust_root(moments.covariance)
     noise = draws.view(draws.shape[0], *[1] * (root.dim() - 2), draws.shape[1])

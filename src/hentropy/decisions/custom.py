@@ -40,8 +40,9 @@ def decision(
 ) -> Decision:
     """A decision of one's own: `decision(lambda f, a: -f.min(-1).values, actions=Points(2))`.
 
-    loss(f, a): f are values at the action's points (... x K), a the action (... x k x d for `Points`, ... x p for `Box`,
-    the item itself for `Options`); it returns ... . points(a) says where f is looked at, if not at the action itself.
+    loss(f, a): f are values at the action's points (... x K), a the action (... x k x d for `Points`, ... x p for
+    `Box`, the item itself for `Options`); it returns ... . points(a) says where f is looked at,
+    if not at the action itself.
     """
     if not isinstance(actions, ActionSpace):
         raise InputError(f"actions must be Points(k), Box(low, high), Listed(rows) or Options(items), got {actions!r}")

@@ -14,7 +14,7 @@ from hentropy.decisions.normal import excess
 def expected_rise(intercept: Tensor, slope: Tensor) -> Tensor:
     """E max_i (m_i + s_i Z) - max_i m_i for intercepts and slopes ... x m: ..., never negative, differentiable.
 
-    Equals the sum over the envelope's corners c of (s_next - s) (phi(c) - |c| Phi(-|c|)) (Frazier, Powell, Dayanik 2009).
+    Equals the sum over the envelope's corners c of (s_next - s) (phi(c) - |c| Phi(-|c|)) (Frazier et al. 2009).
     """
     m, s = torch.broadcast_tensors(intercept, slope)
     with torch.no_grad():

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import torch
@@ -22,7 +23,7 @@ class LevelSets(Solved):
     """A membership a in [0, 1] per threshold and point of `at` (m x d; points that fill the space if left out).
 
     relation "difference":        loss = -sum a (f(x) - c): a point well above its threshold counts for more
-    relation "misclassification": loss = sum of a where f(x) <= c and of 1 - a where f(x) > c: the number of wrong labels
+    relation "misclassification": loss = sum of a where f(x) <= c and of 1 - a where f(x) > c: wrong labels
     """
 
     actions = Report("a membership per threshold and point")
@@ -33,7 +34,7 @@ class LevelSets(Solved):
         levels = [thresholds] if isinstance(thresholds, int | float) else list(thresholds)
         if not levels or not all(math.isfinite(c) for c in levels):
             raise InputError(f"level sets need at least one threshold, all finite, got {levels}")
-        if any(later <= earlier for earlier, later in zip(levels, levels[1:], strict=False)):
+        if any(later <= earlier for earlier, later in pairwise(levels)):
             raise InputError(f"the thresholds must rise from one to the next, got {levels}; sort them and drop repeats")
         if relation not in ("difference", "misclassification"):
             raise InputError(f'the relation {relation!r} is not known; use "difference" or "misclassification"')

@@ -1,8 +1,8 @@
 r"""The information of an outcome about how great f gets: the truncated-normal form of max-value entropy search.
 
-Given the maximum f*, the value at x is taken to be normal below f*. With gamma = (f* - mean)/sd, r = phi(gamma)/Phi(gamma),
-rho^2 = var f / var y and a standardised outcome t, the outcome has density phi(t) Phi((gamma - rho t)/sqrt(1 - rho^2))/Phi(gamma),
-and the information is
+Given the maximum f*, the value at x is taken to be normal below f*. With gamma = (f* - mean)/sd,
+r = phi(gamma)/Phi(gamma), rho^2 = var f / var y and a standardised outcome t, the outcome has the density
+phi(t) Phi((gamma - rho t)/sqrt(1 - rho^2))/Phi(gamma), and the information is
 
     rho^2 gamma r / 2 - log Phi(gamma) + E[w log w]/Phi(gamma),   w = Phi((gamma - rho t)/sqrt(1 - rho^2)),  t ~ N(0, 1)
 
@@ -49,7 +49,7 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
 
 
 def _outcomes(belief: Belief, x: Tensor) -> tuple[Tensor, Tensor, Tensor | float, Tensor]:
-    """Mean, variance and noise variance of f at x (b x q x d), each given those before it; which are known: H x b x q."""
+    """Mean, variance and noise variance of f at x (b x q x d), each given those before; which are known: H x b x q."""
     moments = belief.moments(x, Needs.VARIANCE)
     if not isinstance(belief, Gaussian):
         return moments.mean, moments.variance, belief.noise_std**2, moments.variance <= 0
@@ -85,7 +85,7 @@ def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
 
 
 def log_density(values: Tensor, draws: Tensor, leave_out: bool = False) -> Tensor:
-    """The log of a normal kernel density of draws (... x S) at values; `leave_out`: values are the draws, each left out once."""
+    """A normal kernel density's log, of draws (... x S) at values; `leave_out`: of the draws themselves, each left out."""
     S = draws.shape[-1]
     spread = draws.std(-1, keepdim=True).clamp_min(1e-12)
     width = 1.06 * spread * S**-0.2

@@ -17,7 +17,7 @@ from hentropy.spaces import DesignSpace
 
 
 class Sequence(Decision):
-    """m designs with f(a_i) near target y_i: loss sum |f(a_i) - y_i|^power + link x length of the path a_1, ..., a_m."""
+    """m designs with f(a_i) near target y_i: loss sum |f(a_i) - y_i|^power + link x length of the path through them."""
 
     needs = Needs.VARIANCE
 

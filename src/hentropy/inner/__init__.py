@@ -1,4 +1,4 @@
-"""The inner search, for actions: the least expected loss now and after each outcome, one file per kind of action space."""
+"""The inner search, for actions: the least expected loss now and after each outcome, a file per kind of action."""
 
 import torch
 from torch import Tensor
@@ -39,7 +39,7 @@ def points_per_action(decision: Decision, space: DesignSpace, observed: Tensor) 
 def prepare_search(
     decision: Decision, belief: Belief, space: DesignSpace, seed: int = 0, clock: Clock | None = None
 ) -> ActionSearch:
-    """The search that fits the decision's actions, prepared for this belief. The decision is `within` the space already."""
+    """The search that fits the decision's actions, prepared for this belief. The decision is `within` the space."""
     search = _prepared(decision, belief, space, seed, Clock() if clock is None else clock)
     if not bool(torch.isfinite(search.value)):
         raise DecisionError(
@@ -72,7 +72,7 @@ def _prepared(decision: Decision, belief: Belief, space: DesignSpace, seed: int,
             return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)
         return FiniteSearch.prepare(decision, belief, points, actions, draws, seed)
     raise DecisionError(
-        f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed(rows) or"
+        f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed or"
         " Options(items), or the decision a Solved one"
     )
 

@@ -1,15 +1,14 @@
 """The least expected loss of any action, now and after each outcome of an experiment.
 
 An `ActionSearch` is prepared once for a decision, a belief and a space, and then used for many designs. `best` is the
-action that is best now and `value` its expected loss, the entropy. `least` finds, for a batch of b designs with N outcomes
-each, the best action after every outcome. Every search includes the action that is best now: a gain cannot be negative.
+action that is best now and `value` its expected loss, the entropy. `least` finds, for b designs with N outcomes each,
+the best action after every outcome. Every search includes the action that is best now: a gain cannot be negative.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hentropy.beliefs import Fantasy, Moments

@@ -1,8 +1,8 @@
 """Descent for many small problems at once, in the unit cube.
 
-Losses of decisions have kinks just where their optima lie (capped distances, absolute deviations), so methods that trust
-the length of a gradient stall there. Resilient steps use its signs alone: each coordinate of each problem has a step
-length of its own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). One evaluation,
+Losses of decisions have kinks just where their optima lie (capped distances, absolute deviations), so methods that
+trust the length of a gradient stall there. Resilient steps use its signs alone: each coordinate of each problem has a
+step length of its own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). One evaluation,
 value and gradient of all problems together, per step. The best point seen is kept.
 """
 

@@ -1,6 +1,6 @@
 """Exchange: improve tuples of listed points by replacing one member at a time with the best point of the list.
 
-It serves finite spaces, and on continuous ones it finds good places for descent to start, for any decision about points.
+It serves finite spaces, and on continuous ones it finds places for descent to start, for any decision about points.
 """
 
 import torch

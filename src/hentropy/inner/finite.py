@@ -18,7 +18,7 @@ JOINT_CANDIDATES = 40
 
 @dataclass(frozen=True)
 class FiniteSearch(ActionSearch):
-    """k points of a list (m x d), with the indices of the best tuple (k) and of the points that may replace a member."""
+    """k points of a list (m x d), with the indices of the best tuple (k) and of points that may replace a member."""
 
     decision: Decision
     belief: Belief
@@ -37,8 +37,8 @@ class FiniteSearch(ActionSearch):
         m, k = points.shape[0], actions.k
         if not torch.equal(decision.points(points[:1].expand(k, -1)), points[:1].expand(k, -1)):
             raise DecisionError(
-                f"{type(decision).__name__} looks at f elsewhere than at its action, and {actions.count_on(m)} actions on"
-                f" {m} designs are too many to try: give the actions as Listed(rows), or take a smaller pool"
+                f"{type(decision).__name__} looks at f elsewhere than at its action, and {actions.count_on(m)} actions"
+                f" on {m} designs are too many to try: give the actions as Listed(rows), or take a smaller pool"
             )
         generator = torch.Generator().manual_seed(seed)
         first = torch.randint(m, (STARTS, k), generator=generator)

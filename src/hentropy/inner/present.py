@@ -1,7 +1,7 @@
 """The best action now on a continuous domain, and a pool of actions that an outcome could make best.
 
-For k points: exchange over points that fill the space finds good tuples, and descent refines them together with the best
-one's alternatives. The pool then gets the best action with members replaced by points that would lead if f there
+For k points: exchange over points that fill the space finds good tuples, and descent refines them together with the
+best one's alternatives. The pool then gets the best action with members replaced by points that would lead if f there
 surprised us. For any other action: the best of actions that fill the domain, refined.
 """
 

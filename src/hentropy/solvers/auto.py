@@ -16,51 +16,52 @@ from hentropy.solvers.screening import local_search, screen
 
 @dataclass(frozen=True)
 class Auto(Solver):
-    """Sizes are per proposal; the defaults were chosen by audited gain against time (docs/design.md)."""
+    """Sizes were chosen by audited gain against time: `screened` (1 + d) designs, `steps` + 2 d steps of ascent."""
 
-    screened: int = 192
+    screened: int = 96
     outcomes: int = 8
     refined: int = 5
-    steps: int = 10
-    finalists: int = 2
+    steps: int = 8
+    finalists: int = 4
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """One design after the other, each knowing the ones before; then all of them together."""
         if appraisal.space.points is not None:
             return Finite().search(appraisal, q, cost)
-        chosen: list[Tensor] = []
-        finalists = appraisal.belief.X[:0].unsqueeze(0)
-        for turn in range(q):
-            known = replace(appraisal, pending=torch.cat([appraisal.pending, *chosen]))
-            found = self._one(known, cost)
-            before = torch.cat(chosen) if chosen else appraisal.pending[:0]
-            finalists = torch.cat([before.expand(found.shape[0], *before.shape), found], -2)
-            if turn < q - 1:
-                chosen.append(found[0])
-        if q > 1 and not appraisal.clock.expired:
-            finalists = torch.cat([self._refine(appraisal, finalists, cost), finalists])
-        return Finalists(finalists, not appraisal.clock.expired)
+        chosen = appraisal.pending[:0]
+        for _ in range(q - 1):
+            one = self._one(replace(appraisal, pending=torch.cat([appraisal.pending, chosen])), cost)
+            chosen = torch.cat([chosen, one.x[0]])
+        last = self._one(replace(appraisal, pending=torch.cat([appraisal.pending, chosen])), cost)
+        if q == 1 or appraisal.clock.expired:
+            return replace(last, x=torch.cat([chosen.expand(last.x.shape[0], *chosen.shape), last.x], -2))
+        sets = torch.cat([chosen.expand(last.x.shape[0], *chosen.shape), last.x], -2)
+        joint = self._refine(appraisal, sets, cost)
+        return replace(joint, x=torch.cat([joint.x, sets]))
 
-    def _one(self, appraisal: Appraisal, cost: Cost | None) -> Tensor:
+    def _one(self, appraisal: Appraisal, cost: Cost | None) -> Finalists:
         """The best single designs: F x 1 x d."""
-        start = screen(appraisal, cost, self.screened, self.outcomes, self.refined)
+        start = screen(appraisal, cost, self.screened * (1 + appraisal.space.dim), self.outcomes, self.refined)
         if appraisal.clock.expired:
-            return start[: self.finalists]
+            return Finalists(start[: self.finalists], complete=False)
         refined = self._refine(appraisal, start, cost)
-        return torch.cat([refined[: self.finalists], start[:1]])
+        return replace(refined, x=torch.cat([refined.x[: self.finalists], start[:1]]))
 
-    def _refine(self, appraisal: Appraisal, start: Tensor, cost: Cost | None) -> Tensor:
+    def _refine(self, appraisal: Appraisal, start: Tensor, cost: Cost | None) -> Finalists:
         """Designs R x q x d ascended, the best first."""
-        q = start.shape[-2]
+        q, actions = start.shape[-2], None
+        steps = self.steps + 2 * appraisal.space.dim
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
-            return local_search(appraisal, start, cost, self.outcomes) if q == 1 else start
+            designs = local_search(appraisal, start, cost, self.outcomes) if q == 1 else start
+            return Finalists(designs, not appraisal.clock.expired)
         nodes = appraisal.nodes(self.outcomes, q)
         if formula is None and isinstance(appraisal.search, ContinuousSearch):
             with torch.no_grad():
                 together = appraisal.together(start)
                 first = appraisal.search.pick(appraisal.belief.look_ahead(together).fantasy(nodes), together)
-            designs, gains = ascend_together(appraisal, start, first.actions, nodes, self.steps, cost)
+            designs, actions, gains = ascend_together(appraisal, start, first.actions, nodes, steps, cost)
         else:
-            designs, gains = ascend_nested(appraisal, start, nodes, self.steps, 0, cost)
-        return appraisal.space.project(designs[gains.argsort(descending=True)])
+            designs, gains = ascend_nested(appraisal, start, nodes, steps, 0, cost)
+        best_first = appraisal.space.project(designs[gains.argsort(descending=True)])
+        return Finalists(best_first, not appraisal.clock.expired, actions)

@@ -16,10 +16,14 @@ Cost = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Finalists:
-    """Designs that a search found best, F x q x d, first the one it would choose; `complete` unless time ran out."""
+    """Designs that a search found best, F x q x d, first the one it would choose; `complete` unless time ran out.
+
+    `actions` (R x N x event) were met on the way: one of them may be better today than the best action known.
+    """
 
     x: Tensor
     complete: bool
+    actions: Tensor | None = None
 
 
 class Solver(ABC):
@@ -41,7 +45,7 @@ def checked_cost(cost: Cost, x: Tensor) -> Tensor:
     if not isinstance(costs, Tensor) or costs.shape != x.shape[:1]:
         got = f"shape {tuple(costs.shape)}" if isinstance(costs, Tensor) else repr(costs)
         raise InputError(
-            f"the cost of designs of shape {tuple(x.shape)} (b x q x d) must have shape {tuple(x.shape[:1])}, got {got}:"
+            f"the cost of designs {tuple(x.shape)} (b x q x d) must have shape {tuple(x.shape[:1])}, got {got};"
             " reduce over the last two dimensions"
         )
     if not bool((costs > 0).all() & torch.isfinite(costs).all()):

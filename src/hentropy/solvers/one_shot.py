@@ -14,8 +14,8 @@ from hentropy.solvers.base import Cost, Finalists, Solver, per_cost
 
 def ascend_together(
     appraisal: Appraisal, x: Tensor, actions: Tensor, nodes: Nodes, steps: int, cost: Cost | None
-) -> tuple[Tensor, Tensor]:
-    """Ascend designs R x q x d and their actions R x N x event together: designs reached and their one-shot gains R."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Ascend designs R x q x d and their actions R x N x event together: both as reached, and the one-shot gains R."""
     search, space = appraisal.search, appraisal.space
     if not isinstance(search, ContinuousSearch):
         raise InputError(f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list")
@@ -37,7 +37,7 @@ def ascend_together(
 
     start = torch.cat([space.to_unit(x).reshape(R, head), domain.to_unit(actions).reshape(R, -1)], -1)
     u, losses = descend(minus_gain, start, steps, appraisal.clock)
-    return unpack(u)[0], -losses
+    return *unpack(u), -losses
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class OneShot(Solver):
         search = appraisal.search
         if not isinstance(search, ContinuousSearch):
             raise InputError(
-                f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list: use Auto()"
+                f"the one-shot search needs continuous actions; {search.decision!r} here has a list: use Auto()"
             )
         nodes = appraisal.nodes(self.outcomes, q)
         x = (
@@ -63,6 +63,6 @@ class OneShot(Solver):
         )
         actions = search.domain.sample(self.restarts * self.outcomes, appraisal.seed + 2).to(x)
         actions = actions.reshape(self.restarts, self.outcomes, *search.domain.event)
-        designs, gains = ascend_together(appraisal, x, actions, nodes, self.steps, cost)
+        designs, met, gains = ascend_together(appraisal, x, actions, nodes, self.steps, cost)
         best = gains.argsort(descending=True)[:1]
-        return Finalists(appraisal.space.project(designs[best]), not appraisal.clock.expired)
+        return Finalists(appraisal.space.project(designs[best]), not appraisal.clock.expired, met[best])

@@ -1,9 +1,8 @@
 """`propose`: the next designs, their audited gain, and what would then be done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief
@@ -31,7 +30,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The designs to run next (q x d), their audited gain, and what would be decided after low, middle, high outcomes."""
+    """The designs to run next (q x d), their audited gain, and what would be done after low, middle, high outcomes."""
 
     x: Tensor
     params: list[Params]
@@ -78,6 +77,8 @@ def propose(
     clock = limits.clock()
     appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits, clock=clock)
     finalists = (Auto() if solver is None else solver).search(appraisal, q, cost)
+    if finalists.actions is not None:
+        appraisal = replace(appraisal, search=appraisal.search.improved_by(finalists.actions))
     x = finalists.x.detach()
     complete = finalists.complete
     if not complete:

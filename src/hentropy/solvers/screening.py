@@ -42,7 +42,7 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
 
 
 def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = 4) -> Tensor:
-    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: F x 1 x d, the best first."""
+    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: the best first."""
     space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
     nodes = appraisal.nodes(outcomes, 1)
     for round_ in range(rounds):
