@@ -294,6 +294,10 @@ def gain(
     """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited."""
     check_fit(decision, belief, space)
     designs = as_designs(x, "x", space).to(belief.X)
+    if space.points is None:
+        DesignSpace.check(
+            space, designs
+        )  # bounds alone: relaxed integers, and what a pool does not list, have a gain too
     designs = designs.unsqueeze(-2) if designs.dim() == 2 else designs
     limits = Limits(max_memory=max_memory)
     appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits)

@@ -85,7 +85,7 @@ def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
 
 
 def log_density(values: Tensor, draws: Tensor, leave_out: bool = False) -> Tensor:
-    """A normal kernel density's log, of draws (... x S) at values; `leave_out`: of the draws themselves, each left out."""
+    """The log of a kernel density of draws (... x S) at values; `leave_out`: at the draws, each left out once."""
     S = draws.shape[-1]
     spread = draws.std(-1, keepdim=True).clamp_min(1e-12)
     width = 1.06 * spread * S**-0.2

@@ -2,8 +2,8 @@
 
 Losses of decisions have kinks just where their optima lie (capped distances, absolute deviations), so methods that
 trust the length of a gradient stall there. Resilient steps use its signs alone: each coordinate of each problem has a
-step length of its own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). One evaluation,
-value and gradient of all problems together, per step. The best point seen is kept.
+step length of its own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). One
+evaluation, value and gradient of all problems together, per step. The best point seen is kept.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,8 @@ def value_and_gradient(loss: Objective, u: Tensor) -> tuple[Tensor, Tensor]:
     u = u.detach().requires_grad_(True)
     with torch.enable_grad():
         value = loss(u)
+        if not value.requires_grad:  # a loss of steps alone, such as a count: there is nothing to descend
+            return value, torch.zeros_like(u)
         (gradient,) = torch.autograd.grad(value.sum(), u)
     return value.detach(), gradient
 

@@ -1,6 +1,6 @@
 """Tuples of points of a finite space that are too many to enumerate: exchange, from the tuple that is best now."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -84,6 +84,22 @@ class FiniteSearch(ActionSearch):
         if draws is not None:
             loss = self._judge(fantasy, actions, draws)
         return Least(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
+
+    @torch.no_grad()
+    def improved_by(self, actions: Tensor) -> "FiniteSearch":
+        """With the best of these tuples as today's, if it is better than the one known."""
+        flat = actions.flatten(0, 1)
+        losses = expected_loss(self.decision, self.belief.moments(flat, self.decision.needs), flat, self.draws)
+        best = losses.argmin()
+        if not bool(losses[best] < self.value):
+            return self
+        index = torch.cdist(flat[best], self.points).argmin(-1)
+        return replace(self, best=flat[best], value=losses[best], index=index)
+
+    def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
+        """The expected loss of today's tuple after each outcome: b x (N or 1)."""
+        today = self.best.expand(fantasy.values.shape[0], 1, *self.best.shape)
+        return self._judge(fantasy, today, self.draws if draws is None else draws)
 
     def _judge(self, fantasy: Fantasy, actions: Tensor, draws: Tensor) -> Tensor:
         moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
