@@ -15,7 +15,7 @@ from hentropy.decisions import Decision
 from hentropy.inner.base import ActionSearch, Least, expected_loss
 from hentropy.inner.descent import descend
 from hentropy.inner.domains import Domain, PointsDomain
-from hentropy.inner.present import loss_now, prepare_present, refine
+from hentropy.inner.present import loss_now, prepare_present, refine, replacements
 from hentropy.spaces import DesignSpace
 
 POLISHING = 10
@@ -73,18 +73,14 @@ class ContinuousSearch(ActionSearch):
         return Least(loss, stay, actions)
 
     def _swapped(self, x: Tensor) -> Tensor | None:
-        """The best action with each member replaced by each new design: b x (k q) x k x d."""
+        """The best action with one member, or all, moved to each new design: b x V x k x d."""
         if not isinstance(self.domain, PointsDomain):
             return None
-        b, q, d = x.shape
-        k = self.domain.k
-        swapped = self.best.expand(b, q, k, k, d).clone()
-        member = torch.arange(k, device=x.device)
-        swapped[:, :, member, member] = x.detach().unsqueeze(2)
-        return swapped.reshape(b, q * k, k, d)
+        moved = replacements(self.domain.k, x.device).unsqueeze(-1)  # V/q x k x 1
+        return torch.where(moved, x.detach()[:, :, None, None], self.best).flatten(1, 2)
 
     def _swapped_losses(self, fantasy: Fantasy, x: Tensor, pool: Moments, swapped: Tensor, draws: Tensor) -> Tensor:
-        """Losses of the swapped actions, b x N x kq. Marginal moments come from the pool's first row and x alone."""
+        """Losses of the swapped actions, b x N x V. Marginal moments come from the pool's first row and x alone."""
         points = self.decision.points(swapped)
         if self.decision.needs is Needs.JOINT or points is not swapped:
             return expected_loss(
@@ -92,18 +88,16 @@ class ContinuousSearch(ActionSearch):
             )
         own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
 
-        def swap(old: Tensor, new: Tensor) -> Tensor:
-            k, q = old.shape[-1], new.shape[-1]
-            eye = torch.eye(k, dtype=torch.bool, device=old.device)
-            both = torch.where(eye, new[..., :, None, None], old[..., None, None, :])  # ... x q x k x k
-            return both.reshape(*both.shape[:-3], q * k, k)
+        moved = replacements(pool.mean.shape[-1], x.device)
 
-        var = (
-            None
-            if pool.var is None
-            else swap(pool.var[..., 0, :].expand(pool.mean[..., 0, :].shape), own.variance.expand(own.mean.shape))
-        )
-        moments = Moments(pool.weights, swap(pool.mean[..., 0, :], own.mean), var)
+        def swap(old: Tensor, new: Tensor) -> Tensor:
+            return torch.where(moved, new[..., :, None, None], old[..., None, None, :]).flatten(-3, -2)
+
+        today = pool.mean[..., 0, :]
+        var = None
+        if pool.var is not None:
+            var = swap(pool.var[..., 0, :].expand(today.shape), own.variance.expand(own.mean.shape))
+        moments = Moments(pool.weights, swap(today, own.mean), var)
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:

@@ -62,6 +62,12 @@ def prepare_present(
     return Present(torch.cat([actions[:RIVALS], surprises]), losses[0])
 
 
+def replacements(k: int, device: torch.device) -> Tensor:
+    """Which members of an action move to a new point: each one alone, and all together where they must agree."""
+    one = torch.eye(k, dtype=torch.bool, device=device)
+    return one if k == 1 else torch.cat([one, torch.ones_like(one[:1])])
+
+
 def looks_at_itself(decision: Decision, domain: PointsDomain) -> bool:
     """Whether the loss of an action looks at f at the points of the action itself."""
     middle = domain.space.bounds.mean(0).expand(domain.event)
@@ -143,15 +149,15 @@ def _replaced(
     count: int,
     surprise: float,
 ) -> Tensor:
-    """The best action (k x d) with each member replaced by `count` good candidates that lie apart: (k count) x k x d.
+    """The best action (k x d) with one member, or all, replaced by `count` good candidates that lie apart: ... x k x d.
 
     With a surprise, a candidate's value is taken to be so many standard deviations above or below its mean.
     """
     k, M = best.shape[0], candidates.shape[0]
     points = torch.cat([best, candidates])
-    members = torch.arange(k, device=best.device)
-    trial = members.repeat(k, M, 1)  # member replaced x candidate x k
-    trial[members, :, members] = torch.arange(k, k + M, device=best.device)
+    moved = replacements(k, best.device).unsqueeze(1)
+    kept = torch.arange(k, device=best.device)
+    trial = torch.where(moved, torch.arange(k, k + M, device=best.device)[:, None], kept)  # replacement x candidate x k
     actions = points[trial]
     moments = belief.moments(points, decision.needs)
     if surprise == 0.0:
@@ -162,9 +168,9 @@ def _replaced(
         sides = (replace(moments, mean=moments.mean + side * surprise * sd) for side in (-1.0, 1.0))
         losses = torch.minimum(*(expected_loss(decision, take(side, trial), actions, draws) for side in sides))
     unit, apart = space.to_unit(candidates), 0.1 * space.dim**0.5
-    rows = []
+    rows, every = [], torch.arange(trial.shape[0], device=best.device)
     for _ in range(count):
         choice = losses.argmin(-1)
-        rows.append(actions[members, choice])
+        rows.append(actions[every, choice])
         losses = losses.masked_fill(torch.cdist(unit[choice], unit) < apart, torch.inf)
     return torch.cat(rows)

@@ -66,7 +66,8 @@ def child(model: Module, name: str) -> Module | None:
 def raw_inputs(model: SingleTaskGP) -> Tensor:
     """The designs a model was given, in the user's units; in evaluation mode BoTorch keeps transformed ones instead."""
     if model._has_transformed_inputs:
-        return model._original_train_inputs.detach().clone()
+        # a model that was moved to another device took these along only in its other form
+        return model._original_train_inputs.detach().to(model.train_targets).clone()
     return model.train_inputs[0].detach().clone()
 
 
@@ -132,9 +133,8 @@ def _line(transform: OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Ten
     """Shift and scale of a linear outcome transform: what it makes of 0 and of 1."""
     ends = torch.tensor([0.0, 1.0], dtype=like.dtype, device=like.device)
     if transform is not None:
-        ends = Untransform(transform)(ends).reshape(-1, 2)[
-            0
-        ]  # members of an ensemble share their data, so all are alike
+        # members of an ensemble share their data, so all are alike
+        ends = Untransform(transform)(ends).reshape(-1, 2)[0]
     return ends[0], ends[1] - ends[0]
 
 

@@ -25,7 +25,7 @@ MIXTURE_LIMIT = 128
 """Up to so many observations "auto" integrates over the hyperparameters; beyond, that takes over a second a fit."""
 
 CHAINS = 16
-BURN_IN = 30
+BURN_IN = 60
 """Sweeps until chains have forgotten the normal approximations they started from."""
 
 SWEEPS = 60
