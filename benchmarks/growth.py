@@ -1,6 +1,6 @@
 """How `TopK(5)` grows with the number of observations: factorisation, proposal, peak memory (d = 6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,7 @@ def measure(n: int) -> he.Proposal:
     return he.propose(DECISION, case.belief, case.problem.space)
 
 
-def run(repeats: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    results = []
+def run(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     for n in SIZES:
         say(f"TopK(5) on Alpine-6 with n = {n}")
         case = alpine_case(6, n, seed=0, fitted=False)
@@ -28,14 +27,11 @@ def run(repeats: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
         factorised = timed(partial(he.from_botorch, case.model))
         proposed = repeated(partial(he.propose, DECISION, case.belief, space), repeats)
         fitted = timed(partial(he.fit, case.X, case.Y, space=space, hyperparameters="map"))
-        results.append(
-            {
-                "name": "TopK(5) on Alpine-6",
-                "n": n,
-                "seconds": proposed.seconds,
-                "factorise_seconds": factorised.seconds,
-                "fit_seconds": fitted.seconds,
-                "peak_mib": peak_memory("benchmarks.growth", "measure", n),
-            }
-        )
-    return results
+        yield {
+            "name": "TopK(5) on Alpine-6",
+            "n": n,
+            "seconds": proposed.seconds,
+            "factorise_seconds": factorised.seconds,
+            "fit_seconds": fitted.seconds,
+            "peak_mib": peak_memory("benchmarks.growth", "measure", n),
+        }

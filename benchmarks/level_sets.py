@@ -1,6 +1,6 @@
 """`LevelSets` with two thresholds on more and more points: time of one proposal and its peak memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -26,17 +26,13 @@ def measure(side: int) -> he.Proposal:
     return proposal(side)()
 
 
-def run(repeats: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    results = []
+def run(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     for side in SIDES:
         say(f"LevelSets with 2 thresholds on {side * side} points")
         timed = repeated(proposal(side), repeats)
-        results.append(
-            {
-                "name": "LevelSets, 2 thresholds",
-                "points": side * side,
-                "seconds": timed.seconds,
-                "peak_mib": peak_memory("benchmarks.level_sets", "measure", side),
-            }
-        )
-    return results
+        yield {
+            "name": "LevelSets, 2 thresholds",
+            "points": side * side,
+            "seconds": timed.seconds,
+            "peak_mib": peak_memory("benchmarks.level_sets", "measure", side),
+        }
