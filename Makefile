@@ -19,7 +19,7 @@ test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
 demo: $(STAMP)
-	$(BIN)/python examples/demo.py
+	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

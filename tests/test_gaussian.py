@@ -163,7 +163,7 @@ def test_bayes_rule_prefers_the_component_that_foresaw_the_outcome() -> None:
 @pytest.mark.parametrize("q", [1, 2])
 def test_the_mean_is_expected_not_to_move(q: int) -> None:
     belief, pool = gaussian(1), designs(2, K, seed=5)
-    fantasy = belief.look_ahead(queries(belief, q)).fantasy(outcome_nodes(8, q, 1, seed=3))
+    fantasy = belief.look_ahead(queries(belief, q)).fantasy(outcome_nodes(8, q, 1))
     moments = fantasy.pool_moments(pool, Needs.MEAN)
     average = torch.einsum("n,bnpk->bpk", fantasy.weights, moments.expect_vector(moments.mean))
     close(average, belief.moments(pool, Needs.MEAN).mean.expand(B, 2, K), 1e-12)

@@ -49,27 +49,27 @@ def entropy(decision: Decision, belief: Belief, space: DesignSpace, *, seed: int
     A loss without a closed form is averaged over base samples that did not choose the action.
     """
     settled = check_fit(decision, belief, space)
-    return entropy_of(prepare_search(settled, belief, space, seed), belief, space, seed)
+    return entropy_of(prepare_search(settled, belief, space, seed), belief, seed)
 
 
-def entropy_of(search: ActionSearch, belief: Belief, space: DesignSpace, seed: int) -> Entropy:
+def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:
     """The entropy from a search that was prepared before."""
     decision = search.decision
-    sampled = decision.needs is Needs.JOINT and not isinstance(decision, Solved)
-    if not sampled:
+    estimates = _estimates(decision, belief, search.best, seed)
+    if estimates is None:
         return Entropy(float(search.value), 0.0, search.best, decision)
-    losses = torch.stack(
-        [
-            _fresh_loss(decision, belief, space, search.best, seed + 1 + replicate)
-            for replicate in range(AUDIT_REPLICATES)
-        ]
-    )
-    spread = float(losses.std()) / AUDIT_REPLICATES**0.5
-    return Entropy(float(losses.mean()), spread, search.best, decision)
+    spread = float(estimates.std()) / len(estimates) ** 0.5
+    return Entropy(float(estimates.mean()), spread, search.best, decision)
 
 
 @torch.no_grad()
-def _fresh_loss(decision: Decision, belief: Belief, space: DesignSpace, action: Any, seed: int) -> Tensor:
+def _estimates(decision: Decision, belief: Belief, action: Any, seed: int) -> Tensor | None:
+    """Independent estimates of the entropy on draws that did not choose the action; None where it is exact."""
+    if isinstance(decision, Solved):
+        return decision.replicates(belief.moments(decision.settled_points.to(belief.X), decision.needs), seed + 1)
+    if decision.needs is not Needs.JOINT:
+        return None
     points = torch.as_tensor(decision.points(action)).to(belief.X)
-    draws = value_draws(AUDIT_DRAWS, points.shape[-2], seed).to(belief.X)
-    return expected_loss(decision, belief.moments(points, decision.needs), action, draws)
+    moments = belief.moments(points, decision.needs)
+    draws = (value_draws(AUDIT_DRAWS, points.shape[-2], seed + 1 + r).to(belief.X) for r in range(AUDIT_REPLICATES))
+    return torch.stack([expected_loss(decision, moments, action, each) for each in draws])

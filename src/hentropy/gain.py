@@ -8,7 +8,7 @@ least zero, and the noise of the two losses cancels. Where a decision has a form
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -199,18 +199,32 @@ class Appraisal:
         for replicate in range(effort.replicates):
             fresh = self.decision.gain_formula(self.belief, self.space, seed + replicate)
             if fresh is None:
-                raise InputError(f"the gain formula of {self.decision!r} depends on its seed")
+                raise InputError(f"{self.decision!r} gave a gain formula for one seed and none for another")
             values.append(fresh(x) - self._pending_part(fresh))
         return _replicated(torch.stack(values, -1), exact=False)
 
     @torch.no_grad()
     def _audit_search(self, x: Tensor, together: Tensor, seed: int, effort: Effort) -> Audit:
         q, p = x.shape[-2], len(self.pending)
-        nodes = join([self.nodes(effort.outcomes, q, seed + replicate) for replicate in range(effort.replicates)])
-        draws = None
-        if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
+        each = [self.nodes(effort.outcomes, q, seed + replicate) for replicate in range(effort.replicates)]
+        sampled = self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved)
+        if not sampled:  # all replicates at once
+            found, search = self._judged(together, join(each), None, effort)
+        else:  # each replicate with values drawn anew, or their error would be common to all and not be seen
             count = points_per_action(self.decision, self.space, self.belief.X)
-            draws = value_draws(effort.draws, count, seed).to(x)
+            draws = [value_draws(effort.draws, count, seed + r).to(x) for r in range(effort.replicates)]
+            parts = [self._judged(together, n, d, effort) for n, d in zip(each, draws, strict=True)]
+            found = _Judged(*(torch.cat(fields, 1) for fields in zip(*(part for part, _ in parts), strict=True)))
+            search = parts[-1][1]
+        grouped = found.saved.reshape(x.shape[0], effort.replicates, effort.outcomes).mean(-1)
+        least = Least(found.loss, found.loss + found.saved, found.actions)
+        return Audit(_replicated(grouped, exact=False), search, least, found.values[..., p:])
+
+    def _judged(
+        self, together: Tensor, nodes: Nodes, draws: Tensor | None, effort: Effort
+    ) -> tuple["_Judged", ActionSearch]:
+        """What the best action saves after each outcome, on the given draws; and the search with today's best."""
+        p = len(self.pending)
         fantasy = self.belief.look_ahead(together).fantasy(nodes)
         least = self.search.least(fantasy, together, effort.steps, draws)
         search = self.search.improved_by(least.actions)
@@ -222,8 +236,16 @@ class Appraisal:
             before = self.belief.look_ahead(waiting).fantasy(alone)
             known = self.search.least(before, waiting, effort.steps, draws)
             saved = saved - _news(search, self.search, before, known, draws)
-        grouped = saved.reshape(x.shape[0], effort.replicates, effort.outcomes).mean(-1)
-        return Audit(_replicated(grouped, exact=False), search, least, fantasy.values[..., p:])
+        return _Judged(saved, least.loss, least.actions, fantasy.values), search
+
+
+class _Judged(NamedTuple):
+    """After each outcome (b x N ...): what is saved, the least loss, the action that has it, the outcome itself."""
+
+    saved: Tensor
+    loss: Tensor
+    actions: Tensor
+    values: Tensor
 
 
 def _news(search: ActionSearch, old: ActionSearch, fantasy: Fantasy, least: Least, draws: Tensor | None) -> Tensor:
@@ -272,6 +294,8 @@ def as_designs(x: Any, what: str, space: DesignSpace) -> Tensor:
         raise InputError(f"{what} must be a table of numbers, designs in rows; it is not: {error}") from None
     if designs.dim() not in (2, 3) or designs.shape[-1] != space.dim:
         raise InputError(f"{what} has shape b x {space.dim} or b x q x {space.dim}, got {tuple(designs.shape)}")
+    if designs.shape[0] == 0:
+        raise InputError(f"{what} has no rows; give at least one design")
     bad = (~torch.isfinite(designs)).reshape(-1, space.dim).nonzero()
     if len(bad):
         row, column = bad[0].tolist()

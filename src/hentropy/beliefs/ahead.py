@@ -140,6 +140,10 @@ class GaussianFantasy(Fantasy):
 
     @cached_property
     def _mean_sum(self) -> KernelSum:
+        """Prepared once where x is fixed: descent evaluates it many times."""
+        return self._new_mean_sum()
+
+    def _new_mean_sum(self) -> KernelSum:
         """The mean after each outcome less the prior mean: kernels at the data and at x, in the user's units."""
         belief, look = self.look.belief, self.look
         b = look.u.shape[0]
@@ -152,7 +156,9 @@ class GaussianFantasy(Fantasy):
         """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
         belief = self.look.belief
         b, N, *rest, d = a.shape
-        sums = self._mean_sum(a.reshape(b, N, -1, d)).reshape(-1, b, N, *rest)
+        # a sum that carries a graph of x serves one evaluation only
+        sum_of_kernels = self._new_mean_sum() if self.look.u.requires_grad else self._mean_sum
+        sums = sum_of_kernels(a.reshape(b, N, -1, d)).reshape(-1, b, N, *rest)
         mean = belief._in_user_units(belief.prior_mean(a)) + sums
         return Moments(self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1)), mean)
 

@@ -132,12 +132,19 @@ class Belief(ABC):
 
     def sample(self, points: Tensor, count: int, seed: int) -> Tensor:
         """Joint draws of f at points m x d: count x m."""
-        moments = self.moments(points, Needs.JOINT)
-        generator = torch.Generator().manual_seed(seed)
-        component = torch.multinomial(moments.weights.reshape(-1).cpu(), count, replacement=True, generator=generator)
-        component = component.to(points.device)
-        if moments.point_mass:
-            return moments.mean[component]
-        noise = torch.randn(count, points.shape[-2], generator=generator, dtype=torch.float64).to(points)
-        root = robust_root(moments.covariance)
-        return moments.mean[component] + (root[component] @ noise.unsqueeze(-1)).squeeze(-1)
+        return joint_draws(self.moments(points, Needs.JOINT), count, torch.Generator().manual_seed(seed))
+
+
+def joint_draws(moments: Moments, count: int, generator: torch.Generator) -> Tensor:
+    """Draws of f at m points from their moments (H x m), components by weight: count x m."""
+    weights, mean = moments.weights.reshape(-1), moments.mean
+    component = torch.multinomial(weights.cpu(), count, replacement=True, generator=generator).to(mean.device)
+    if moments.point_mass:
+        return mean[component]
+    noise = torch.randn(count, mean.shape[-1], generator=generator, dtype=torch.float64).to(mean)
+    root = robust_root(moments.covariance)
+    draws = torch.empty_like(noise)
+    for h in range(mean.shape[0]):  # a root for each draw would take count x m x m numbers
+        own = component == h
+        draws[own] = mean[h] + noise[own] @ root[h].mT
+    return draws

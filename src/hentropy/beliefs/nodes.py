@@ -1,6 +1,6 @@
 """Where the outcome of an experiment is integrated: a few standard normal nodes with weights.
 
-Nodes have mean zero and variance one exactly, so that an entropy that is linear in the outcome is reproduced exactly.
+Nodes for searching have mean zero and variance one exactly: what is linear in the outcome is reproduced exactly.
 """
 
 import math
@@ -43,10 +43,6 @@ def _normal_quantile(u: Tensor) -> Tensor:
     return math.sqrt(2.0) * torch.erfinv(2.0 * u - 1.0)
 
 
-def _generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def _standardised(z: Tensor) -> Tensor:
     z = z - z.mean(0)
     return z / z.square().mean(0).sqrt().clamp_min(1e-12)
@@ -66,19 +62,25 @@ def gauss_hermite(count: int) -> Nodes:
 def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) -> Nodes:
     """Nodes for q outcomes of a belief with so many components.
 
-    One outcome of one component: the midpoints of `count` equally likely strata (seed None), or all strata at the same
-    random offset.
-    Otherwise scrambled Sobol points, whose last coordinate chooses the component.
+    One outcome of one component: equally likely strata, at their midpoints (seed None) or at a random place in each.
+    Otherwise scrambled Sobol points, whose last coordinate chooses the component. Without a seed, for searching, mean
+    and variance are made exact; with one, for auditing, nodes stay as they fall: moving them would bias the tails.
     """
     if count < 2:
         raise InputError(f"at least 2 outcomes are needed to look ahead, got {count}")
     if q == 1 and components == 1:
+        jitter = torch.full((count,), 0.5, dtype=torch.float64)
+        if seed is not None:  # antithetic: the upper half mirrors the lower one, so that the mean stays zero
+            half = torch.rand(count // 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+            jitter = torch.cat([half, jitter[: count % 2], 1.0 - half.flip(0)])
         places = torch.arange(count, dtype=torch.float64)
-        jitter = 0.5 if seed is None else torch.rand(count, generator=_generator(seed), dtype=torch.float64)
-        u = (places + jitter).clamp(0.02, count - 0.02) / count
-        return Nodes(_standardised(_normal_quantile(u))[:, None], _equal_weights(count), torch.full_like(u, 0.5))
-    u = sobol(count, q + 1, 0 if seed is None else seed)
-    return Nodes(_standardised(_normal_quantile(u[:, :q])), _equal_weights(count), u[:, q])
+        u = ((places + jitter) / count).clamp(1e-12, 1.0 - 1e-12).unsqueeze(-1)
+        component = torch.full((count,), 0.5, dtype=torch.float64)
+    else:
+        points = sobol(count, q + 1, 0 if seed is None else seed)
+        u, component = points[:, :q], points[:, q]
+    z = _normal_quantile(u)
+    return Nodes(_standardised(z) if seed is None else z, _equal_weights(count), component)
 
 
 def value_draws(count: int, dim: int, seed: int) -> Tensor:

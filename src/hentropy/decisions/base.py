@@ -122,6 +122,10 @@ class Solved(Decision):
     def solve(self, moments: Moments) -> Tensor:
         """The least expected loss of any action, given moments H x ... x m: ... ."""
 
+    def replicates(self, moments: Moments, seed: int) -> Tensor | None:
+        """Several independent estimates of `solve` where it draws at random; None where it is exact."""
+        return None
+
     @abstractmethod
     def bayes_action(self, moments: Moments) -> Tensor:
         """The action that has it."""
@@ -146,6 +150,8 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
         raise DecisionError(
             f"the loss of {name} returned {type(loss).__name__}; it must return a tensor of shape (...)"
         )
+    if not loss.is_floating_point():
+        loss = loss.to(f)
     expected = tuple(f.shape[:-1])
     if tuple(loss.shape) != expected:
         raise DecisionError(

@@ -44,6 +44,8 @@ def decision(
     `Box`, the item itself for `Options`); it returns ... . points(a) says where f is looked at,
     if not at the action itself.
     """
+    if not callable(loss):
+        raise InputError(f"the loss must be a function of values and an action, got {loss!r}")
     if not isinstance(actions, ActionSpace):
         raise InputError(f"actions must be Points(k), Box(low, high), Listed(rows) or Options(items), got {actions!r}")
     return FunctionDecision(loss, actions, points)

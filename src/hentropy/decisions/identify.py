@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief, Gaussian, Moments, Needs
-from hentropy.beliefs.base import robust_root
+from hentropy.beliefs.base import joint_draws
+from hentropy.beliefs.linalg import robust_root
 from hentropy.decisions.actions import Report
 from hentropy.decisions.argmax import argmax_gain, shannon
 from hentropy.decisions.base import GainFormula, Solved
@@ -69,17 +70,26 @@ class Identify(Solved):
 
     def solve(self, moments: Moments) -> Tensor:
         """The Shannon entropy of the property (differential for "max" and for values)."""
-        if self.what == "argmax":
-            return shannon(self._chances(moments))
-        if self.what == "max":
-            maxima = self._draws(moments).max(-1).values
-            return -log_density(maxima, maxima, leave_out=True).mean()
-        chosen = torch.xlogy(moments.weights, moments.weights).neg()
-        if moments.point_mass:
-            return chosen.sum(0)
+        if isinstance(self.what, str):
+            return self._sampled_entropy(moments, seed=0)
         m = moments.mean.shape[-1]
+        if moments.point_mass:  # drawn functions: the normal distribution with their mean and covariance
+            return 0.5 * m * _LOG_TWO_PI_E + _half_log_det(self.bayes_action(moments)[..., 1:])
+        chosen = torch.xlogy(moments.weights, moments.weights).neg()
         inside = 0.5 * m * _LOG_TWO_PI_E + _half_log_det(robust_root(moments.covariance))
         return (chosen + moments.weights * inside).sum(0)
+
+    def _sampled_entropy(self, moments: Moments, seed: int) -> Tensor:
+        if self.what == "argmax":
+            return shannon(self._chances(moments, seed))
+        maxima = self._draws(moments, seed).max(-1).values
+        return -log_density(maxima, maxima, leave_out=True).mean()
+
+    def replicates(self, moments: Moments, seed: int) -> Tensor | None:
+        """The entropy of a drawn property, by draws of eight different seeds."""
+        if not isinstance(self.what, str) or moments.point_mass:
+            return None
+        return torch.stack([self._sampled_entropy(moments, seed + replicate) for replicate in range(8)])
 
     def bayes_action(self, moments: Moments) -> Tensor:
         """The distribution itself, in the form that `loss` takes (of a mixture of values, its first two moments)."""
@@ -92,22 +102,15 @@ class Identify(Solved):
         within = moments.weights[..., None, None] * (moments.covariance + apart.unsqueeze(-1) * apart.unsqueeze(-2))
         return torch.cat([mean.unsqueeze(-1), robust_root(within.sum(0))], -1)
 
-    def _draws(self, moments: Moments) -> Tensor:
+    def _draws(self, moments: Moments, seed: int = 0) -> Tensor:
         """Joint draws of f at the candidates from unbatched moments (H x m): DRAWS x m."""
-        generator = torch.Generator().manual_seed(0)
-        component = torch.multinomial(moments.weights.cpu(), DRAWS, replacement=True, generator=generator)
-        mean = moments.mean[component.to(moments.mean.device)]
-        if moments.point_mass:
-            return mean
-        noise = torch.randn(DRAWS, mean.shape[-1], generator=generator, dtype=torch.float64).to(mean)
-        root = robust_root(moments.covariance)[component.to(mean.device)]
-        return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)
+        return joint_draws(moments, DRAWS, torch.Generator().manual_seed(seed))
 
-    def _chances(self, moments: Moments) -> Tensor:
+    def _chances(self, moments: Moments, seed: int = 0) -> Tensor:
         if moments.point_mass:
             wins = torch.nn.functional.one_hot(moments.mean.argmax(-1), moments.mean.shape[-1]).to(moments.mean)
             return (moments.weights.unsqueeze(-1) * wins).sum(0)
-        draws = self._draws(moments)
+        draws = self._draws(moments, seed)
         return torch.bincount(draws.argmax(-1), minlength=draws.shape[-1]).to(draws) / DRAWS
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:

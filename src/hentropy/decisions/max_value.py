@@ -16,8 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Gaussian, Needs
+from hentropy.beliefs import Belief, Gaussian, Needs, Posterior, Samples
+from hentropy.beliefs.linalg import RESOLVABLE
 from hentropy.decisions.normal import density
+from hentropy.errors import DecisionError
 
 MAXIMA = 64
 NODES = 48
@@ -51,8 +53,16 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
 def _outcomes(belief: Belief, x: Tensor) -> tuple[Tensor, Tensor, Tensor | float, Tensor]:
     """Mean, variance and noise variance of f at x (b x q x d), each given those before; which are known: H x b x q."""
     moments = belief.moments(x, Needs.VARIANCE)
+    if isinstance(belief, Samples | Posterior):
+        # all functions together count as one normal distribution
+        mean, marginal = moments.total()
+        given = belief.look_ahead(x).L.diagonal(dim1=-2, dim2=-1).square() - belief.noise_std**2
+        known = (given <= RESOLVABLE * marginal).unsqueeze(0)
+        return mean.unsqueeze(0), torch.where(known, 1.0, given.unsqueeze(0)), belief.noise_std**2, known
     if not isinstance(belief, Gaussian):
-        return moments.mean, moments.variance, belief.noise_std**2, moments.variance <= 0
+        raise DecisionError(
+            f'Identify("max") does not know how to look ahead with a belief of type {type(belief).__name__}'
+        )
     look, scale = belief.look_ahead(x), belief.frame.scale
     noise = (scale.square() * belief.future_noise)[:, None, None]
     var = (scale * look.L.diagonal(dim1=-2, dim2=-1)).square() - noise

@@ -93,7 +93,7 @@ class FiniteSearch(ActionSearch):
         best = losses.argmin()
         if not bool(losses[best] < self.value):
             return self
-        index = torch.cdist(flat[best], self.points).argmin(-1)
+        index = torch.cdist(flat[best], self.points, compute_mode="donot_use_mm_for_euclid_dist").argmin(-1)
         return replace(self, best=flat[best], value=losses[best], index=index)
 
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:

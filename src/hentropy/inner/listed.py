@@ -48,22 +48,26 @@ class ListedSearch(ActionSearch):
 
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
         """The best row after each outcome: exact, so `steps` are not needed."""
-        draws = self.draws if draws is None else draws
         if self.decision.follows_data:
             return self._least_with_new_rows(fantasy, x, draws)
-        losses = self.losses_after(fantasy, draws)
+        losses = self.losses_after(fantasy, self.draws)
+        choice = losses.argmin(-1)
+        judged = losses if draws is None else self.losses_after(fantasy, draws)
         now = (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]
-        loss, choice = losses.min(-1)
-        return Least(loss, losses[..., now], self.rows[choice])
+        return Least(_chosen(judged, choice), judged[..., now], self.rows[choice])
 
-    def _least_with_new_rows(self, fantasy: Fantasy, x: Tensor, draws: Tensor) -> Least:
+    def _least_with_new_rows(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None) -> Least:
         """Each design opens actions of its own: those given the data and the design itself."""
         rows = torch.stack([_listed(self.decision, torch.cat([self.belief.X, own])) for own in x])  # b x m x k x d
         moments = fantasy.moments(self.decision.points(rows).unsqueeze(1), self.decision.needs)
-        loss, choice = expected_loss(self.decision, moments, rows.unsqueeze(1), draws).min(-1)
+        losses = expected_loss(self.decision, moments, rows.unsqueeze(1), self.draws)
+        choice = losses.argmin(-1)
+        judge = self.draws if draws is None else draws
+        judged = losses if draws is None else expected_loss(self.decision, moments, rows.unsqueeze(1), judge)
+        loss = _chosen(judged, choice)
         best = self.best.expand(x.shape[0], 1, *self.best.shape)
         stay = expected_loss(
-            self.decision, fantasy.moments(self.decision.points(best), self.decision.needs), best, draws
+            self.decision, fantasy.moments(self.decision.points(best), self.decision.needs), best, judge
         )
         actions = rows[torch.arange(x.shape[0], device=x.device)[:, None], choice]
         return Least(loss, stay.expand(loss.shape), actions)
@@ -73,6 +77,11 @@ class ListedSearch(ActionSearch):
         K = self.rows.shape[-2]
         joint = K + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
         return 4 * outcomes * self.rows.shape[0] * K * joint * self.belief.components
+
+
+def _chosen(losses: Tensor, choice: Tensor) -> Tensor:
+    """The entries (... x m) that were chosen (...)."""
+    return losses.gather(-1, choice.unsqueeze(-1)).squeeze(-1)
 
 
 def _listed(decision: Decision, observed: Tensor) -> Tensor:
@@ -112,7 +121,7 @@ class OptionsSearch(ActionSearch):
                 raise DecisionError(
                     f"the points of option {item!r} have shape {tuple(at.shape)}; they must be K x {belief.X.shape[-1]}"
                 )
-        own_draws = tuple(_columns(draws, at.shape[0]) for at in points)
+        own_draws = tuple(draws[:, : at.shape[0]] for at in points)
         losses = torch.stack(
             [
                 expected_loss(decision, belief.moments(at, decision.needs), item, own)
@@ -124,16 +133,21 @@ class OptionsSearch(ActionSearch):
 
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
         """The best item after each outcome; `actions` are its indices."""
+        table = self._table(fantasy, x.shape[0], self.draws)
+        choice = table.argmin(-1)
+        judged = table
+        if draws is not None:
+            judged = self._table(fantasy, x.shape[0], tuple(draws[:, : at.shape[0]] for at in self.points))
+        return Least(_chosen(judged, choice), judged[..., self.now], choice)
+
+    def _table(self, fantasy: Fantasy, b: int, draws: tuple[Tensor, ...]) -> Tensor:
+        """The expected loss of each item after each outcome: b x N x items."""
         losses = []
-        for item, at, own in zip(self.items, self.points, self.draws, strict=True):
+        for item, at, own in zip(self.items, self.points, draws, strict=True):
             moments = fantasy.pool_moments(at.unsqueeze(0), self.decision.needs)
-            used = own if draws is None else _columns(draws, at.shape[0])
-            losses.append(expected_loss(self.decision, moments, item, used).squeeze(-1))
+            losses.append(expected_loss(self.decision, moments, item, own).squeeze(-1))
         table = torch.stack(torch.broadcast_tensors(*losses), -1)
-        N = fantasy.weights.shape[0]
-        table = table.expand(x.shape[0], N, len(self.items))
-        loss, choice = table.min(-1)
-        return Least(loss, table[..., self.now], choice)
+        return table.expand(b, fantasy.weights.shape[0], len(self.items))
 
     def action(self, actions: Tensor, b: int, n: int) -> Any:
         """The item."""
@@ -143,9 +157,3 @@ class OptionsSearch(ActionSearch):
         """One item at a time: its joint moments and draws, and the table of all."""
         K = max(at.shape[0] for at in self.points)
         return outcomes * (len(self.items) + 4 * K * (K + self.draws[0].shape[0])) * self.belief.components
-
-
-def _columns(draws: Tensor, count: int) -> Tensor:
-    if draws.shape[-1] < count:
-        raise DecisionError(f"an option looks at {count} points, more than the {draws.shape[-1]} of the first")
-    return draws[:, :count]

@@ -104,7 +104,7 @@ def fit_with(
     data = Observations.of(X, Y, noise, space)
     target = LogPosterior(data.inputs, data.outcomes, data.noise, _profile(profile))
     generator = torch.Generator().manual_seed(seed)
-    known = _known(start, target)
+    known = _known(start, target, generator)
     few = data.outcomes.shape[0] <= MIXTURE_LIMIT
     if hyperparameters == "mixture" or (hyperparameters == "auto" and few):
         theta, state = _draw(target, known, draws, generator)
@@ -121,7 +121,7 @@ def _profile(profile: Profile | str) -> Profile:
         raise InputError(f"the profile {profile!r} is unknown; choose one of {names}") from None
 
 
-def _known(start: Hyperparameters | None, target: LogPosterior) -> Tensor:
+def _known(start: Hyperparameters | None, target: LogPosterior, generator: torch.Generator) -> Tensor:
     """The rows of a start as the target has them (C x p, none without a start): the noise is added or dropped."""
     d = target.inputs.shape[-1]
     if start is None:
@@ -131,7 +131,7 @@ def _known(start: Hyperparameters | None, target: LogPosterior) -> Tensor:
     theta = start.theta.to(target.inputs)
     if theta.shape[-1] == target.size:
         return theta
-    return theta[:, : d + 2] if target.noise is not None else target.with_noise(theta)
+    return theta[:, : d + 2] if target.noise is not None else target.with_noise(theta, generator)
 
 
 def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -157,6 +157,11 @@ class LogPosterior:
         z = torch.randn(count, self.size, generator=generator, dtype=torch.float64)
         return location + width * z.to(location)
 
-    def with_noise(self, theta: Tensor) -> Tensor:
-        """Rows without a noise (C x (d + 2)) with the prior's median noise: C x (d + 3)."""
-        return torch.cat([theta, torch.full_like(theta[:, :1], noise_prior().location)], -1)
+    def with_noise(self, theta: Tensor, generator: torch.Generator) -> Tensor:
+        """Rows without a noise (C x (d + 2)) with one drawn from its prior: C x (d + 3).
+
+        One each: chains that agree in a coordinate would agree in it for ever.
+        """
+        prior = noise_prior()
+        z = torch.randn(theta.shape[0], 1, generator=generator, dtype=torch.float64).to(theta)
+        return torch.cat([theta, prior.location + prior.width * z], -1)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hentropy.beliefs.linalg import cholesky
 from hentropy.errors import ModelError
 from hentropy.models.hyperparameters import LogPosterior
 
@@ -41,7 +42,7 @@ class Summits:
 
     def around(self, count: int, generator: torch.Generator) -> Tensor:
         """Draws from the normal approximations at the summits, each with its share of the mass: count x p."""
-        root = torch.linalg.cholesky(self.spread)
+        root = cholesky(self.spread, "spread of the hyperparameters")
         mass = self.value + root.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         chosen = torch.multinomial(torch.softmax(mass, 0).cpu(), count, replacement=True, generator=generator)
         z = torch.randn(count, self.theta.shape[-1], 1, generator=generator, dtype=torch.float64).to(self.theta)

@@ -59,6 +59,8 @@ class Observations:
         values = values.reshape(n)
         _check_finite(designs, "X")
         _check_finite(values, "Y")
+        if space is not None and not isinstance(space, DesignSpace):
+            raise InputError(f"space must be a Space or a Pool, got {space!r}")
         if space is not None:
             space.check(designs)
         variances = None if noise is None else _variances(noise, n, designs.device)

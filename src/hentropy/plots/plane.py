@@ -53,7 +53,7 @@ def plane_info(belief: Belief, space: DesignSpace, chosen: Tensor, first: int, g
     t = torch.linspace(0.0, 1.0, grid, dtype=torch.float64)
     unit = torch.stack(torch.meshgrid(t, t, indexing="xy"), -1)
     with torch.no_grad():
-        moments = belief.moments(space.from_unit(unit).reshape(-1, 2), Needs.MEAN)
+        moments = belief.moments(space.from_unit(unit).reshape(-1, 2).to(belief.X), Needs.MEAN)
         mean = moments.expect_vector(moments.mean).reshape(grid, grid)
     corners = space.from_unit(torch.stack([t, t], -1))
     parameters = list(space.parameters.values()) if isinstance(space, Space) else []
@@ -62,10 +62,10 @@ def plane_info(belief: Belief, space: DesignSpace, chosen: Tensor, first: int, g
         names=(space.names[0], space.names[1]),
         logarithmic=(logarithmic[0], logarithmic[1]),
         axes=(corners[:, 0].numpy(), corners[:, 1].numpy()),
-        mean=mean.numpy(),
-        queries=belief.X.numpy(),
+        mean=mean.cpu().numpy(),
+        queries=belief.X.cpu().numpy(),
         first=first,
-        chosen=chosen.reshape(-1, 2).numpy(),
+        chosen=chosen.reshape(-1, 2).cpu().numpy(),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Nodes
+from hentropy.beliefs import Needs, Nodes
 from hentropy.errors import InputError
 from hentropy.gain import Appraisal
 from hentropy.inner import ContinuousSearch, descend
@@ -21,9 +21,9 @@ def ascend_together(
         raise InputError(f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list")
     R, q, d = x.shape
     domain, head = search.domain, q * d
-    # the expected loss of today's action is a constant under one GP, and a control variate otherwise
+    # the expected loss of today's action is a constant for an affine loss under one GP, a control variate otherwise
     known = 0.0 if cost is None else appraisal.of_pending(nodes)
-    varies = appraisal.belief.components > 1
+    varies = appraisal.belief.components > 1 or search.decision.needs is not Needs.MEAN
     today = search.best.expand(R, 1, *search.best.shape)
 
     def unpack(u: Tensor) -> tuple[Tensor, Tensor]:

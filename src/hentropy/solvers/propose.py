@@ -95,7 +95,7 @@ def propose(
         gain=float(gain.value[best]),
         std_error=float(gain.std_error[best]),
         exact=gain.exact,
-        entropy=entropy_of(search, belief, space, seed).value,
+        entropy=entropy_of(search, belief, seed).value,
         action=search.best,
         outlook=_outlook(audit, best),
         complete=complete,

@@ -54,6 +54,8 @@ class DesignSpace(ABC):
 
     def encode(self, params: Mapping[str, Any]) -> Tensor:
         """One design as a row (d), checked."""
+        if not isinstance(params, Mapping):
+            raise InputError(f"a design is given by name, such as {{{self.names[0]!r}: ...}}; got {params!r}")
         missing = [name for name in self.names if name not in params]
         unknown = [name for name in params if name not in self.names]
         if missing or unknown:

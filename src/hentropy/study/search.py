@@ -59,7 +59,7 @@ def search(
     except HentropyError as error:
         error.study = study
         raise
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         ended = StudyError(
             f"the search ended by {type(error).__name__}: {error}; what was told is in this error's study"
         )
