@@ -51,7 +51,7 @@ DECISIONS = {
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("name", DECISIONS)
 def test_gains_through_a_posterior_are_those_of_the_gaussian(name: str, q: int) -> None:
-    """Closed forms against nodes: within six Monte Carlo errors, and one part in a hundred for what they do not show."""
+    """Closed forms against nodes: within six Monte Carlo errors and one part in a hundred."""
     belief, through = both()
     x = POOL.points[:4].reshape(-1, q, 2)
     fast, slow = gain(DECISIONS[name], belief, x, POOL), gain(DECISIONS[name], through, x, POOL)
