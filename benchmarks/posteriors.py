@@ -11,7 +11,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
 import hentropy as he
-from hentropy.problems import Alpine, alpine
+from hentropy.problems import Problem, alpine
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Case:
     """One posterior: the problem, its data, the BoTorch model, and the belief made of that model."""
 
     name: str
-    problem: Alpine
+    problem: Problem
     X: Tensor
     Y: Tensor
     model: SingleTaskGP

@@ -12,7 +12,7 @@ from rich.table import Table
 
 import hentropy as he
 from hentropy.plots import draw_plane, plane_info
-from hentropy.problems import Alpine, alpine
+from hentropy.problems import Problem, alpine
 
 FIRST = 10
 
@@ -38,7 +38,7 @@ def main() -> None:
 
     random = he.Study(problem.space, decision, seed=given.seed)
     generator = torch.Generator().manual_seed(given.seed)
-    unit = torch.rand(given.experiments, problem.d, generator=generator, dtype=torch.float64)
+    unit = torch.rand(given.experiments, problem.space.dim, generator=generator, dtype=torch.float64)
     for row in problem.space.from_unit(unit):
         random.attach(problem.space.decode(row), float(problem(row)))
     console.print("\nWhat the decisions are worth (losses: lower is better)", style="bold")
@@ -52,7 +52,7 @@ def main() -> None:
     console.print(f"\npicture: {path}", soft_wrap=True)
 
 
-def comparison(decision: he.Decision, problem: Alpine, verdicts: dict[str, he.Verdict]) -> Table:
+def comparison(decision: he.Decision, problem: Problem, verdicts: dict[str, he.Verdict]) -> Table:
     """Expected and true losses of the decisions side by side."""
     table = Table("experiments chosen by")
     for column in ("expected loss", "true loss"):
