@@ -21,6 +21,9 @@ LAYERS = (
     ("solvers",),
     ("study",),
     ("problems", "plots", "integrations", "testing"),
+    ("baselines",),
+    ("experiments",),
+    ("cli",),
 )
 """Each part may import itself and parts of earlier layers; parts of one layer may not import each other."""
 

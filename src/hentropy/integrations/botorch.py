@@ -1,18 +1,31 @@
-"""`EHIG`: any decision as a BoTorch acquisition function that plain `optimize_acqf` can drive."""
+"""`EHIG`: any decision as a BoTorch acquisition function that plain `optimize_acqf` can drive.
 
+`as_botorch`: a fitted belief as a BoTorch model, for BoTorch's own acquisition functions.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.model import Model
+from botorch.models.transforms.input import InputTransform
+from botorch.models.transforms.outcome import Standardize
 from botorch.utils.transforms import t_batch_mode_transform
+from gpytorch.constraints import Positive
+from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
+from gpytorch.means import Mean
 from torch import Tensor
+from torch.nn import Module
 
-from hentropy.beliefs import Nodes
+from hentropy.beliefs import Frame, Gaussian, Nodes
+from hentropy.beliefs.kernels import Profile, Stationary
 from hentropy.clock import Limits
 from hentropy.decisions import Decision, GainFormula
-from hentropy.errors import InputError
+from hentropy.errors import InputError, ModelError
 from hentropy.gain import Appraisal
 from hentropy.models import from_botorch
 from hentropy.spaces import DesignSpace, Space
@@ -99,3 +112,99 @@ def _box(bounds: Tensor | None) -> Space:
     if limits.dim() != 2 or limits.shape[0] != 2:
         raise InputError(f"bounds have shape 2 x d (lower, upper), got {tuple(limits.shape)}")
     return Space.box(limits[0].tolist(), limits[1].tolist())
+
+
+def as_botorch(belief: Gaussian) -> SingleTaskGP:
+    """The BoTorch model of a belief with one component, ready to predict: inputs and posterior in the user's units.
+
+    Its posterior is the belief, an observation to come has the same noise, and `fantasize` conditions on it.
+    """
+    if not isinstance(belief, Gaussian):
+        raise ModelError(
+            f"a {type(belief).__name__} is not made of a kernel and data, so it has no BoTorch model; fit a belief with"
+            ' he.fit(X, Y, hyperparameters="map")'
+        )
+    if belief.components > 1:
+        raise ModelError(
+            f"the belief is a mixture of {belief.components} Gaussian processes and a BoTorch model is one; fit it with"
+            ' hyperparameters="map", or take one of them with belief.component(h)'
+        )
+    outcomes = belief.residual + belief.prior_mean(belief.inputs)  # 1 x n, in the belief's frame
+    model = SingleTaskGP(
+        belief.X,
+        outcomes.mT,
+        likelihood=_likelihood(belief),
+        covar_module=_kernel(belief),
+        mean_module=_PriorMean(belief.prior_mean),
+        outcome_transform=None,
+        input_transform=_FrameInputs(belief.frame.transform),
+    )
+    # given to the constructor, it would be set by the data anew and not to what the belief was standardised with
+    model.outcome_transform = _standardize(belief.frame)
+    return model.requires_grad_(False).eval()
+
+
+class _FrameInputs(InputTransform, Module):
+    """Designs as a belief sees them, whatever its frame does to them (logarithms, for one)."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.transform_on_train = self.transform_on_eval = self.transform_on_fantasize = True
+        self._function = function
+
+    def transform(self, X: Tensor) -> Tensor:
+        """Designs ... x n x d to inputs ... x n x d."""
+        return self._function(X)
+
+
+class _PriorMean(Mean):
+    """The prior mean of a belief's only component."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Inputs ... x n x d to ... x n."""
+        return self._function(inputs)[0]
+
+
+def _kernel(belief: Gaussian) -> ScaleKernel:
+    kernel = belief.kernel
+    if not isinstance(kernel, Stationary):
+        raise ModelError(
+            f"only the kernels of he.fit have a BoTorch counterpart here, not {type(kernel).__name__}; keep the BoTorch"
+            " model that the belief was made of"
+        )
+    sizes = kernel.lengthscale.shape[-1]
+    axes = None if sizes == 1 else sizes
+    matern = kernel.profile is Profile.MATERN52
+    made = ScaleKernel(MaternKernel(2.5, ard_num_dims=axes) if matern else RBFKernel(ard_num_dims=axes)).to(belief.X)
+    made.base_kernel.lengthscale = kernel.lengthscale
+    made.outputscale = kernel.outputscale[0]
+    return made
+
+
+def _likelihood(belief: Gaussian) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
+    """One noise for all where all are alike; else one each, and their average for an observation to come."""
+    noise, future = belief.noise[0], belief.future_noise
+    if not torch.allclose(noise.mean(), future, rtol=1e-6, atol=0.0):
+        raise ModelError(
+            f"the noise variance of an observation to come, {float(future):.3g} in the belief's frame, is not the"
+            f" average of the observations, {float(noise.mean()):.3g}; a BoTorch model cannot say both: fit the belief"
+            " with he.fit, or leave noise_std out of he.from_botorch"
+        )
+    if not torch.allclose(noise, future, rtol=1e-6, atol=0.0):
+        return FixedNoiseGaussianLikelihood(noise.clone())
+    # the default constraint would raise a small noise to 1e-4
+    alike = GaussianLikelihood(noise_constraint=Positive(transform=None, initial_value=1.0)).to(belief.X)
+    alike.noise = future
+    return alike
+
+
+def _standardize(frame: Frame) -> Standardize:
+    made = Standardize(1).to(frame.scale)
+    made.means, made.stdvs = frame.shift.reshape(1, 1), frame.scale.reshape(1, 1)
+    made._stdvs_sq = made.stdvs.square()
+    made._is_trained = torch.tensor(True, device=frame.scale.device)
+    return made
