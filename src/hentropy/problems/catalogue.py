@@ -1,0 +1,31 @@
+"""All problems that need no file of the user, by name."""
+
+from collections.abc import Callable
+from functools import partial
+
+from hentropy.problems.alpine import alpine, alpine_levels
+from hentropy.problems.base import Problem
+from hentropy.problems.multihills import multihills_level, multihills_levels, multihills_sequence
+from hentropy.problems.names import named
+from hentropy.problems.night_light import night_light
+from hentropy.problems.vaccination import vaccination, vaccination_sequence
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "alpine-2-one-level": partial(alpine_levels, (0.45,)),
+    "alpine-2-top-5": partial(alpine, 2),
+    "alpine-2-two-levels": partial(alpine_levels, (0.35, 0.6)),
+    "alpine-3-top-3": partial(alpine, 3),
+    "alpine-5-top-5": partial(alpine, 5),
+    "multihills-one-level": multihills_level,
+    "multihills-sequence": multihills_sequence,
+    "multihills-two-levels": multihills_levels,
+    "night-light-one-level": night_light,
+    "vaccination-pennsylvania-sequence": partial(vaccination_sequence, "pennsylvania"),
+    "vaccination-pennsylvania-top-5": partial(vaccination, "pennsylvania"),
+}
+"""Each name with what makes the problem; nothing is loaded before it is asked for."""
+
+
+def problem(name: str) -> Problem:
+    """The problem with this name, or an `InputError` that lists the names there are."""
+    return named(name, PROBLEMS, "problem")()
