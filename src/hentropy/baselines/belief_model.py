@@ -15,6 +15,7 @@ import torch
 from botorch.models.model import Model
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.sampling.base import MCSampler
+from botorch.sampling.normal import SobolQMCNormalSampler
 from gpytorch.distributions import MultivariateNormal
 from linear_operator.operators import DenseLinearOperator, ZeroLinearOperator
 from torch import Tensor
@@ -65,8 +66,23 @@ class FantasyModel(Model):
         return _posterior(mean, cov)
 
 
+class AverageSampler(SobolQMCNormalSampler):
+    """The average of so many draws as one: all that a loss that is affine in f sees of them."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        super().__init__(torch.Size([count]), seed=seed)
+
+    def forward(self, posterior: GPyTorchPosterior) -> Tensor:
+        """1 x ... x k x 1."""
+        self._construct_base_samples(posterior)
+        average = self.base_samples.mean(0, keepdim=True)
+        return posterior.rsample_from_base_samples(
+            torch.Size([1]), average.expand(torch.Size([1]) + posterior.base_sample_shape)
+        )
+
+
 class MeanSampler(MCSampler):
-    """One draw, the mean: enough for losses that are affine in f."""
+    """One draw, the mean."""
 
     def __init__(self) -> None:
         super().__init__(sample_shape=torch.Size([1]), seed=0)

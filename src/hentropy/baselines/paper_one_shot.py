@@ -13,7 +13,7 @@ from botorch_community.acquisition.hentropy_search import qHEntropySearch
 from torch import Tensor
 from torch.nn import Module
 
-from hentropy.baselines.belief_model import BeliefModel, MeanSampler
+from hentropy.baselines.belief_model import AverageSampler, BeliefModel, MeanSampler
 from hentropy.baselines.checks import require_continuous, require_no_cost, require_one_gp
 from hentropy.baselines.pending import expected_belief
 from hentropy.beliefs import Needs
@@ -48,11 +48,11 @@ class PaperOneShot(Solver):
         task = self._task(appraisal)
         acquisition = qHEntropySearch(
             model=BeliefModel(belief, task.points, task.needs),
-            loss_function_class=DecisionLoss,
+            loss_function_class=task.loss,
             loss_function_hyperparameters={"decision": appraisal.decision},
             n_fantasy_at_design_pts=self.outcomes,
             n_fantasy_at_action_pts=None,
-            design_sampler=SobolQMCNormalSampler(torch.Size([self.outcomes]), seed=appraisal.seed + 1),
+            design_sampler=_sobol(self.outcomes, appraisal.seed + 1),
             action_sampler=task.sampler,
         )
         generator = torch.Generator().manual_seed(appraisal.seed)
@@ -60,7 +60,7 @@ class PaperOneShot(Solver):
         a = torch.rand(self.restarts, 1, *task.event, generator=generator, dtype=torch.float64)
         a = a.expand(-1, self.outcomes, *task.event)
         # restarts do not know of each other, so they may as well climb in parts that fit into memory
-        rows = appraisal.limits.rows(task.numbers * (belief.X.shape[0] + q))
+        rows = appraisal.limits.rows(task.numbers)
         parts = [
             self._climb(acquisition, task, appraisal, *start)
             for start in zip(x.split(rows), a.split(rows), strict=True)
@@ -71,17 +71,19 @@ class PaperOneShot(Solver):
         return Finalists(appraisal.space.project(designs[best]).unsqueeze(0), not appraisal.clock.expired, met)
 
     def _task(self, appraisal: Appraisal) -> "_Task":
-        decision, space, N = appraisal.decision, appraisal.space, self.outcomes
+        decision, space, N, n = appraisal.decision, appraisal.space, self.outcomes, appraisal.belief.X.shape[0]
         if isinstance(decision, LevelSets) and decision.relation == "difference":
             at = decision.settled_points.to(appraisal.belief.X)
             T, m = len(decision.thresholds), at.shape[0]
-            return _Task((T, m), lambda u: u, lambda a: at, Needs.MEAN, MeanSampler(), 4 * m + 8 * N * T * m)
+            numbers = m * (8 * n + N * (4 + 8 * T))
+            return _Task((T, m), lambda u: u, lambda a: at, Needs.MEAN, MembershipLoss, MeanSampler(), numbers)
         if isinstance(decision.actions, Points):
-            k = decision.actions.k
+            k, seed = decision.actions.k, appraisal.seed + 2
             K = decision.points(space.bounds.mean(0).expand(k, -1)).shape[-2]
-            sampler = SobolQMCNormalSampler(torch.Size([self.samples]), seed=appraisal.seed + 2)
-            numbers = 6 * N * K * (1 + K + self.samples)
-            return _Task((k, space.dim), space.from_unit, decision.points, Needs.JOINT, sampler, numbers)
+            affine = decision.needs is Needs.MEAN
+            sampler = AverageSampler(self.samples, seed) if affine else _sobol(self.samples, seed)
+            numbers = 8 * N * K * (n + K + (1 if affine else self.samples))
+            return _Task((k, space.dim), space.from_unit, decision.points, Needs.JOINT, DecisionLoss, sampler, numbers)
         raise InputError(
             f"PaperOneShot ascends actions that are Points(k), or the memberships of LevelSets by difference; those of"
             f" {decision!r} are neither"
@@ -93,7 +95,7 @@ class PaperOneShot(Solver):
         """From designs R x q x d and actions R x N x event in unit coordinates: both as reached, and their values R."""
         x = x.to(appraisal.belief.X).clone().requires_grad_()
         a = a.to(x.detach()).clone().requires_grad_()
-        optimizer = torch.optim.Adam([x, a], lr=self.rate)
+        optimizer = torch.optim.Adam([x, a], lr=self.rate, fused=True)
 
         def value() -> tuple[Tensor, Tensor, Tensor]:
             designs, actions = appraisal.space.from_unit(x), task.to_action(a)
@@ -113,6 +115,10 @@ class PaperOneShot(Solver):
             return value()
 
 
+def _sobol(count: int, seed: int) -> SobolQMCNormalSampler:
+    return SobolQMCNormalSampler(torch.Size([count]), seed=seed)
+
+
 class DecisionLoss(Module):
     """The loss of a decision as `qHEntropySearch` maximises it."""
 
@@ -122,20 +128,34 @@ class DecisionLoss(Module):
 
     def forward(self, A: Tensor, Y: Tensor) -> Tensor:
         """Minus the loss of actions N x b x event, averaged over values M x N x b x K: N x b."""
-        actions = A.expand(Y.shape[0], *A.shape)
-        return -checked_loss(self._decision, Y, actions).mean(0)
+        return -checked_loss(self._decision, Y, A.expand(Y.shape[0], *A.shape)).mean(0)
+
+
+class MembershipLoss(Module):
+    """The same for level sets by difference, with sums taken first: few passes over arrays of the memberships' size."""
+
+    def __init__(self, decision: LevelSets) -> None:
+        super().__init__()
+        self._thresholds = decision.thresholds
+
+    def forward(self, A: Tensor, Y: Tensor) -> Tensor:
+        """Sum of a (f - c) for memberships N x b x T x m and mean values 1 x N x b x m: N x b."""
+        a, f = A.transpose(0, 1), Y[0].transpose(0, 1)  # as they lie in memory
+        c = torch.tensor(self._thresholds).to(Y)
+        return ((a.sum(-2) * f).sum(-1) - a.sum(-1) @ c).transpose(0, 1)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """How a decision is put to the class: actions of shape `event`, where they look, what is drawn there.
+    """How a decision is put to the class: actions of shape `event`, where they look, what is drawn there, the loss.
 
-    `numbers` times the observations are held at once for each restart.
+    So many `numbers` are held at once for each restart.
     """
 
     event: tuple[int, int]
     to_action: Callable[[Tensor], Tensor]
     points: Callable[[Tensor], Tensor]
     needs: Needs
+    loss: type[DecisionLoss] | type[MembershipLoss]
     sampler: MCSampler
     numbers: int
