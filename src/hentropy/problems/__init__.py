@@ -3,8 +3,11 @@
 from hentropy.problems.alpine import Alpine, alpine, alpine_levels
 from hentropy.problems.base import Best, Problem
 from hentropy.problems.catalogue import PROBLEMS, problem
+from hentropy.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
+from hentropy.problems.measurements import Measurements, lab_table, table
 from hentropy.problems.multihills import Multihills, multihills_level, multihills_levels, multihills_sequence
 from hentropy.problems.night_light import night_light
+from hentropy.problems.standard import standard
 from hentropy.problems.unit_distance import UnitL1
 from hentropy.problems.vaccination import vaccination, vaccination_sequence
 
@@ -12,16 +15,24 @@ __all__ = [
     "PROBLEMS",
     "Alpine",
     "Best",
+    "Measurements",
     "Multihills",
     "Problem",
     "UnitL1",
     "alpine",
     "alpine_levels",
+    "fullerenes_levels",
+    "fullerenes_top_k",
+    "lab_table",
     "multihills_level",
     "multihills_levels",
     "multihills_sequence",
     "night_light",
+    "photo_pce10_levels",
+    "photo_pce10_top_k",
     "problem",
+    "standard",
+    "table",
     "vaccination",
     "vaccination_sequence",
 ]

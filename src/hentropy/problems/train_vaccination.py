@@ -225,7 +225,7 @@ def trained(path: str | Path, region: Region, settings: Sequence[Setting] = SETT
     return Trained(network, setting, (errors[0], errors[1], errors[2]), *extremes(network, space), len(counties.shares))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, settings: Sequence[Setting] = SETTINGS) -> None:
     """Train, print what was found and store it."""
     parser = argparse.ArgumentParser(description="Train the network behind the vaccination problems.")
     parser.add_argument("data", help=f"a CSV file with the columns {', '.join(COLUMNS)}")
@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:
-        result = trained(options.data, region_named(options.region), seed=options.seed)
+        result = trained(options.data, region_named(options.region), settings, options.seed)
     except InputError as error:
         parser.error(str(error))
     print(f"chosen: {result.setting}, {result.counties} counties")
