@@ -1,19 +1,37 @@
 """Baselines: each chooses what its definition says, compared with slow and obvious formulas; BoTorch's own models."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
+from botorch.acquisition import LogExpectedImprovement, qKnowledgeGradient
+from botorch.models import SingleTaskGP
 from botorch.sampling.normal import SobolQMCNormalSampler
 from botorch_community.acquisition.hentropy_search import qHEntropySearch, qLossFunctionTopK
+from gpytorch.kernels import MaternKernel, ScaleKernel
+from scipy import integrate, stats
 from torch import Tensor
 
 import hentropy as he
 from hentropy import baselines
-from hentropy.baselines.belief_model import BeliefModel, MeanSampler
-from hentropy.baselines.paper_one_shot import DecisionLoss
-from hentropy.beliefs import Gaussian, Needs, Nodes
+from hentropy.baselines.belief_model import AverageSampler, BeliefModel, MeanSampler
+from hentropy.baselines.expected_feasibility import feasibility
+from hentropy.baselines.incumbent import incumbent
+from hentropy.baselines.max_value_entropy import mirrored
+from hentropy.baselines.misclassification import misclassification
+from hentropy.baselines.paper_one_shot import DecisionLoss, MembershipLoss
+from hentropy.baselines.pending import believed
+from hentropy.baselines.probability_of_improvement import passing
+from hentropy.baselines.straddle import straddle
+from hentropy.baselines.uncertainty import variance
+from hentropy.baselines.with_botorch import model_in_unit_cube
+from hentropy.beliefs import Belief, Gaussian, Needs, Nodes
+from hentropy.gain import Appraisal, Effort
 from hentropy.integrations.botorch import as_botorch
+from hentropy.solvers import Solver
+from hentropy.testing import check_belief
 
 BOX = he.Space.box([-3.0, 100.0], [-2.0, 180.0])
 MIXED = he.Space(rate=he.Real(1e-4, 1e2, log=True), count=he.Integer(3, 12))
@@ -157,6 +175,18 @@ class TestPaperOneShot:
         assert exact.exact
         assert torch.allclose(gained, exact.value, atol=0.02 * float(exact.value.max()))
 
+    def test_quick_forms_are_the_slow_ones(self) -> None:
+        """One average draw for all draws where the loss is affine; sums first for memberships."""
+        belief, decision = fitted(), he.TopK(3, weight=2.0, cap=9.0)
+        posterior = as_botorch(belief).posterior(MANY[:24].reshape(4, 2, 3, 2))
+        all_draws = SobolQMCNormalSampler(torch.Size([8]), seed=2)(posterior).squeeze(-1)
+        average = AverageSampler(8, seed=2)(posterior).squeeze(-1)
+        loss, A = DecisionLoss(decision), MANY[:24].reshape(4, 2, 3, 2)
+        assert torch.allclose(loss(A, average), loss(A, all_draws))
+        memberships = torch.rand(4, 2, 2, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        values = torch.rand(1, 4, 2, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        assert torch.allclose(MembershipLoss(LEVELS)(memberships, values), DecisionLoss(LEVELS)(memberships, values))
+
     @pytest.mark.parametrize(
         "decision",
         [he.TopK(2, weight=1.0, cap=9.0), he.Sequence([3.0, 5.0], link=0.01), he.MinMax(), LEVELS],
@@ -205,3 +235,374 @@ class TestPaperOneShot:
             he.propose(he.TopK(2), fitted(), he.Pool(BOX.sample(8, 0)), solver=solver)
         with pytest.raises(he.InputError, match="costs"):
             he.propose(he.TopK(2), fitted(), BOX, solver=solver, cost=lambda x: torch.ones(x.shape[0]))
+
+
+THRESHOLDS = (3.0, 5.0)
+MANY = BOX.sample(4000, seed=77)
+RULES: dict[str, tuple[Solver, Callable[[Belief, Tensor], Tensor]]] = {
+    "uncertainty": (baselines.UncertaintySampling(), variance),
+    "straddle": (baselines.Straddle(), lambda belief, x: straddle(belief, x, THRESHOLDS, 1.96)),
+    "feasibility": (baselines.ExpectedFeasibility(), lambda belief, x: feasibility(belief, x, THRESHOLDS, 2.0)),
+    "improvement": (baselines.ProbabilityOfImprovement(), lambda belief, x: passing(belief, x, True)),
+    "improvement below": (baselines.ProbabilityOfImprovement(False), lambda belief, x: passing(belief, x, False)),
+}
+
+
+class TestPointwise:
+    """Rules that judge one design at a time."""
+
+    @pytest.mark.parametrize("kind", ["map", "mixture"])
+    @pytest.mark.parametrize("name", RULES)
+    def test_no_random_design_is_better(self, name: str, kind: str) -> None:
+        solver, rule = RULES[name]
+        belief = fitted(kind=kind, noise=0.1)
+        chosen = he.propose(LEVELS, belief, BOX, solver=solver).x
+        values = rule(belief, MANY)
+        assert float(rule(belief, chosen)) >= float(values.max()) - 1e-6 * float(values.std())
+
+    @pytest.mark.parametrize("kind", ["map", "mixture"])
+    def test_rules_are_what_they_are_called(self, kind: str) -> None:
+        """By hand: mixtures of normal distributions, tails by scipy, the band by numerical integration."""
+        belief, x = fitted(kind=kind, noise=0.3), MANY[:6]
+        moments = belief.moments(x, Needs.VARIANCE)
+        weights = belief.weights.numpy()
+        feasible, wrong = feasibility(belief, x, THRESHOLDS, 2.0), misclassification(belief, x, THRESHOLDS)
+        near, improved, spread = straddle(belief, x, THRESHOLDS, 1.96), passing(belief, x, True), variance(belief, x)
+        best = max(float(sum(w * m for w, m in zip(weights, row, strict=True))) for row in at_data(belief).T.numpy())
+        for i in range(len(x)):
+            mu, sd = moments.mean[:, i].numpy(), moments.variance[:, i].sqrt().numpy()
+            mean = weights @ mu
+            total = weights @ (sd**2 + mu**2) - mean**2
+            assert float(spread[i]) == pytest.approx(total)
+            gap = min(abs(mean - c) for c in THRESHOLDS)
+            assert float(near[i]) == pytest.approx(1.96 * total**0.5 - gap)
+            over = [weights @ stats.norm.sf(c, mu, sd) for c in (*THRESHOLDS, best)]
+            assert float(wrong[i]) == pytest.approx(sum(min(p, 1 - p) for p in over[:2]))
+            assert float(improved[i]) == pytest.approx(over[2])
+            e = 2.0 * total**0.5
+
+            def banded(f: float, c: float, e: float = e, mu: object = mu, sd: object = sd) -> float:
+                return (e - abs(f - c)) * float(weights @ stats.norm.pdf(f, mu, sd))
+
+            expected = sum(
+                integrate.quad(banded, c - e, c + e, (c,), points=[c], epsabs=1e-12, limit=200)[0] for c in THRESHOLDS
+            )
+            assert float(feasible[i]) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+    @pytest.mark.parametrize("kind", ["map", "mixture"])
+    def test_misclassification_asks_the_least_certain_point(self, kind: str) -> None:
+        belief = fitted(kind=kind)
+        chosen = he.propose(LEVELS, belief, BOX, solver=baselines.Misclassification()).x
+        values = misclassification(belief, LEVELS.settled_points, THRESHOLDS)
+        assert torch.equal(chosen[0], LEVELS.settled_points[values.argmax()])
+
+    def test_a_far_threshold_does_not_drown_in_rounding(self) -> None:
+        belief = fitted(noise=0.3)
+        far = (1e6,)
+        assert float(feasibility(belief, MANY[:5], far, 2.0).abs().max()) < 1e-12
+        assert float(misclassification(belief, MANY[:5], far).max()) < 1e-12
+
+    def test_on_a_list_all_rows_are_tried_and_known_ones_left_out(self) -> None:
+        belief = fitted(noise=0.0)
+        pool = he.Pool(torch.cat([belief.X, MANY[:30]]))
+        for name, (solver, rule) in RULES.items():
+            chosen = he.propose(LEVELS, belief, pool, solver=solver).x
+            assert float(rule(belief, chosen)) == pytest.approx(float(rule(belief, MANY[:30]).max())), name
+        one_left = he.Pool(torch.cat([belief.X, MANY[:1]]))
+        for solver, _ in RULES.values():
+            assert torch.equal(he.propose(LEVELS, belief, one_left, solver=solver).x, MANY[:1])
+
+    def test_pending_designs_are_not_asked_again(self) -> None:
+        space = he.Space(i=he.Integer(0, 2), j=he.Integer(0, 1))
+        rows = torch.cartesian_prod(torch.arange(3.0), torch.arange(2.0)).double()
+        belief = he.fit(rows[:2], torch.tensor([3.0, 5.0]).double(), space=space, noise=0.0, hyperparameters="map")
+        for solver, _ in RULES.values():
+            found = he.propose(he.LevelSets([4.0]), belief, space, q=3, pending=rows[2:3], solver=solver).x
+            assert {tuple(row) for row in found.tolist()} == {tuple(row) for row in rows[3:].tolist()}, solver
+
+    def test_pending_designs_count_as_observed(self) -> None:
+        """The second of two is where the variance is greatest once the first is known, whatever its value."""
+        belief = fitted()
+        x = he.propose(LEVELS, belief, BOX, q=2, solver=baselines.UncertaintySampling()).x
+        after = belief.condition(x[:1], torch.tensor([17.0]).double())
+        values = variance(after, MANY)
+        assert float(variance(after, x[1:])) >= float(values.max()) - 1e-6 * float(values.std())
+        again = he.propose(LEVELS, belief, BOX, pending=x[:1], solver=baselines.UncertaintySampling()).x
+        assert torch.allclose(again, x[1:], atol=1e-3)
+
+    def test_what_costs_more_is_worth_less(self) -> None:
+        """Also where values are negative: the threshold is far from everything."""
+        belief, middle = fitted(), float(BOX.bounds[:, 1].mean())
+
+        def cost(x: Tensor) -> Tensor:
+            return 1.0 + 99.0 * (x[..., 1] > middle).to(x).sum(-1)
+
+        for solver in (baselines.UncertaintySampling(), baselines.Straddle()):
+            found = he.propose(he.LevelSets([20.0]), belief, BOX, solver=solver, cost=cost)
+            assert float(found.x[0, 1]) <= middle
+
+    def test_level_sets_are_asked_for(self) -> None:
+        for solver in (baselines.Straddle(), baselines.ExpectedFeasibility(), baselines.Misclassification()):
+            with pytest.raises(he.InputError, match=f"{type(solver).__name__} .*LevelSets"):
+                he.propose(he.Maximize(), fitted(), BOX, solver=solver)
+
+    def test_believing_moves_no_mean(self) -> None:
+        belief = fitted()
+        after = believed(belief, MANY[:3])
+        known, then = (b.moments(MANY[:50], Needs.VARIANCE) for b in (belief, after))
+        assert torch.allclose(then.mean, known.mean, atol=1e-8)
+        assert bool((then.variance <= known.variance + 1e-12).all())
+        assert believed(belief, MANY[:0]) is belief
+
+
+def at_data(belief: Gaussian) -> Tensor:
+    """Each component's mean at the observed designs: H x n."""
+    return belief.moments(belief.X, Needs.MEAN).mean
+
+
+class TestRandomSearch:
+    def test_designs_are_uniform(self) -> None:
+        """400 seeds; Kolmogorov-Smirnov on each axis and a chi square of the integers, false alarms once in 1e6."""
+        belief = fitted(MIXED)
+        prepared = Appraisal.prepare(he.Maximize(), belief, MIXED)
+        solver = baselines.RandomSearch()
+        rows = torch.cat([solver.search(replace(prepared, seed=1000 * s), 1, None).x[0] for s in range(400)])
+        MIXED.check(rows)
+        assert stats.kstest(MIXED.to_unit(rows)[:, 0].numpy(), "uniform").pvalue > 3e-7
+        counts = torch.bincount(rows[:, 1].long() - 3, minlength=10).numpy()
+        assert stats.chisquare(counts).pvalue > 3e-7
+        assert abs(stats.spearmanr(rows[:-1, 0], rows[1:, 0]).statistic) < 0.26  # five standard errors
+
+    def test_rows_not_seen_come_first_and_pending_ones_last(self) -> None:
+        belief = fitted()
+        rows = torch.cat([belief.X, MANY[:6]])
+        pool, solver = he.Pool(rows), baselines.RandomSearch()
+        found = [
+            he.propose(LEVELS, belief, pool, q=5, pending=MANY[5:6], solver=solver, seed=seed).x for seed in range(8)
+        ]
+        assert all({tuple(r) for r in x.tolist()} == {tuple(r) for r in MANY[:5].tolist()} for x in found)
+        assert len({tuple(x[0].tolist()) for x in found}) > 1
+        last = he.propose(LEVELS, belief, he.Pool(belief.X), pending=belief.X[1:], solver=solver).x
+        assert torch.equal(last, belief.X[:1])
+
+
+class TestByGain:
+    """This project's gains for other decisions than the user's."""
+
+    def best_of_many(self, decision: he.Decision, belief: Belief, chosen: Tensor, effort: Effort) -> tuple[float, ...]:
+        """The gain of the chosen design, the best of many random ones (screened, then audited alike), and an error."""
+        prepared = Appraisal.prepare(decision, belief, BOX)
+        many = MANY if prepared.formula is None or prepared.formula.exact else MANY[:1000]  # drawn maxima take long
+        screened = prepared.screen(many.unsqueeze(1), prepared.nodes(32, 1))
+        rivals = many[screened.argsort(descending=True)[:8]]
+        found = he.gain(decision, belief, torch.cat([chosen, rivals]), BOX, effort=effort, seed=3)
+        return float(found.value[0]), float(found.value[1:].max()), float(found.std_error.max())
+
+    @pytest.mark.parametrize("largest", [True, False])
+    @pytest.mark.parametrize(
+        ("rule", "kind"),
+        [("kg", "map"), ("kg", "mixture"), ("ei", "map"), ("ei", "mixture"), ("mes", "map")],
+    )
+    def test_no_random_design_is_better(self, rule: str, kind: str, largest: bool) -> None:
+        solver, decision = {
+            "kg": (baselines.KnowledgeGradient(largest), he.Maximize() if largest else he.Minimize()),
+            "ei": (baselines.ExpectedImprovement(largest), he.BestObserved(largest)),
+            "mes": (baselines.MaxValueEntropySearch(largest), he.Identify("max")),
+        }[rule]
+        belief = fitted(kind=kind, noise=0.1)
+        chosen = he.propose(LEVELS, belief, BOX, solver=solver).x
+        judged = mirrored(belief) if rule == "mes" and not largest else belief
+        mine, best, error = self.best_of_many(decision, judged, chosen, Effort(replicates=4, outcomes=32, steps=10))
+        assert mine >= 0.98 * best - 3.0 * error
+        assert mine > 0
+
+    def test_a_mirrored_belief_is_about_minus_f(self) -> None:
+        belief = fitted(kind="mixture", noise=0.2)
+        other = mirrored(belief)
+        known, turned = (b.moments(MANY[:20], Needs.JOINT) for b in (belief, other))
+        assert torch.allclose(turned.mean, -known.mean)
+        assert torch.equal(turned.covariance, known.covariance)
+        assert other.noise_std == belief.noise_std
+        check_belief(other, BOX)
+        with pytest.raises(he.ModelError, match="upside down"):
+            mirrored(he.Samples(belief.X, belief.paths(8, 0), torch.full((8,), 1 / 8).double(), 0.1, seed=0))
+
+    def test_on_a_list_observed_designs_can_still_be_chosen_in_the_end(self) -> None:
+        """A study leaves known rows out of the queries; the knowledge gradient must count them as actions."""
+        rows = BOX.sample(14, seed=5)
+        values = truth(BOX.to_unit(rows))
+        order = values.argsort(descending=True)
+        asked = []
+        for decision, solver in ((he.Maximize(), None), (he.TopK(2), baselines.KnowledgeGradient())):
+            study = he.Study(he.Pool(rows), decision, solver=solver, hyperparameters="map", first=1)
+            for i in [*order[:3].tolist(), *order[-3:].tolist()]:
+                study.attach(study.space.decode(rows[i]), (float(values[i]), 0.0))
+            asked.append(study.ask().params)
+        assert asked[0] == asked[1]
+
+
+class TestBotorch:
+    """BoTorch's own acquisition functions on the model of a belief."""
+
+    def by_hand(self, belief: Gaussian) -> SingleTaskGP:
+        """An equivalent model in the belief's frame, without transforms."""
+        model = SingleTaskGP(
+            belief.inputs,
+            (belief.residual + belief.prior_mean(belief.inputs)).mT,
+            belief.noise.mT,
+            covar_module=ScaleKernel(MaternKernel(2.5, ard_num_dims=2)),
+            outcome_transform=None,
+        )
+        assert isinstance(belief.kernel, he.beliefs.kernels.Stationary)
+        model.covar_module.base_kernel.lengthscale = belief.kernel.lengthscale
+        model.covar_module.outputscale = belief.kernel.outputscale[0]
+        model.mean_module.constant = float(belief.prior_mean(belief.inputs)[0, 0])
+        return model.eval()
+
+    @pytest.mark.parametrize("space", [BOX, MIXED], ids=["box", "log and integer"])
+    def test_acquisitions_are_those_of_an_equivalent_model(self, space: he.Space) -> None:
+        belief = fitted(space, noise=0.3)
+        plain, shift, scale = self.by_hand(belief), belief.frame.shift, belief.frame.scale
+        designs = space.sample(20, seed=1)
+        u, x = space.to_unit(designs).unsqueeze(1), designs.unsqueeze(1)
+        best = incumbent(belief, True)
+        by_frame = LogExpectedImprovement(plain, (best - shift) / scale)(u) + scale.log()
+        for model, points in ((as_botorch(belief), x), (model_in_unit_cube(belief, space), u)):
+            assert torch.allclose(LogExpectedImprovement(model, best)(points), by_frame, atol=1e-6)
+
+        def gradient(model: SingleTaskGP, points: Tensor) -> Tensor:
+            sampler = SobolQMCNormalSampler(torch.Size([4]), seed=1)
+            return qKnowledgeGradient(model, num_fantasies=4, sampler=sampler)(points.reshape(4, 5, 2))
+
+        by_frame = shift + scale * gradient(plain, u)
+        for model, points in ((as_botorch(belief), x), (model_in_unit_cube(belief, space), u)):
+            assert torch.allclose(gradient(model, points), by_frame, atol=1e-6)
+
+    @pytest.mark.parametrize("largest", [True, False])
+    @pytest.mark.parametrize("noise", [0.0, 0.3])
+    def test_log_ei_is_expected_improvement(self, noise: float, largest: bool) -> None:
+        """Its value at the choices of both: without noise the two rules are one, with it they differ a little."""
+        belief = fitted(noise=noise)
+        both = [
+            he.propose(LEVELS, belief, BOX, solver=solver).x
+            for solver in (baselines.BotorchLogEI(largest), baselines.ExpectedImprovement(largest))
+        ]
+        model = as_botorch(belief)
+        rule = LogExpectedImprovement(model, incumbent(belief, largest), maximize=largest)
+        theirs, ours = (float(rule(x.unsqueeze(0)).exp()) for x in both)
+        assert theirs >= float(rule(MANY.unsqueeze(1)).max().exp()) * (1 - 1e-6)
+        if noise == 0.0:
+            assert ours >= 0.99 * theirs
+        gains = he.gain(he.BestObserved(largest), belief, torch.cat(both), BOX).value
+        assert float(gains[0]) >= (0.99 if noise == 0.0 else 0.9) * float(gains[1])
+
+    def test_log_ei_on_a_list(self) -> None:
+        belief = fitted()
+        rows = MANY[:50]
+        found = he.propose(LEVELS, belief, he.Pool(rows), solver=baselines.BotorchLogEI()).x
+        values = LogExpectedImprovement(as_botorch(belief), incumbent(belief, True))(rows.unsqueeze(1))
+        assert torch.equal(found[0], rows[values.argmax()])
+
+    LINE = he.Space(x=he.Real(-1.0, 3.0))
+
+    def line(self) -> Gaussian:
+        """A rough function of one parameter: small enough for a search with few fantasies and restarts."""
+        X = self.LINE.sample(6, seed=1)
+        return he.fit(X, torch.sin(4.0 * X[:, 0]) + X[:, 0], space=self.LINE, hyperparameters="map")
+
+    @pytest.mark.parametrize("largest", [True, False])
+    def test_kg_finds_the_gain_that_we_find(self, largest: bool) -> None:
+        belief, decision = self.line(), he.Maximize() if largest else he.Minimize()
+        solver = baselines.BotorchKG(largest, fantasies=16, restarts=4, raw_samples=64)
+        theirs = he.propose(decision, belief, self.LINE, solver=solver).x
+        ours = he.propose(decision, belief, self.LINE, solver=baselines.KnowledgeGradient(largest)).x
+        gains = he.gain(decision, belief, torch.cat([theirs, ours]), self.LINE)
+        assert 0.9 < float(gains.value[0] / gains.value[1]) < 1.02
+
+    def test_kg_knows_what_is_pending(self) -> None:
+        belief, solver = self.line(), baselines.BotorchKG(fantasies=16, restarts=4, raw_samples=64)
+        first = he.propose(he.Maximize(), belief, self.LINE, solver=solver)
+        second = he.propose(he.Maximize(), belief, self.LINE, solver=solver, pending=first.x)
+        again = he.gain(he.Maximize(), belief, first.x, self.LINE, pending=first.x)
+        assert second.gain > 2.0 * float(again.value) + 4.0 * float(again.std_error)
+        assert he.propose(he.Maximize(), belief, self.LINE, q=2, solver=solver).x.shape == (2, 1)
+
+    @pytest.mark.parametrize("solver", [baselines.BotorchLogEI(), baselines.BotorchKG()], ids=["log ei", "kg"])
+    def test_what_they_cannot_do_is_refused(self, solver: Solver) -> None:
+        name = type(solver).__name__
+        with pytest.raises(he.ModelError, match=f"{name} .*hyperparameters='map'"):
+            he.propose(LEVELS, fitted(kind="mixture"), BOX, solver=solver)
+        with pytest.raises(he.InputError, match=f"{name} knows no costs"):
+            he.propose(LEVELS, fitted(), BOX, solver=solver, cost=lambda x: torch.ones(x.shape[0]))
+        if isinstance(solver, baselines.BotorchKG):
+            with pytest.raises(he.InputError, match="is a list"):
+                he.propose(LEVELS, fitted(), he.Pool(MANY[:9]), solver=solver)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A baseline as small as it goes, and whether it also chooses from a list."""
+
+    solver: Solver
+    lists: bool = True
+
+
+ROWS = {
+    "BotorchKG": Row(baselines.BotorchKG(fantasies=2, restarts=1, raw_samples=4), lists=False),
+    "BotorchLogEI": Row(baselines.BotorchLogEI(restarts=2, raw_samples=16)),
+    "ExpectedFeasibility": Row(baselines.ExpectedFeasibility()),
+    "ExpectedImprovement": Row(baselines.ExpectedImprovement()),
+    "KnowledgeGradient": Row(baselines.KnowledgeGradient()),
+    "MaxValueEntropySearch": Row(baselines.MaxValueEntropySearch()),
+    "Misclassification": Row(baselines.Misclassification()),
+    "PaperOneShot": Row(baselines.PaperOneShot(restarts=3, steps=3, outcomes=2, samples=2), lists=False),
+    "ProbabilityOfImprovement": Row(baselines.ProbabilityOfImprovement()),
+    "RandomSearch": Row(baselines.RandomSearch()),
+    "Straddle": Row(baselines.Straddle()),
+    "UncertaintySampling": Row(baselines.UncertaintySampling()),
+}
+
+
+class TestAll:
+    """What every baseline does."""
+
+    def test_the_table_is_complete(self) -> None:
+        assert sorted(ROWS) == baselines.__all__
+
+    @pytest.mark.parametrize("name", ROWS)
+    def test_a_choice_is_a_function_of_its_arguments(self, name: str) -> None:
+        solver = ROWS[name].solver
+        belief = fitted(MIXED)
+        prepared = Appraisal.prepare(he.LevelSets([4.0]), belief, MIXED, seed=5)
+        before = torch.get_rng_state()
+        first = solver.search(prepared, 1, None)
+        assert torch.equal(before, torch.get_rng_state())
+        torch.rand(3)
+        again = solver.search(prepared, 1, None)
+        assert torch.equal(first.x, again.x)
+        assert first.x.shape == (1, 1, 2)
+        assert first.complete
+        MIXED.check(first.x)
+
+    @pytest.mark.parametrize("space", [BOX, MIXED, he.Pool(BOX.sample(14, seed=2))], ids=["box", "mixed", "list"])
+    @pytest.mark.parametrize("name", ROWS)
+    def test_in_a_study(self, name: str, space: he.Space | he.Pool) -> None:
+        row = ROWS[name]
+        if isinstance(space, he.Pool) and not row.lists:
+            return
+        study = he.Study(space, he.LevelSets([3.5]), solver=row.solver, hyperparameters="map", first=5)
+        asked = []
+        for _ in range(8):
+            trial = study.ask()
+            study.tell(trial, float(truth(space.to_unit(space.encode(trial.params)))))
+            asked.append(trial)
+        assert [trial.gain is None for trial in asked] == [True] * 5 + [False] * 3
+        if isinstance(space, he.Pool):
+            assert len({tuple(trial.params.values()) for trial in asked}) == 8
+
+    @pytest.mark.parametrize("name", ROWS)
+    def test_time_is_kept(self, name: str) -> None:
+        found = he.propose(LEVELS, fitted(), BOX, solver=ROWS[name].solver, max_seconds=1e-3)
+        BOX.check(found.x)
+        assert not found.complete
+        assert found.seconds < 5.0
