@@ -24,6 +24,7 @@ LAYERS = (
     ("baselines",),
     ("experiments",),
     ("cli",),
+    ("__main__",),
 )
 """Each part may import itself and parts of earlier layers; parts of one layer may not import each other."""
 

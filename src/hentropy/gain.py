@@ -51,7 +51,8 @@ class Gain:
 
 @dataclass(frozen=True)
 class Audit:
-    """An audited gain. Where actions were searched: the best action after each outcome, the outcomes (b x N x q).
+    """An audited gain. Where actions were searched: the best action after each outcome, the outcomes (b x N x q) and
+    their weights (N).
 
     `search` is the one that was audited, with a better action of today if the audit met one.
     """
@@ -60,6 +61,7 @@ class Audit:
     search: ActionSearch
     least: Least | None = None
     outcomes: Tensor | None = None
+    weights: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -216,9 +218,9 @@ class Appraisal:
             parts = [self._judged(together, n, d, effort) for n, d in zip(each, draws, strict=True)]
             found = _Judged(*(torch.cat(fields, 1) for fields in zip(*(part for part, _ in parts), strict=True)))
             search = parts[-1][1]
-        grouped = found.saved.reshape(x.shape[0], effort.replicates, effort.outcomes).mean(-1)
+        grouped = found.saved.reshape(x.shape[0], effort.replicates, effort.outcomes) @ each[0].weights
         least = Least(found.loss, found.loss + found.saved, found.actions)
-        return Audit(_replicated(grouped, exact=False), search, least, found.values[..., p:])
+        return Audit(_replicated(grouped, exact=False), search, least, found.values[..., p:], join(each).weights)
 
     def _judged(
         self, together: Tensor, nodes: Nodes, draws: Tensor | None, effort: Effort

@@ -16,10 +16,14 @@ from hentropy.solvers.screening import local_search, screen
 
 @dataclass(frozen=True)
 class Auto(Solver):
-    """Sizes were chosen by audited gain against time: `screened` (1 + d) designs, `steps` + 2 d steps of ascent."""
+    """Sizes were chosen by audited gain against time: `screened` (1 + d) designs, `steps` + 2 d steps of ascent.
+
+    `outcomes` are of one GP; under a mixture `mixture_outcomes` take their place, as each is one component's.
+    """
 
     screened: int = 96
-    outcomes: int = 8
+    outcomes: int = 12
+    mixture_outcomes: int = 16
     refined: int = 5
     steps: int = 8
     finalists: int = 4
@@ -39,9 +43,13 @@ class Auto(Solver):
         joint = self._refine(appraisal, sets, cost)
         return replace(joint, x=torch.cat([joint.x, sets]))
 
+    def _outcomes(self, appraisal: Appraisal) -> int:
+        return self.outcomes if appraisal.belief.components == 1 else self.mixture_outcomes
+
     def _one(self, appraisal: Appraisal, cost: Cost | None) -> Finalists:
         """The best single designs: F x 1 x d."""
-        start = screen(appraisal, cost, self.screened * (1 + appraisal.space.dim), self.outcomes, self.refined)
+        designs = self.screened * (1 + appraisal.space.dim)
+        start = screen(appraisal, cost, designs, self._outcomes(appraisal), self.refined)
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
         refined = self._refine(appraisal, start, cost)
@@ -53,9 +61,9 @@ class Auto(Solver):
         steps = self.steps + 2 * appraisal.space.dim
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
-            designs = local_search(appraisal, start, cost, self.outcomes) if q == 1 else start
+            designs = local_search(appraisal, start, cost, self._outcomes(appraisal)) if q == 1 else start
             return Finalists(designs, not appraisal.clock.expired)
-        nodes = appraisal.nodes(self.outcomes, q)
+        nodes = appraisal.nodes(self._outcomes(appraisal), q)
         if formula is None and isinstance(appraisal.search, ContinuousSearch):
             with torch.no_grad():
                 together = appraisal.together(start)

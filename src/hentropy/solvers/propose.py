@@ -106,12 +106,13 @@ def propose(
 
 def _outlook(audit: Audit, best: int) -> tuple[Outlook, ...]:
     """What would be done after a low, a middle and a high outcome of the chosen designs."""
-    least, outcomes = audit.least, audit.outcomes
-    if least is None or outcomes is None or least.actions is least.loss:
+    least, outcomes, weights = audit.least, audit.outcomes, audit.weights
+    if least is None or outcomes is None or weights is None or least.actions is least.loss:
         return ()
     values = outcomes[best]  # N x q
     order = values.sum(-1).argsort()
-    picks = [int(order[int(share * (len(order) - 1))]) for share in (0.05, 0.5, 0.95)]
+    below = weights[order].cumsum(0)
+    picks = [int(order[int((below >= share).nonzero()[0])]) for share in (0.05, 0.5, 0.95)]
     return tuple(
         Outlook(values[j], audit.search.action(least.actions, best, j), float(least.loss[best, j])) for j in picks
     )

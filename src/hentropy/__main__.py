@@ -1,0 +1,13 @@
+"""`python -m hentropy`, and the command `hentropy`."""
+
+import sys
+
+from hentropy.errors import MissingExtra
+
+try:
+    from hentropy.cli.app import main
+except MissingExtra as error:
+    sys.exit(f"error: {error}")
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Many runs: here, or by several worker processes, each with one thread.
+
+A run that ends by an error is written down with its traceback and the others go on, also when a worker dies.
+"""
+
+import signal
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import torch
+
+from hentropy.errors import InputError
+from hentropy.experiments.ledger import Ledger
+from hentropy.experiments.run import Job, steps
+
+
+@dataclass(frozen=True)
+class News:
+    """What happened in a run: so many steps of it are done; `ended` says that no more will come."""
+
+    job: Job
+    steps: int
+    ended: bool = False
+    failed: str | None = None
+
+
+Report = Callable[[News], None]
+
+
+def run(job: Job, ledger: Ledger, report: Report) -> None:
+    """One run to its end, or to the error that ends it."""
+    count = 0
+    try:
+        done = ledger.begin(job)
+        count = len(done)
+        report(News(job, count))
+        for step in steps(job, done):
+            ledger.add(job, step)
+            count += 1
+            report(News(job, count))
+    except Exception as error:  # one run must not end the others
+        ledger.fail(job, traceback.format_exc())
+        report(News(job, count, ended=True, failed=f"{type(error).__name__}: {error}"))
+    else:
+        report(News(job, count, ended=True))
+
+
+def sweep(jobs: Sequence[Job], ledger: Ledger, workers: int, report: Report) -> None:
+    """All runs; what is recorded already is not run again."""
+    if workers < 1:
+        raise InputError(f"at least 1 worker is needed, got {workers}")
+    if workers == 1:
+        for job in jobs:
+            run(job, ledger, report)
+        return
+    _Crew(jobs, ledger, report).work(min(workers, len(jobs)))
+
+
+class _Crew:
+    """Worker processes that are handed one run after the other."""
+
+    def __init__(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+        self.waiting = deque(jobs)
+        self.ledger = ledger
+        self.report = report
+        self.workers: dict[Connection, SpawnProcess] = {}
+        self.busy: dict[Connection, News] = {}
+
+    def work(self, workers: int) -> None:
+        try:
+            for _ in range(workers):
+                self._hire()
+            while self.busy:
+                for line in wait(list(self.busy)):
+                    if isinstance(line, Connection):
+                        self._listen(line)
+        finally:
+            for line, worker in self.workers.items():
+                line.close()  # an idle worker ends by this
+                if line in self.busy:
+                    worker.terminate()
+            for worker in self.workers.values():
+                worker.join()
+
+    def _hire(self) -> None:
+        """One more worker, with a run to do, if any is waiting."""
+        if not self.waiting:
+            return
+        context = get_context("spawn")
+        here, there = context.Pipe()
+        worker = context.Process(target=_labour, args=(there, self.ledger.folder), daemon=True)
+        worker.start()
+        there.close()
+        self.workers[here] = worker
+        self._hand_out(here)
+
+    def _hand_out(self, line: Connection) -> None:
+        if self.waiting:
+            job = self.waiting.popleft()
+            line.send(job)
+            self.busy[line] = News(job, 0)
+        else:
+            self.busy.pop(line, None)
+
+    def _listen(self, line: Connection) -> None:
+        try:
+            news = line.recv()
+        except (EOFError, ConnectionError):
+            self._bury(line)
+            return
+        self.busy[line] = news
+        self.report(news)
+        if news.ended:
+            self._hand_out(line)
+
+    def _bury(self, line: Connection) -> None:
+        """A worker is gone in the middle of a run: say so, and go on with another."""
+        last, worker = self.busy.pop(line), self.workers.pop(line)
+        worker.join()
+        line.close()
+        why = f"the worker process ended in the middle of the run (exit code {worker.exitcode}); out of memory?"
+        self.ledger.fail(last.job, why)
+        self.report(News(last.job, last.steps, ended=True, failed=why))
+        self._hire()
+
+
+def _labour(line: Connection, folder: Path) -> None:
+    """What a worker does: runs, until nobody hands out any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who hands out
+    torch.set_num_threads(1)
+    ledger = Ledger(folder)
+    while True:
+        try:
+            job = line.recv()
+        except (EOFError, ConnectionError):
+            return
+        run(job, ledger, line.send)

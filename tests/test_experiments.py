@@ -1,0 +1,314 @@
+"""Comparisons: runs are recorded step by step, go on where they stopped, and fail alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from multiprocessing import active_children
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hentropy as he
+from hentropy.experiments import METHODS, TASKS, Job, Ledger, News, Plan, Results, Step, Task, replayed, steps, sweep
+from hentropy.experiments.methods import method
+from hentropy.experiments.scores import best_score, score
+from hentropy.experiments.summary import curve, difference, final, paired, seconds
+from hentropy.experiments.tables import markdown, task_table
+from hentropy.experiments.tasks import task
+from hentropy.problems import problem
+from support.steps import step_with
+
+SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random", "uncertainty"))
+SOURCE = Path(he.__file__).parents[1]
+
+
+def timeless(found: list[Step]) -> list[Step]:
+    """Steps without what differs from machine to machine."""
+    return [replace(each, fit_seconds=0.0, acquisition_seconds=None) for each in found]
+
+
+def run_through(job: Job) -> list[Step]:
+    return list(steps(job))
+
+
+def test_a_run_begins_with_the_first_designs_and_ends_after_its_queries() -> None:
+    found = run_through(Job(SMALL, "random", 0))
+    assert [each.number for each in found] == [0, 1, 2, 3]
+    assert found[0].query is None
+    assert all(each.query is not None and each.gain is not None and each.gain >= 0 for each in found[1:])
+    on = problem(SMALL.problem)
+    assert [each.value for each in found[1:]] == [on.at(**(each.query or {})) for each in found[1:]]
+    assert all(0 <= each.score <= 1 for each in found)
+    assert all(each.regret is not None and each.regret >= 0 for each in found)
+
+
+def test_first_designs_are_shared_by_all_methods_of_a_seed() -> None:
+    on = problem(SMALL.problem)
+    first = [[t.params for t in replayed(Job(SMALL, name, 3), on, ()).records] for name in SMALL.methods]
+    assert first[0] == first[1] == first[2]
+    other = [t.params for t in replayed(Job(SMALL, "random", 4), on, ()).records]
+    assert other != first[0]
+
+
+@pytest.mark.parametrize("name", ["hentropy", "random", "uncertainty", "straddle"])
+def test_a_run_that_goes_on_equals_one_that_was_never_stopped(name: str) -> None:
+    job = Job(SMALL, name, 1)
+    whole = run_through(job)
+    for stopped_after in (1, 3):
+        rest = list(steps(job, whole[:stopped_after]))
+        assert timeless(whole[:stopped_after] + rest) == timeless(whole)
+
+
+@pytest.mark.parametrize(("done", "rest"), [(4, 0), (5, 0)])
+def test_a_run_that_is_done_has_no_more_steps(done: int, rest: int) -> None:
+    job = Job(SMALL, "random", 1)
+    assert len(list(steps(job, [step_with(i) for i in range(done)]))) == rest
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from hentropy.experiments import Ledger, Task, Job, sweep
+task = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
+ledger = Ledger.open(Path(sys.argv[1]))
+with ledger.writing():
+    sweep([Job(task, name, 0) for name in task.methods], ledger, 1, lambda news: print(news.steps, flush=True))
+"""
+
+
+def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopped(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "results")]
+    # the news of three steps, and a kill in the middle of what follows; then two more, and so on to the end
+    for pause in (0.0, 0.15, 0.0, None):
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            if pause is None:
+                assert process.wait() == 0
+                break
+            for _ in range(3):
+                process.stdout.readline()
+            time.sleep(pause)
+            process.kill()
+    ledger = Ledger.existing(tmp_path / "results")
+    for name in ("hentropy", "random"):
+        job = Job(SMALL, name, 0)
+        assert timeless(ledger.steps(job)) == timeless(run_through(job))
+
+
+def test_one_run_that_fails_is_written_down_and_the_others_go_on(tmp_path: Path) -> None:
+    top = Task("alpine-2-top-5", first=4, queries=1, methods=("straddle", "random"))
+    ledger = Ledger.open(tmp_path / "results")
+    news: list[News] = []
+    sweep([Job(top, name, 0) for name in top.methods], ledger, 1, news.append)
+    ended = {each.job.method: each.failed for each in news if each.ended}
+    assert ended["random"] is None
+    assert "LevelSets" in (ended["straddle"] or "")
+    assert "Traceback" in (ledger.failure(Job(top, "straddle", 0)) or "")
+    assert len(ledger.steps(Job(top, "random", 0))) == 2
+    plan = Plan((top,), 1)
+    assert [job.method for job in Results(ledger, plan).failures()] == ["straddle"]
+    assert task_table(Results(ledger, plan), top.problem).missing == ("straddle",)
+
+
+def test_a_worker_that_dies_fails_its_run_alone(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "results")
+    jobs = [Job(SMALL, "random", seed) for seed in range(3)]
+    news: list[News] = []
+
+    def report(each: News) -> None:
+        if not news:  # the first one that says anything is killed at once
+            victims = active_children()
+            assert len(victims) == 2
+            os.kill(min(child.pid for child in victims if child.pid), signal.SIGKILL)
+        news.append(each)
+
+    sweep(jobs, ledger, 2, report)
+    failed = [each.job for each in news if each.failed]
+    assert len(failed) == 1
+    assert "exit code -9" in (ledger.failure(failed[0]) or "")
+    assert all(len(ledger.steps(job)) == 4 for job in jobs if job not in failed)
+    # the same again mends it, with what two workers found equal to what one does here
+    sweep(failed, ledger, 2, news.append)
+    assert ledger.failure(failed[0]) is None
+    assert timeless(ledger.steps(failed[0])) == timeless(run_through(failed[0]))
+
+
+def test_a_line_cut_off_by_a_kill_is_removed_when_the_run_goes_on(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    job = Job(SMALL, "random", 0)
+    ledger.begin(job)
+    for number in range(2):
+        ledger.add(job, step_with(number))
+    with ledger.path(job).open("ab") as file:
+        file.write(b'{"number": 2, "que')
+    assert len(ledger.steps(job)) == 2
+    assert len(ledger.begin(job)) == 2
+    ledger.add(job, step_with(2))
+    assert ledger.steps(job) == [step_with(number) for number in range(3)]
+
+
+def test_foreign_and_broken_folders_are_refused_and_left_alone(tmp_path: Path) -> None:
+    foreign = tmp_path / "thesis"
+    foreign.mkdir()
+    (foreign / "chapter.tex").write_text("dear")
+    with pytest.raises(he.InputError, match="does not hold results"):
+        Ledger.open(foreign)
+    assert [path.name for path in foreign.iterdir()] == ["chapter.tex"]
+    with pytest.raises(he.InputError, match="is a file"):
+        Ledger.open(foreign / "chapter.tex")
+    own = tmp_path / "own"
+    Ledger.open(own)
+    for text, said in [
+        ("{", "is broken"),
+        ('{"format": "hentropy results", "version": 7}', "version 7"),
+        ('{"format": "a song", "version": 1}', "'a song'"),
+    ]:
+        (own / "hentropy-results.json").write_text(text)
+        with pytest.raises(he.InputError, match=said):
+            Ledger.open(own)
+
+
+def test_broken_and_other_runs_are_refused(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    job = Job(SMALL, "random", 0)
+    ledger.begin(job)
+    ledger.add(job, step_with(0))
+    good = ledger.path(job).read_text()
+    for text, said in [
+        (good + "{nonsense\n", "line 3 .* is broken"),
+        (good + '{"number": 1}\n', "line 3 .* is not a step"),
+        (good + good.splitlines()[1] + "\n", "step 0 where step 1"),
+        ("[]\n", "line 1 .* is broken"),
+        ('{"hello": 1}\n', "does not begin with the settings"),
+        (good.replace('"first": 4', '"first": 9'), "first is 9 there and 4 now"),
+    ]:
+        ledger.path(job).write_text(text)
+        with pytest.raises(he.InputError, match=said):
+            ledger.begin(job)
+        assert ledger.path(job).read_text() == text
+
+
+def test_quick_and_whole_runs_of_a_slow_method_are_not_mixed(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    ledger.begin(Job(SMALL, "one-shot-paper", 0, quick=True))
+    with pytest.raises(he.InputError, match="solver is"):
+        ledger.begin(Job(SMALL, "one-shot-paper", 0))
+
+
+def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    with ledger.writing(), pytest.raises(he.StudyError, match="another process"), Ledger.open(tmp_path).writing():
+        pass
+    with Ledger.open(tmp_path).writing():
+        pass
+
+
+def test_unknown_names_are_answered_with_the_known_ones() -> None:
+    with pytest.raises(he.InputError, match=r"did you mean alpine-3-top-3\?.*multihills-sequence"):
+        task("alpine-3-top-4")
+    with pytest.raises(he.InputError, match="uncertainty"):
+        method("uncertain")
+    with pytest.raises(he.InputError, match="at least 1 seed"):
+        Plan.of(["alpine-2-top-5"], seeds=0)
+    with pytest.raises(he.InputError, match="at least 1 worker"):
+        sweep([], Ledger(Path()), 0, lambda news: None)
+
+
+def test_every_task_has_its_problem_and_its_methods() -> None:
+    for name, each in TASKS.items():
+        on = problem(name)
+        assert on.name == name
+        assert best_score(on) is not None
+        assert set(each.methods) <= set(METHODS)
+        for contender in each.methods:
+            assert METHODS[contender].make(on, quick=False) is not None
+
+
+def test_scores_are_those_of_the_paper() -> None:
+    level = problem("multihills-two-levels")
+    assert level.best is not None
+    assert level.best.action is not None
+    labels = level.best.action.clone()
+    assert score(level, labels) == 1.0
+    labels[0, :36] = 1.0 - labels[0, :36]  # 36 of 2 x 144 labels are wrong
+    assert score(level, labels) == pytest.approx(1 - 36 / 288)
+    top = problem("alpine-2-top-5")
+    assert top.best is not None
+    assert score(top, top.best.action) == pytest.approx(-top.best.loss)
+
+
+def made_up(scores_by_seed: dict[int, list[float]]) -> dict[int, list[Step]]:
+    return {seed: [step_with(i, value) for i, value in enumerate(each)] for seed, each in scores_by_seed.items()}
+
+
+def test_curves_are_means_with_standard_errors_over_whole_runs() -> None:
+    found = curve(made_up({0: [1.0, 2.0], 1: [3.0, 6.0], 2: [9.0]}), queries=1)
+    assert found is not None
+    assert found.mean.tolist() == [2.0, 4.0]
+    assert found.error.tolist() == pytest.approx([1.0, 2.0])  # sd sqrt(2) and 2 sqrt(2), over sqrt(2)
+    assert found.seeds == 2
+    assert curve(made_up({0: [1.0]}), queries=1) is None
+
+
+def test_differences_are_paired_by_seed() -> None:
+    first = made_up({seed: [0.0, seed + 1.0] for seed in range(10)})
+    second = made_up({seed: [0.0, float(seed)] for seed in range(3, 12)})
+    gap = difference(first, second, queries=1)
+    assert gap is not None
+    assert (gap.mean, gap.low, gap.high, gap.seeds) == (1.0, 1.0, 1.0, 7)
+    assert gap.distinguishable
+    assert difference(first, made_up({99: [0.0, 1.0]}), queries=1) is None
+    assert final(second, 1)[5] == 5.0
+
+
+def test_the_bootstrap_interval_covers_as_often_as_it_says() -> None:
+    """40 normal differences of mean 0: an interval of 95 % misses zero in about 6 % of 300 samples; 12 % is 4.4 sd."""
+    generator = np.random.default_rng(0)
+    missed = 0
+    for _ in range(300):
+        gaps = dict(enumerate(generator.normal(size=40)))
+        found = paired(gaps, dict.fromkeys(gaps, 0.0))
+        assert found is not None
+        missed += found.distinguishable
+    assert 3 <= missed <= 36
+
+
+def test_seconds_are_medians() -> None:
+    runs = {0: [replace(step_with(i), fit_seconds=f, acquisition_seconds=a) for i, (f, a) in enumerate(TIMES)]}
+    assert seconds(runs) == (2.0, 0.3)
+
+
+TIMES = [(0.1, None), (0.3, 1.0), (0.5, 2.0), (0.2, 9.0), (0.4, 3.0), (0.3, 1.5)]
+
+
+def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    plan = Plan((SMALL,), 2)
+    told = {"hentropy": [0.5, 0.7, 0.9, 1.0], "uncertainty": [0.5, 0.6, 0.6, 0.8], "random": [0.5, 0.5, 0.6, 0.7]}
+    for name, values in told.items():
+        for seed in range(2):
+            job = Job(SMALL, name, seed)
+            ledger.begin(job)
+            for number, value in enumerate(values):
+                ledger.add(job, step_with(number, value + 0.01 * seed))
+    table = task_table(Results(ledger, plan), SMALL.problem)
+    assert table.baseline == "uncertainty"
+    assert [row.method for row in table.rows] == ["hentropy", "uncertainty", "random"]
+    assert table.rows[0].against is not None
+    assert table.rows[0].against.mean == pytest.approx(0.2)
+    assert table.rows[1].against is None
+    text = markdown(table)
+    assert "| hentropy (EHIG) | 2 | 0.705 ± 0.005 | 1.005 ± 0.005 |" in text
+    assert "+0.200 [+0.200, +0.200]" in text
+    assert "the best baseline |" in text
+
+
+def test_steps_are_json_and_back() -> None:
+    step = run_through(Job(replace(SMALL, queries=1), "uncertainty", 0))[1]
+    assert Step.from_json(json.loads(json.dumps(step.to_json()))) == step
