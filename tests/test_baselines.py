@@ -69,6 +69,8 @@ class TestAsBotorch:
         assert torch.allclose(posterior.distribution.covariance_matrix, known.covariance[0], rtol=0, atol=1e-7 * scale)
         noisy = model.posterior(points, observation_noise=True).variance - posterior.variance
         assert torch.allclose(noisy, torch.full_like(noisy, belief.noise_std**2), rtol=1e-5)
+        _, spread = model.outcome_transform.untransform(noisy, torch.ones_like(noisy))
+        assert torch.allclose(spread, belief.frame.scale.square())
 
     @pytest.mark.parametrize("noise", NOISES, ids=["fitted", "none", "one", "each"])
     def test_fantasies_agree(self, noise: object) -> None:
@@ -201,6 +203,21 @@ class TestPaperOneShot:
             assert found.x.shape == (q, 2)
             space.check(found.x)
 
+    def test_it_stays_in_the_space_on_the_way(self) -> None:
+        """Outside, a Gaussian process knows nothing, and there would seem to be much to learn."""
+        reached = [torch.tensor(0.5)]
+
+        class Watched(he.Space):
+            def from_unit(self, u: Tensor) -> Tensor:
+                reached.extend([u.detach().min(), u.detach().max()])
+                return super().from_unit(u)
+
+        space = Watched(**BOX.parameters)
+        solver = baselines.PaperOneShot(restarts=8, steps=15, outcomes=4, samples=2)
+        solver.search(Appraisal.prepare(he.TopK(2), fitted(), space), 1, None)
+        assert float(min(reached)) == 0.0  # it has come to the edge
+        assert float(max(reached)) == 1.0
+
     @pytest.mark.parametrize("decision", [he.TopK(2, weight=1.0, cap=9.0), LEVELS], ids=["top k", "levels"])
     def test_it_finds_much_of_the_gain(self, decision: he.Decision) -> None:
         belief = fitted()
@@ -215,6 +232,19 @@ class TestPaperOneShot:
         decision = he.LevelSets([3.0, 5.0])  # 512 points: a part of the restarts at a time under 16 MiB
         whole, parts = (he.propose(decision, fitted(), BOX, solver=solver, max_memory=m) for m in (2**33, 2**24))
         assert torch.allclose(whole.x, parts.x, rtol=0, atol=1e-6)
+
+    def test_the_published_model_is_an_option(self) -> None:
+        """Without a step the two models choose the same restart; with steps they go different ways."""
+        decision, belief = he.TopK(2, weight=1.0, cap=9.0), fitted()
+        for steps, same in ((0, True), (5, False)):
+            ours = baselines.PaperOneShot(restarts=6, steps=steps, outcomes=4, samples=4)
+            theirs = replace(ours, model="botorch")
+            both = [he.propose(decision, belief, BOX, solver=solver).x for solver in (ours, theirs)]
+            assert torch.equal(*both) == same
+        with pytest.raises(he.InputError, match="LevelSets"):
+            he.propose(LEVELS, belief, BOX, solver=theirs)
+        with pytest.raises(he.InputError, match="gpflow"):
+            baselines.PaperOneShot(model="gpflow")  # type: ignore[arg-type]
 
     def test_time_is_kept(self) -> None:
         solver = baselines.PaperOneShot(steps=10**6)
@@ -267,8 +297,9 @@ class TestPointwise:
         moments = belief.moments(x, Needs.VARIANCE)
         weights = belief.weights.numpy()
         feasible, wrong = feasibility(belief, x, THRESHOLDS, 2.0), misclassification(belief, x, THRESHOLDS)
-        near, improved, spread = straddle(belief, x, THRESHOLDS, 1.96), passing(belief, x, True), variance(belief, x)
-        best = max(float(sum(w * m for w, m in zip(weights, row, strict=True))) for row in at_data(belief).T.numpy())
+        near, spread = straddle(belief, x, THRESHOLDS, 1.96), variance(belief, x)
+        above, below = (passing(belief, x, largest) for largest in (True, False))
+        so_far = [weights @ row for row in belief.moments(belief.X, Needs.MEAN).mean.T.numpy()]
         for i in range(len(x)):
             mu, sd = moments.mean[:, i].numpy(), moments.variance[:, i].sqrt().numpy()
             mean = weights @ mu
@@ -276,9 +307,10 @@ class TestPointwise:
             assert float(spread[i]) == pytest.approx(total)
             gap = min(abs(mean - c) for c in THRESHOLDS)
             assert float(near[i]) == pytest.approx(1.96 * total**0.5 - gap)
-            over = [weights @ stats.norm.sf(c, mu, sd) for c in (*THRESHOLDS, best)]
-            assert float(wrong[i]) == pytest.approx(sum(min(p, 1 - p) for p in over[:2]))
-            assert float(improved[i]) == pytest.approx(over[2])
+            over = [weights @ stats.norm.sf(c, mu, sd) for c in THRESHOLDS]
+            assert float(wrong[i]) == pytest.approx(sum(min(p, 1 - p) for p in over))
+            assert float(above[i]) == pytest.approx(weights @ stats.norm.sf(max(so_far), mu, sd))
+            assert float(below[i]) == pytest.approx(weights @ stats.norm.cdf(min(so_far), mu, sd))
             e = 2.0 * total**0.5
 
             def banded(f: float, c: float, e: float = e, mu: object = mu, sd: object = sd) -> float:
@@ -296,11 +328,14 @@ class TestPointwise:
         values = misclassification(belief, LEVELS.settled_points, THRESHOLDS)
         assert torch.equal(chosen[0], LEVELS.settled_points[values.argmax()])
 
-    def test_a_far_threshold_does_not_drown_in_rounding(self) -> None:
-        belief = fitted(noise=0.3)
-        far = (1e6,)
-        assert float(feasibility(belief, MANY[:5], far, 2.0).abs().max()) < 1e-12
-        assert float(misclassification(belief, MANY[:5], far).max()) < 1e-12
+    @pytest.mark.parametrize("side", [-1.0, 1.0])
+    def test_a_far_threshold_does_not_drown_in_rounding(self, side: float) -> None:
+        """Not even where a label is as good as sure; 12 standard deviations away the tail is 1.8e-33."""
+        belief, x = fitted(noise=0.3), MANY[:1]
+        known = belief.moments(x, Needs.VARIANCE)
+        threshold = float(known.mean + side * 12.0 * known.variance.sqrt())
+        assert float(misclassification(belief, x, (threshold,))) == pytest.approx(stats.norm.sf(12.0), rel=1e-6)
+        assert abs(float(feasibility(belief, x, (side * 1e6,), 2.0))) < 1e-12
 
     def test_on_a_list_all_rows_are_tried_and_known_ones_left_out(self) -> None:
         belief = fitted(noise=0.0)
@@ -353,11 +388,6 @@ class TestPointwise:
         assert torch.allclose(then.mean, known.mean, atol=1e-8)
         assert bool((then.variance <= known.variance + 1e-12).all())
         assert believed(belief, MANY[:0]) is belief
-
-
-def at_data(belief: Gaussian) -> Tensor:
-    """Each component's mean at the observed designs: H x n."""
-    return belief.moments(belief.X, Needs.MEAN).mean
 
 
 class TestRandomSearch:
@@ -428,14 +458,16 @@ class TestByGain:
             mirrored(he.Samples(belief.X, belief.paths(8, 0), torch.full((8,), 1 / 8).double(), 0.1, seed=0))
 
     def test_on_a_list_observed_designs_can_still_be_chosen_in_the_end(self) -> None:
-        """A study leaves known rows out of the queries; the knowledge gradient must count them as actions."""
-        rows = BOX.sample(14, seed=5)
-        values = truth(BOX.to_unit(rows))
-        order = values.argsort(descending=True)
+        """A study leaves known rows out of the queries; the knowledge gradient must count them as actions.
+
+        The best row is known, and so good that only an uncertain one can pass it.
+        """
+        rows = torch.linspace(0.0, 1.0, 21, dtype=torch.float64)[:, None]
+        values = 3.0 * torch.exp(-60.0 * (rows[:, 0] - 0.2).square()) + torch.sin(9.0 * rows[:, 0])
         asked = []
         for decision, solver in ((he.Maximize(), None), (he.TopK(2), baselines.KnowledgeGradient())):
             study = he.Study(he.Pool(rows), decision, solver=solver, hyperparameters="map", first=1)
-            for i in [*order[:3].tolist(), *order[-3:].tolist()]:
+            for i in (0, 1, 2, 3, 4, 5, 6, 7, 17, 20):
                 study.attach(study.space.decode(rows[i]), (float(values[i]), 0.0))
             asked.append(study.ask().params)
         assert asked[0] == asked[1]
@@ -460,22 +492,25 @@ class TestBotorch:
         return model.eval()
 
     @pytest.mark.parametrize("space", [BOX, MIXED], ids=["box", "log and integer"])
-    def test_acquisitions_are_those_of_an_equivalent_model(self, space: he.Space) -> None:
-        belief = fitted(space, noise=0.3)
-        plain, shift, scale = self.by_hand(belief), belief.frame.shift, belief.frame.scale
-        designs = space.sample(20, seed=1)
-        u, x = space.to_unit(designs).unsqueeze(1), designs.unsqueeze(1)
+    @pytest.mark.parametrize("own", [True, False], ids=["its frame", "another frame"])
+    def test_acquisitions_are_those_of_an_equivalent_model(self, space: he.Space, own: bool) -> None:
+        X = space.sample(9, seed=3)
+        belief = he.fit(X, truth(space.to_unit(X)), space=space if own else None, noise=0.3, hyperparameters="map")
+        plain, frame = self.by_hand(belief), belief.frame
+        x = space.sample(20, seed=1).unsqueeze(1)
+        u, inputs = space.to_unit(x), frame.transform(x)
+        models = (as_botorch(belief), x), (model_in_unit_cube(belief, space), u)
         best = incumbent(belief, True)
-        by_frame = LogExpectedImprovement(plain, (best - shift) / scale)(u) + scale.log()
-        for model, points in ((as_botorch(belief), x), (model_in_unit_cube(belief, space), u)):
+        by_frame = LogExpectedImprovement(plain, (best - frame.shift) / frame.scale)(inputs) + frame.scale.log()
+        for model, points in models:
             assert torch.allclose(LogExpectedImprovement(model, best)(points), by_frame, atol=1e-6)
 
         def gradient(model: SingleTaskGP, points: Tensor) -> Tensor:
             sampler = SobolQMCNormalSampler(torch.Size([4]), seed=1)
             return qKnowledgeGradient(model, num_fantasies=4, sampler=sampler)(points.reshape(4, 5, 2))
 
-        by_frame = shift + scale * gradient(plain, u)
-        for model, points in ((as_botorch(belief), x), (model_in_unit_cube(belief, space), u)):
+        by_frame = frame.shift + frame.scale * gradient(plain, inputs)
+        for model, points in models:
             assert torch.allclose(gradient(model, points), by_frame, atol=1e-6)
 
     @pytest.mark.parametrize("largest", [True, False])

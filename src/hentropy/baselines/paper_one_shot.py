@@ -1,10 +1,14 @@
 """The search of the paper (its Section 6): a design and one action per outcome, ascended together by Adam.
 
-R  restarts     N  outcomes     M  inner samples     q  designs chosen together     event  the shape of an action
+    R  restarts     N  outcomes     M  inner samples     q  designs chosen together     event  the shape of an action
+
+Where a loss is affine in f, the average draw stands for all M draws, and for memberships the mean does: nothing else
+enters the loss.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from botorch.sampling.base import MCSampler
@@ -21,6 +25,7 @@ from hentropy.decisions import Decision, LevelSets, Points
 from hentropy.decisions.base import checked_loss
 from hentropy.errors import InputError
 from hentropy.gain import Appraisal
+from hentropy.integrations.botorch import as_botorch
 from hentropy.solvers import Cost, Finalists, Solver
 
 
@@ -30,8 +35,10 @@ class PaperOneShot(Solver):
 
     Random designs and actions in the unit cube, Adam on both, clamped after every step; the best restart wins. As in
     the authors' own code, all outcomes of a restart begin with the same action. For decisions about `Points`, and for
-    `LevelSets` by difference: there memberships are ascended, and the loss is linear in f, so that means replace the
-    inner samples. Needs one GP on a continuous space.
+    `LevelSets` by difference, whose memberships are ascended. Needs one GP on a continuous space.
+
+    With model="botorch" the class gets a BoTorch model, as published: the same values, but slopes in the design that
+    are not theirs (see `belief_model`), and several times slower. For `Points` only.
     """
 
     restarts: int = 128
@@ -39,6 +46,12 @@ class PaperOneShot(Solver):
     outcomes: int = 16
     samples: int = 16
     rate: float = 0.1
+    model: Literal["belief", "botorch"] = "belief"
+
+    def __post_init__(self) -> None:
+        """Check the name of the model."""
+        if self.model not in ("belief", "botorch"):
+            raise InputError(f'the model is "belief" or "botorch", got {self.model!r}')
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """The designs of the best restart."""
@@ -47,7 +60,7 @@ class PaperOneShot(Solver):
         belief = require_one_gp(expected_belief(appraisal), "PaperOneShot")
         task = self._task(appraisal)
         acquisition = qHEntropySearch(
-            model=BeliefModel(belief, task.points, task.needs),
+            model=as_botorch(belief) if self.model == "botorch" else BeliefModel(belief, task.points, task.needs),
             loss_function_class=task.loss,
             loss_function_hyperparameters={"decision": appraisal.decision},
             n_fantasy_at_design_pts=self.outcomes,
@@ -71,22 +84,40 @@ class PaperOneShot(Solver):
         return Finalists(appraisal.space.project(designs[best]).unsqueeze(0), not appraisal.clock.expired, met)
 
     def _task(self, appraisal: Appraisal) -> "_Task":
-        decision, space, N, n = appraisal.decision, appraisal.space, self.outcomes, appraisal.belief.X.shape[0]
-        if isinstance(decision, LevelSets) and decision.relation == "difference":
-            at = decision.settled_points.to(appraisal.belief.X)
-            T, m = len(decision.thresholds), at.shape[0]
-            numbers = m * (8 * n + N * (4 + 8 * T))
-            return _Task((T, m), lambda u: u, lambda a: at, Needs.MEAN, MembershipLoss, MeanSampler(), numbers)
+        decision, published = appraisal.decision, self.model == "botorch"
+        if isinstance(decision, LevelSets) and decision.relation == "difference" and not published:
+            return self._memberships(decision, appraisal)
         if isinstance(decision.actions, Points):
-            k, seed = decision.actions.k, appraisal.seed + 2
-            K = decision.points(space.bounds.mean(0).expand(k, -1)).shape[-2]
-            affine = decision.needs is Needs.MEAN
-            sampler = AverageSampler(self.samples, seed) if affine else _sobol(self.samples, seed)
-            numbers = 8 * N * K * (n + K + (1 if affine else self.samples))
-            return _Task((k, space.dim), space.from_unit, decision.points, Needs.JOINT, DecisionLoss, sampler, numbers)
-        raise InputError(
-            f"PaperOneShot ascends actions that are Points(k), or the memberships of LevelSets by difference; those of"
-            f" {decision!r} are neither"
+            middle = appraisal.space.bounds.mean(0).expand(decision.actions.k, -1)
+            points = decision.points(middle)
+            if not published or points is middle:
+                return self._points(decision, decision.actions.k, points.shape[-2], appraisal)
+        can = (
+            "Points(k) that the loss looks at" if published else "Points(k), or memberships of LevelSets by difference"
+        )
+        raise InputError(f"{self!r} ascends actions that are {can}; those of {decision!r} are not")
+
+    def _memberships(self, decision: LevelSets, appraisal: Appraisal) -> "_Task":
+        at = decision.settled_points.to(appraisal.belief.X)
+        T, m, n = len(decision.thresholds), at.shape[0], appraisal.belief.X.shape[0]
+        numbers = m * (8 * n + self.outcomes * (4 + 8 * T))
+        return _Task((T, m), lambda u: u, lambda a: at, Needs.MEAN, MembershipLoss, MeanSampler(), numbers)
+
+    def _points(self, decision: Decision, k: int, K: int, appraisal: Appraisal) -> "_Task":
+        """For actions of k points whose loss looks at K points."""
+        space, n, seed = appraisal.space, appraisal.belief.X.shape[0], appraisal.seed + 2
+        one_draw = decision.needs is Needs.MEAN and self.model == "belief"
+        sampler = AverageSampler(self.samples, seed) if one_draw else _sobol(self.samples, seed)
+        # BoTorch's model of an outcome has a covariance of all data and points
+        numbers = (n + K) ** 2 if self.model == "botorch" else K * (n + K + (1 if one_draw else self.samples))
+        return _Task(
+            (k, space.dim),
+            space.from_unit,
+            decision.points,
+            Needs.JOINT,
+            DecisionLoss,
+            sampler,
+            8 * self.outcomes * numbers,
         )
 
     def _climb(
