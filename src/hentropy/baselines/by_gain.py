@@ -7,18 +7,13 @@ import torch
 from hentropy.beliefs import Belief
 from hentropy.decisions import Decision
 from hentropy.gain import Appraisal
-from hentropy.solvers import Auto, Cost, Finalists, Solver
+from hentropy.solvers import Auto, Cost, Finalists
 from hentropy.solvers.base import per_cost
 from hentropy.solvers.propose import AUDIT_SEED
 from hentropy.spaces import DesignSpace, Pool
 
-SEARCH = Auto(screened=512, outcomes=32, refined=8, steps=24)
-"""More thorough than a proposal: on mixtures of 8, searches with 8 outcomes missed up to three quarters of the gain."""
 
-
-def choose_for(
-    decision: Decision, appraisal: Appraisal, q: int, cost: Cost | None, search: Solver = SEARCH
-) -> Finalists:
+def choose_for(decision: Decision, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
     """What would be proposed if the decision were this one: the best of the finalists by its audited gain."""
     belief = appraisal.belief
     prepared = Appraisal.prepare(
@@ -30,7 +25,7 @@ def choose_for(
         clock=appraisal.clock,
     )
     own = replace(prepared, space=appraisal.space, pending=appraisal.pending)
-    found = search.search(own, q, cost)
+    found = Auto().search(own, q, cost)
     if not found.complete:
         return Finalists(found.x[:1], complete=False)
     if found.actions is not None:

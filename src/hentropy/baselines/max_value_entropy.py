@@ -7,7 +7,7 @@ from hentropy.beliefs import Belief, Gaussian
 from hentropy.decisions import Identify
 from hentropy.errors import ModelError
 from hentropy.gain import Appraisal
-from hentropy.solvers import Auto, Cost, Finalists, Solver
+from hentropy.solvers import Cost, Finalists, Solver
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class MaxValueEntropySearch(Solver):
         """As `Auto` finds it."""
         if not self.largest:
             appraisal = replace(appraisal, belief=mirrored(appraisal.belief))
-        return choose_for(Identify("max"), appraisal, q, cost, search=Auto())
+        return choose_for(Identify("max"), appraisal, q, cost)
 
 
 def mirrored(belief: Belief) -> Gaussian:
