@@ -1,12 +1,46 @@
-"""Test functions: values by hand."""
+"""Problems: values by hand or by other code, and the best that is claimed for each."""
 
 import math
+import pickle
+from collections.abc import Callable
+from itertools import combinations
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import multivariate_normal
+from torch import Tensor
 
 import hentropy as he
-from hentropy.problems import alpine
+from hentropy import problems
+from hentropy.problems import (
+    PROBLEMS,
+    Multihills,
+    Problem,
+    UnitL1,
+    alpine,
+    multihills_level,
+    multihills_levels,
+    multihills_sequence,
+    optima,
+    problem,
+    standard,
+    vaccination,
+)
+from hentropy.problems.subsets import best_subset
+
+SHIPPED = sorted(PROBLEMS)
+SEARCHED = [name for name in SHIPPED if "top" in name]
+SEQUENCES = [name for name in SHIPPED if name.endswith("sequence")]
+CONTINUOUS = [name for name in SEARCHED if name.startswith(("alpine", "vaccination"))]
+LISTED = [name for name in SEARCHED if name not in CONTINUOUS]
+
+
+def best(made: Problem) -> tuple[float, Tensor]:
+    """The least loss and the action that has it."""
+    assert made.best is not None
+    assert made.best.action is not None
+    return made.best.loss, made.best.action
 
 
 def test_alpine_is_its_formula() -> None:
@@ -27,3 +61,267 @@ def test_alpine_takes_batches() -> None:
 def test_alpine_needs_a_parameter() -> None:
     with pytest.raises(he.InputError, match="got d = 0"):
         alpine(0)
+
+
+@pytest.mark.parametrize("make", [multihills_level, multihills_levels, multihills_sequence])
+def test_multihills_are_weighted_normal_densities(make: Callable[[], Problem]) -> None:
+    hills = make().function
+    assert isinstance(hills, Multihills)
+    x = make().space.sample(50, 0)
+    parts = [multivariate_normal(c, 0.2**2).pdf(x.numpy()) for c in hills.centres]
+    expected = sum(w * part for w, part in zip(hills.weights, parts, strict=True))
+    np.testing.assert_allclose(hills(x).numpy(), expected, rtol=1e-12)
+
+
+def test_multihills_levels_cut_the_hills() -> None:
+    two, one = multihills_levels(), multihills_level()
+    # the two hills are one ridge at both levels; of the three, the lowest does not reach its level
+    assert two.at(x1=0.5, x2=0.5) > 2.8 > two.at(x1=0.5, x2=0.6) > 1.4 > two.at(x1=0.5, x2=0.8)
+    assert one.at(x1=0.2, x2=0.15) < 2.1 < one.at(x1=0.2, x2=0.75)
+    at = two.decision.within(two.space).points(None)
+    assert at.shape == (144, 2)
+    assert at.min(0).values.tolist() == pytest.approx([0.05, 0.05])
+    assert at.max(0).values.tolist() == pytest.approx([0.95, 0.95])
+
+
+def test_multihills_need_a_weight_each_and_a_width() -> None:
+    with pytest.raises(he.InputError, match="2 centres and 1 weights"):
+        Multihills(((0.1, 0.1), (0.2, 0.2)), (1.0,))
+    with pytest.raises(he.InputError, match="above 0, got 0"):
+        Multihills(((0.1, 0.1),), (1.0,), width=0.0)
+
+
+def test_unit_distances_do_not_depend_on_units() -> None:
+    space = he.Space(metres=he.Real(0.0, 2.0), grams=he.Real(100.0, 500.0))
+    a, b = space.encode({"metres": 0.5, "grams": 100.0}), space.encode({"metres": 1.0, "grams": 400.0})
+    distance = UnitL1(space)
+    assert float(distance(a, b)) == pytest.approx(0.25 + 0.75)
+    assert distance(a.expand(3, 1, 2), b.expand(4, 2)).shape == (3, 4)
+    assert repr(he.TopK(2, distance=distance)) == ("TopK(k=2, weight=1.0, cap=None, distance=UnitL1(), largest=True)")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_problem_is_what_its_name_says(name: str) -> None:
+    made = problem(name)
+    assert made.name == name
+    assert made.best is not None
+    x = made.space.sample(6, 0)
+    values = made(x)
+    assert values.shape == (6,)
+    assert values.dtype == torch.float64
+    torch.testing.assert_close(made(x.reshape(2, 3, -1)), values.reshape(2, 3), rtol=1e-14, atol=1e-14)
+    torch.testing.assert_close(made(x[0]), values[0], rtol=1e-14, atol=1e-14)
+    assert made.at(**made.space.decode(x[0])) == pytest.approx(float(values[0]), rel=1e-12)
+    assert len(repr(made.decision)) < 160
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_best_action_has_the_loss_that_is_claimed(name: str) -> None:
+    made = problem(name)
+    loss, action = best(made)
+    assert made.loss(action) == pytest.approx(loss, abs=1e-9)
+    assert made.regret(action) == pytest.approx(0.0, abs=1e-9)
+    if not isinstance(made.decision, he.LevelSets):
+        made.space.check(action)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_problems_travel_to_other_processes(name: str) -> None:
+    made = problem(name)
+    again = pickle.loads(pickle.dumps(made))
+    x = made.space.sample(3, 0)
+    assert again(x).tolist() == made(x).tolist()
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if "level" in name])
+def test_no_labels_beat_the_best_ones(name: str) -> None:
+    made = problem(name)
+    least, labels = best(made)
+    assert 0.02 < float(labels.mean()) < 0.98  # a level that all or no points exceed would be no problem
+    for flat in (0, labels.numel() // 2, labels.numel() - 1):
+        other = labels.clone()
+        other.view(-1)[flat] = 1.0 - other.view(-1)[flat]
+        assert made.loss(other) >= least
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_are_met(name: str) -> None:
+    made = problem(name)
+    loss, action = best(made)
+    assert isinstance(made.decision, he.Sequence)
+    assert loss == 0.0
+    assert made(action).tolist() == pytest.approx(list(made.decision.targets), abs=1e-9)
+
+
+def around(made: Problem, centre: Tensor, generator: torch.Generator) -> Tensor:
+    """Tuples near a tuple or a design, some nearer than others: 192 x k x d in the unit cube."""
+    assert isinstance(made.decision, he.TopK)
+    shape = (192, made.decision.k, made.space.dim)
+    reach = 10.0 ** (-3.0 + 2.5 * torch.rand(shape[0], 1, 1, generator=generator, dtype=torch.float64))
+    noise = torch.randn(shape, generator=generator, dtype=torch.float64)
+    return (made.space.to_unit(centre) + reach * noise).clamp(0.0, 1.0)
+
+
+def adam(made: Problem, seed: int) -> float:
+    """The least loss that Adam finds: a plain search without the hops and the polish of the one that is tested.
+
+    It starts from tuples of good designs, from crowds around a very good one, and around the action that is to be best.
+    """
+    assert isinstance(made.decision, he.TopK)
+    generator = torch.Generator().manual_seed(seed)
+    some = made.space.sample(8192, seed)
+    good = some[made(some).topk(256).indices]
+    loose = made.space.to_unit(good[torch.randint(256, (192, made.decision.k), generator=generator)])
+    u = torch.cat([loose, around(made, good[0], generator), around(made, best(made)[1], generator)])
+    u.requires_grad_(True)
+    optimiser = torch.optim.Adam([u], lr=0.03)
+    least, steps = math.inf, 250
+    for step in range(steps):
+        optimiser.param_groups[0]["lr"] = 0.03 * 10.0 ** (-4.0 * step / steps)
+        x = made.space.from_unit(u)
+        loss = made.decision.loss(made(x), x)
+        least = min(least, float(loss.detach().min()))
+        optimiser.zero_grad()
+        loss.sum().backward()
+        optimiser.step()
+        with torch.no_grad():
+            u.clamp_(0.0, 1.0)
+    return least
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_another_search_finds_nothing_better_among_all_designs(name: str) -> None:
+    made = problem(name)
+    loss, _ = best(made)
+    found = adam(made, seed=11)
+    assert found > loss - 1e-9
+    assert found < loss + 0.01  # the search has teeth
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_another_search_finds_nothing_better_on_a_list(name: str) -> None:
+    """Exchange from 40 random sets: every member in turn becomes the best design for its place."""
+    made = problem(name)
+    points = made.space.points
+    assert isinstance(made.decision, he.TopK)
+    assert points is not None
+    generator = torch.Generator().manual_seed(5)
+    found = []
+    for _ in range(40):
+        chosen = torch.randperm(len(points), generator=generator)[: made.decision.k]
+        for _ in range(3):
+            for member in range(made.decision.k):
+                trial = chosen.expand(len(points), -1).clone()
+                trial[:, member] = torch.arange(len(points))
+                a = points[trial]
+                losses = made.decision.loss(made.function.values[trial], a)  # type: ignore[attr-defined]
+                others = torch.cat([chosen[:member], chosen[member + 1 :]])
+                losses[others] = math.inf
+                chosen = trial[losses.argmin()]
+        found.append(made.loss(points[chosen]))
+    assert min(found) == pytest.approx(best(made)[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_branch_and_bound_is_brute_force(k: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    values, raw = generator.normal(size=11), generator.uniform(0.0, 1.5, size=(11, 11))
+    rewards = np.triu(raw, 1) + np.triu(raw, 1).T
+
+    def worth(chosen: tuple[int, ...]) -> float:
+        return float(values[list(chosen)].sum() + sum(rewards[i, j] for i, j in combinations(chosen, 2)))
+
+    assert tuple(best_subset(values, rewards, k)) == max(combinations(range(11), k), key=worth)
+
+
+QUICK = optima.Effort(candidates=256, tuples=64, shaken=64, steps=150, polished=6, hops=2, patience=1)
+
+
+def test_the_search_for_the_best_finds_it_again() -> None:
+    made = alpine(2)
+    found = optima.best_for(made, seed=3, effort=QUICK)
+    assert found.loss == pytest.approx(best(made)[0], abs=1e-6)
+
+
+def test_the_polish_is_exact_where_the_answer_is_known() -> None:
+    """Two points on a parabola, pushed apart to the cap: 1/2 - cap/2 and 1/2 + cap/2, loss 2 (cap/2)^2 - 10 cap."""
+
+    def parabola(x: Tensor) -> Tensor:
+        return -(x[..., 0] - 0.5).square()
+
+    made = Problem("two", parabola, he.Space(x=he.Real(0.0, 1.0)), he.TopK(2, weight=10.0, cap=0.3))
+    found = optima.best_for(made, seed=0, effort=QUICK)
+    assert found.loss == pytest.approx(2 * 0.15**2 - 3.0, abs=1e-12)
+    assert found.action is not None
+    assert sorted(found.action[:, 0].tolist()) == pytest.approx([0.35, 0.65], abs=1e-6)
+
+
+def test_the_search_for_the_best_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    optima.main(["fullerenes-top-5"])
+    said = capsys.readouterr().out
+    loss, _ = best(problem("fullerenes-top-5"))
+    assert f"loss {loss:.12f} (exact" in said
+    assert f"stored {loss:.12f}" in said
+    with pytest.raises(SystemExit):
+        optima.main(["fullerene-top-5"])
+    assert "did you mean 'fullerenes-top-5'?" in capsys.readouterr().err
+
+
+def test_what_cannot_be_searched_is_said() -> None:
+    with pytest.raises(he.InputError, match="no search is known for Minimize"):
+        optima.best_for(standard("branin"))
+
+
+def test_unknown_names_get_a_hint() -> None:
+    with pytest.raises(he.InputError, match=r"no problem 'alpine-2-top5'; did you mean 'alpine-2-top-5'.*multihills"):
+        problem("alpine-2-top5")
+    with pytest.raises(he.InputError, match="no region 'texas'; known are pennsylvania, united-states"):
+        vaccination("texas")
+
+
+def test_exports_are_exact_and_sorted() -> None:
+    # a capital constant comes first, as ruff sorts them
+    assert problems.__all__ == sorted(problems.__all__, key=lambda name: (not name.isupper(), name))
+    public = {n for n, v in vars(problems).items() if not n.startswith("_") and not isinstance(v, type(problems))}
+    assert public == set(problems.__all__)
+
+
+def test_branin_is_its_formula() -> None:
+    made = standard("branin")
+    x, y = 2.0, 3.0
+    bowl = (y - 5.1 / (4 * math.pi**2) * x**2 + 5 / math.pi * x - 6) ** 2
+    assert made.at(x1=x, x2=y) == pytest.approx(bowl + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10, rel=1e-6)
+    assert isinstance(made.decision, he.Minimize)
+    assert best(made)[0] == pytest.approx(0.397887, abs=1e-6)
+
+
+def test_functions_to_be_maximised_are() -> None:
+    made = standard("cosine-8")
+    assert isinstance(made.decision, he.Maximize)
+    assert best(made)[0] == pytest.approx(-0.8)
+
+
+@pytest.mark.parametrize(
+    ("name", "dim"), [("ackley-3", 3), ("hartmann-4", 4), ("powell-8", 8), ("michalewicz-5", 5), ("shekel", 4)]
+)
+def test_standard_functions_have_the_dimension_of_their_name(name: str, dim: int) -> None:
+    made = standard(name)
+    assert made.space.dim == dim
+    assert made(made.space.sample(4, 0)).shape == (4,)
+    assert (made.best is None) == (name == "hartmann-4")  # BoTorch states none
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("brannin", "did you mean 'branin'"),
+        ("ackley", "did you mean 'ackley-D'"),
+        ("hartmann-5", "its dimension is 3, 4 or 6"),
+        ("powell-6", "a multiple of 4"),
+        ("rosenbrock-1", "its dimension is 2 to 1000"),
+    ],
+)
+def test_unknown_standard_functions_are_named(name: str, said: str) -> None:
+    with pytest.raises(he.InputError, match=said):
+        standard(name)

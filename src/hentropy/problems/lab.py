@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import as_file, files
 
+import torch
+
 from hentropy.decisions import LevelSets, TopK
 from hentropy.problems.base import Best, Problem
 from hentropy.problems.levels import best_labels
@@ -74,4 +76,30 @@ def _levels(name: str, function: Measurements, thresholds: Sequence[float], cred
     return Problem(name, function, function.space, decision, best, credit)
 
 
-BEST: dict[str, Best] = {}
+EXACT = "exact: branch and bound over the list"
+
+BEST = {
+    "fullerenes-top-5": Best(
+        -5.150719,
+        EXACT,
+        torch.tensor(
+            [[8.6, 3.3, 110.0], [8.6, 5.1, 100.0], [14.2, 4.2, 100.0], [25.4, 2.4, 110.0], [31.0, 3.3, 100.0]],
+            dtype=torch.float64,
+        ),
+    ),
+    "photo-pce10-top-5": Best(
+        -0.316616343,
+        EXACT,
+        torch.tensor(
+            [
+                [0.0, 0.0, 0.1, 0.9],
+                [0.0, 0.2, 0.8, 0.0],
+                [0.0, 0.4, 0.6, 0.0],
+                [0.0, 0.6, 0.4, 0.0],
+                [0.1, 0.0, 0.9, 0.0],
+            ],
+            dtype=torch.float64,
+        ),
+    ),
+}
+"""Found by `optima`."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from hentropy.decisions import LevelSets, Sequence
 from hentropy.errors import InputError
-from hentropy.problems.base import Problem
+from hentropy.problems.base import Best, Problem
 from hentropy.problems.levels import best_labels, grid
 from hentropy.spaces import Real, Space
 
@@ -58,9 +58,26 @@ def multihills_level() -> Problem:
 def multihills_sequence() -> Problem:
     """Designs whose values run from the greatest summit down to the plain."""
     hills = Multihills(((0.2, 0.2), (0.2, 0.8), (0.8, 0.8)), (0.4, 0.7, 1.0))
-    return Problem("multihills-sequence", hills, hills.space, Sequence((4.0, 3.0, 2.0, 1.0, 0.05)))
+    return Problem("multihills-sequence", hills, hills.space, Sequence((4.0, 3.0, 2.0, 1.0, 0.05)), BEST)
 
 
 def _levels(name: str, hills: Multihills, thresholds: tuple[float, ...], count: int) -> Problem:
     decision = LevelSets(thresholds, at=grid(hills.space, count, 0.05, 0.95))
     return Problem(name, hills, hills.space, decision, best_labels(hills, hills.space, decision))
+
+
+BEST = Best(
+    0.0,
+    "exact: every target is met, by bisection",
+    torch.tensor(
+        [
+            [0.798698687433, 0.785457240561],
+            [0.832906211907, 0.651982960451],
+            [0.853682003887, 0.570917933947],
+            [0.877921890311, 0.476336363369],
+            [0.942739345475, 0.223425248065],
+        ],
+        dtype=torch.float64,
+    ),
+)
+"""Of the sequence, found by `optima`."""

@@ -5,14 +5,17 @@ r"""The best that could be decided if the function were known: what `Best` store
 Level sets are exact. A sequence whose targets all lie within the function's range has loss 0: the targets are met by
 bisection. k designs of a list are exact too, by branch and bound. k designs of a continuous space are searched:
 
-1. Exchange: random tuples of many candidate points, each member in turn replaced by the best candidate.
-2. Descent by signs (`inner/descent.py`), which copes with the kinks of capped distances, from thousands of tuples.
+1. Starts: tuples of good candidates, tuples crowded around one, and random ones whose members were replaced in turn by
+   the best candidate (exchange).
+2. Adam with steps that shrink ten thousandfold, all tuples at once. Its momentum slides along the kinks of capped
+   distances, where descent by signs stalls.
 3. Polish. With distances s_ij and fixed signs of all coordinate differences the loss is smooth, so the best tuples are
    refined by sequential quadratic programming to about 1e-12:
 
        min -sum f(u_i) - c sum s_ij     s_ij <= cap,   s_ij <= sum over axes of sign x (u_i - u_j) x length of the axis
 
-4. Hops: the best tuples, shaken or with a member replaced, go through 2 and 3 again, until nothing better comes.
+4. Hops: the best tuples, with a member or a coordinate replaced or coordinates traded between members, go through 2
+   and 3 again, until nothing better comes.
 """
 
 import argparse
@@ -41,6 +44,9 @@ from hentropy.problems.subsets import best_subset
 from hentropy.problems.unit_distance import UnitL1
 from hentropy.spaces import sobol
 
+LONGEST, SHRINK = 0.03, 1e-4
+"""The first step of a descent in unit coordinates, and what the last one is of it."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -48,10 +54,12 @@ class Effort:
 
     candidates: int = 4096
     tuples: int = 2048
-    steps: int = 600
-    polished: int = 48
-    hops: int = 40
-    patience: int = 12
+    shaken: int = 1024
+    steps: int = 400
+    polished: int = 16
+    parents: int = 64
+    hops: int = 100
+    patience: int = 10
 
 
 class Apart:
@@ -74,7 +82,7 @@ class Apart:
         stale = 0
         for _ in range(self.effort.hops):
             before = float(self.losses(best[:1]))
-            best = self._sorted(torch.cat([best, self._refined(self._shaken(best))]))[: self.effort.polished]
+            best = self._sorted(torch.cat([best, self._refined(self._shaken(best))]))[: self.effort.parents]
             stale = 0 if float(self.losses(best[:1])) < before - 1e-10 else stale + 1
             if stale == self.effort.patience:
                 break
@@ -91,41 +99,69 @@ class Apart:
     def _normal(self, *shape: int) -> Tensor:
         return torch.randn(*shape, generator=self.generator, dtype=torch.float64)
 
-    def _indices(self, count: int, of: int) -> Tensor:
-        return torch.randint(of, (count, self.k), generator=self.generator)
+    def _integers(self, below: int, *shape: int) -> Tensor:
+        return torch.randint(below, shape, generator=self.generator)
 
     def _exchanged(self) -> Tensor:
         points = self.problem.space.from_unit(self.candidates)
         moments = Moments(torch.ones(1, dtype=torch.float64), self.problem(points).unsqueeze(0), point_mass=True)
         none = torch.zeros(1, self.k, dtype=torch.float64)
-        chunks = self._indices(64, len(points)).split(8)
+        chunks = self._integers(len(points), 64, self.k).split(8)
         found = [exchange(self.decision, moments, points, index, none, sweeps=8, distinct=True)[0] for index in chunks]
         return self.candidates[torch.cat(found)]
 
     def _drawn(self) -> Tensor:
-        """Tuples of any candidates, and of the better ones."""
+        """Tuples of any candidates, of the better ones, and crowds around one of the better ones: B x k x d."""
         sign = 1.0 if self.decision.largest else -1.0
         order = (sign * self.problem(self.problem.space.from_unit(self.candidates))).argsort(descending=True)
-        half = self.effort.tuples // 2
-        good = order[self._indices(half, max(self.k, len(order) // 10))]
-        return self.candidates[torch.cat([self._indices(half, len(order)), good])]
+        third, better = self.effort.tuples // 3, max(self.k, len(order) // 10)
+        loose = torch.cat([self._integers(len(order), third, self.k), order[self._integers(better, third, self.k)]])
+        reach = torch.empty(third, 1, 1, dtype=torch.float64).uniform_(0.01, 0.1, generator=self.generator)
+        crowds = self.candidates[order[self._integers(better, third, 1)]] + reach * self._normal(third, self.k, self.d)
+        return torch.cat([self.candidates[loose], crowds.clamp(0.0, 1.0)])
 
     def _shaken(self, best: Tensor) -> Tensor:
-        """The best tuples with a member replaced, shaken, or both: B x k x d."""
-        count = self.effort.tuples
-        rows = best[torch.randint(min(8, len(best)), (count,), generator=self.generator)]
-        reach = torch.exp(torch.empty(count, 1, 1, dtype=torch.float64).uniform_(-6.0, -1.5, generator=self.generator))
-        shaken = rows + reach * self._normal(count, self.k, self.d)
-        member = torch.arange(self.k) == self._indices(count, self.k)[:, :1]  # B x k
-        stranger = self.candidates[self._indices(count, len(self.candidates))[:, 0]].unsqueeze(1)
-        replaced = torch.rand(count, 1, generator=self.generator) < 0.5
-        return torch.where((member & replaced).unsqueeze(-1), stranger, shaken).clamp(0.0, 1.0)
+        """The best tuples, each changed in one of three ways and then shaken: B x k x d.
+
+        A member is replaced; or one coordinate of it is; or the members trade their coordinates along an axis. Where f
+        is a sum over axes, as Alpine is, a trade leaves the sum of the values as it is and changes the distances alone.
+        """
+        B, k, d = self.effort.shaken, self.k, self.d
+        tuples = best[self._integers(min(self.effort.parents, len(best)), B)]
+        row, member, axis = torch.arange(B), self._integers(k, B), self._integers(d, B)
+        stranger = self.candidates[self._integers(len(self.candidates), B)]
+        kind = self._integers(3, B)
+        whole, single, trade = tuples.clone(), tuples.clone(), tuples.clone()
+        whole[row, member] = stranger
+        single[row, member, axis] = stranger[row, axis]
+        order = torch.rand(B, k, generator=self.generator).argsort(-1)
+        trade[row, :, axis] = tuples[row, :, axis].gather(-1, order)
+        tuples = torch.where((kind == 0).view(B, 1, 1), whole, torch.where((kind == 1).view(B, 1, 1), single, trade))
+        reach = torch.exp(torch.empty(B, 1, 1, dtype=torch.float64).uniform_(-8.0, -2.0, generator=self.generator))
+        return (tuples + reach * self._normal(B, k, d)).clamp(0.0, 1.0)
 
     def _refined(self, tuples: Tensor) -> Tensor:
-        shape = tuples.shape
-        ends, _ = descend(lambda u: self.losses(u.view(shape)), tuples.flatten(1), self.effort.steps, Clock())
-        ends = self._sorted(ends.view(shape))[: self.effort.polished]
-        return self._sorted(torch.cat([ends, *(self._polished(u).unsqueeze(0) for u in ends)]))
+        """Where tuples lead, by descent and then polish, best first."""
+        ends = self._sorted(self._descended(tuples))
+        polished = [self._polished(u).unsqueeze(0) for u in ends[: self.effort.polished]]
+        return self._sorted(torch.cat([ends[: self.effort.parents], *polished]))
+
+    def _descended(self, tuples: Tensor) -> Tensor:
+        u = tuples.clone().requires_grad_(True)
+        optimiser = torch.optim.Adam([u], lr=LONGEST)
+        best, least = tuples, self.losses(tuples)
+        for step in range(self.effort.steps):
+            optimiser.param_groups[0]["lr"] = LONGEST * SHRINK ** (step / self.effort.steps)
+            optimiser.zero_grad()
+            losses = self.losses(u)
+            losses.sum().backward()
+            with torch.no_grad():
+                lower = losses < least
+                best, least = torch.where(lower.view(-1, 1, 1), u, best), torch.where(lower, losses, least)
+            optimiser.step()
+            with torch.no_grad():
+                u.clamp_(0.0, 1.0)
+        return best.detach()
 
     def _sorted(self, tuples: Tensor) -> Tensor:
         """Tuples by their loss, one of each loss."""
@@ -186,7 +222,7 @@ def best_apart(problem: Problem, decision: TopK, seed: int = 0, effort: Effort |
     """k designs of a continuous space."""
     u = Apart(problem, decision, seed, effort or Effort()).run()
     x = problem.space.project(problem.space.from_unit(u))
-    how = "searched: exchange, thousands of descents, polish to 1e-12, hops until nothing better came"
+    how = "searched: thousands of descents, polish, hops until nothing better came"
     return Best(problem.loss(x), how, x)
 
 

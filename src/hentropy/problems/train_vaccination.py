@@ -10,6 +10,9 @@ The loss of a network with shares s(x) is
 
     1/2 sum over counties of (s(x_i) - y_i)^2 / NOISE^2  +  decay/2 (sum of fan-in w^2 + sum of b^2)
 
+A network that is left alone where there are no counties, over the sea and beyond the borders, rises to its greatest
+values there. So places of a coarse grid that are far from every known county count as counties with the mean share.
+
 Its settings are chosen by cross-validation. Counties differ more from their neighbours than any smooth map can follow,
 so many settings do equally well on counties left out. Of those that are within one standard error of the best, the one
 that follows the counties closest is taken. Its held-out error is then measured anew, on other folds, beside that of two
@@ -45,6 +48,12 @@ MARGIN = 1.0
 
 NOISE = 0.08
 """About how far the share of a county is from a smooth map; only its ratio to `decay` matters."""
+
+FAR = 1.5
+"""Degrees from the nearest known county beyond which the mean share is assumed; counties lie closer to each other."""
+
+COARSE = 30
+"""How many places per axis are looked at for that."""
 
 FOLDS = 5
 STEPS = 800
@@ -115,6 +124,13 @@ def read_counties(path: str | Path, region: Region) -> Counties:
     return Counties(rows[:, :2], rows[:, 2] / 100.0, inside)
 
 
+def anchored(space: DesignSpace, places: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
+    """Counties, and places far from all of them with the mean share: places and shares."""
+    coarse = grid(space, COARSE)
+    far = coarse[torch.cdist(coarse, places).amin(-1) > FAR]
+    return torch.cat([places, far]), torch.cat([shares, shares.mean().expand(len(far))])
+
+
 def fitted(setting: Setting, space: DesignSpace, seed: int, places: Tensor, shares: Tensor) -> Network:
     """The network that the penalised squares lead to from a random start."""
     low, high = space.bounds
@@ -126,6 +142,7 @@ def fitted(setting: Setting, space: DesignSpace, seed: int, places: Tensor, shar
         + [torch.ones(b.numel()) for b in start.biases]
     ).to(torch.float64)
     home = torch.cat([torch.zeros(penalty.numel() - 1, dtype=torch.float64), middle])
+    places, shares = anchored(space, places, shares)
 
     def loss(numbers: np.ndarray) -> tuple[float, np.ndarray]:
         theta = torch.from_numpy(numbers).requires_grad_(True)
