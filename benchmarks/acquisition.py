@@ -7,32 +7,32 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import hentropy as he
-from benchmarks.peers import knowledge_gradient, log_expected_improvement, one_shot_as_in_the_paper
 from benchmarks.posteriors import Case, alpine_case
 from benchmarks.timing import median_ratio, repeated, timed
-from hentropy.gain import Effort
+from hentropy.baselines import BotorchKG, BotorchLogEI, PaperOneShot
+from hentropy.gain import Appraisal, Effort
+from hentropy.solvers import Solver
 
 TOP_K = he.TopK(5, weight=10.0, cap=1.25)
 STRONG = Effort(replicates=8, outcomes=32, draws=512, steps=40)
 
 
 def compare(
-    name: str, cases: list[Case], decision: he.Decision, peer: Callable[[Case], Tensor], repeats: int, peer_repeats: int
+    name: str, cases: list[Case], decision: he.Decision, peer: Solver, repeats: int, peer_repeats: int
 ) -> dict[str, Any]:
     """Times and audited gains of both on every posterior; each design is audited the same, thoroughly."""
     ours, theirs, gains, peer_gains = [], [], [], []
     for seed, case in enumerate(cases):
         space = case.problem.space
         he.propose(decision, case.belief, space, seed=seed)
+        prepared = Appraisal.prepare(decision, case.belief, space, seed=seed)  # a peer does without: it is not timed
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            torch.manual_seed(seed)
-            other = repeated(partial(peer, case), peer_repeats)
+            other = repeated(partial(peer.search, prepared, 1, None), peer_repeats)
         mine = repeated(partial(he.propose, decision, case.belief, space, seed=seed), repeats)
-        both = torch.stack([mine.result.x, other.result])
+        both = torch.cat([mine.result.x.unsqueeze(0), other.result.x])
         audited = he.gain(decision, case.belief, both, space, seed=12345, effort=STRONG)
         ours.append(mine.seconds)
         theirs.append(other.seconds)
@@ -77,17 +77,15 @@ def run(
     On Alpine-5 one answer of qKnowledgeGradient and of the paper's search takes minutes: fewer posteriors there.
     """
 
-    def paper(case: Case) -> Tensor:
-        return one_shot_as_in_the_paper(case, 5, 10.0, 1.25, paper_steps)
-
+    paper = PaperOneShot(steps=paper_steps, model="botorch")
     for d, n, few in ((2, 30, posteriors), (5, 100, slow_posteriors)):
         cases = [alpine_case(d, n, seed) for seed in range(posteriors)]
         name = cases[0].name
         say(f"{name}: TopK(5) against LogEI")
-        yield compare("TopK(5) / LogEI", cases, TOP_K, log_expected_improvement, repeats, peer_repeats=repeats)
+        yield compare("TopK(5) / LogEI", cases, TOP_K, BotorchLogEI(), repeats, peer_repeats=repeats)
         say(f"{name}: mixture against MAP")
         yield mixture(cases, repeats)
         say(f"{name}: Maximize against qKnowledgeGradient")
-        yield compare("Maximize / qKG", cases[:few], he.Maximize(), knowledge_gradient, repeats, peer_repeats=1)
+        yield compare("Maximize / qKG", cases[:few], he.Maximize(), BotorchKG(), repeats, peer_repeats=1)
         say(f"{name}: TopK(5) against the one-shot search of the paper")
         yield compare("TopK(5) / one-shot as in the paper", cases[:few], TOP_K, paper, repeats, peer_repeats=1)
