@@ -18,6 +18,7 @@ from hentropy.experiments import METHODS, TASKS, Job, Ledger, Plan, Results, Ste
 from hentropy.experiments.figures import FIGURES
 from hentropy.experiments.figures.curves import by_rank, curves_info, draw_curves, draw_regrets, draw_scores
 from hentropy.experiments.figures.figure_1 import DATA, draw_one_dimension, one_dimension, posterior
+from hentropy.experiments.figures.page import plain
 from hentropy.experiments.figures.panels import draw_pictures
 from hentropy.experiments.figures.pictures import ground, pictures
 from hentropy.experiments.scores import best_labels
@@ -228,6 +229,21 @@ def test_a_prediction_that_reaches_no_level_is_drawn(tmp_path: Path) -> None:
 def test_pictures_need_a_plane() -> None:
     with pytest.raises(he.InputError, match="2 parameters, alpine-3-top-3 has 3"):
         ground(problem("alpine-3-top-3"), grid=3)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_any_number_of_pictures_is_drawn(count: int, tmp_path: Path) -> None:
+    shown = pictures(filled(tmp_path, [PATH], ["random"], seeds=1), PATH, ["random"], after=1, grid=9)
+    assert shown is not None
+    checked(draw_pictures(replace(shown, pictures=shown.pictures * count), tmp_path / "out", "some"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(1.0, "1"), (-0.0, "0"), (0.25, "0.25"), (-80.0, "\N{MINUS SIGN}80"), (1e-7, "1e\N{MINUS SIGN}07")],
+)
+def test_numbers_are_short(value: float, said: str) -> None:
+    assert plain(value) == said
 
 
 FILES = {

@@ -33,6 +33,8 @@ DATA = ((0.4, -0.5), (3.8, -1.1), (4.6, 0.8), (6.2, -0.3), (8.0, 0.3), (8.8, -1.
 NOISE = 0.3
 LENGTH = 1.0
 BINS = 40
+EFFORT = Effort(replicates=8)
+"""Twice the usual: the information about the argmax is noisy."""
 
 DECISIONS: tuple[tuple[str, Decision], ...] = (
     ("entropy search: where is f greatest?", Identify("argmax", candidates=200)),
@@ -202,7 +204,7 @@ def _draw_action(axes: Axes, info: OneDimension, choice: Choice) -> None:
 
 def draw(results: Results, folder: Path) -> list[Path]:
     """The figure; it needs no runs."""
-    return draw_one_dimension(one_dimension(), folder, "figure-1")
+    return draw_one_dimension(one_dimension(effort=EFFORT), folder, "figure-1")
 
 
 FIGURE = Figure(

@@ -63,7 +63,7 @@ def plain(value: float, _: object = None) -> str:
     return f"{value + 0.0:g}".replace("-", "\N{MINUS SIGN}")
 
 
-def drawn(folder: Path, name: str, height: float, draw: Callable[[Figure], None]) -> list[Path]:
+def drawn(folder: Path, name: str, height: float, draw: Callable[[Figure], None], width: float = WIDTH) -> list[Path]:
     """Draw on an empty page of so many inches and save it as FOLDER/NAME.png and .svg.
 
     The style holds while `draw` is at work, whatever settings the reader of this line has made for plots of his own.
@@ -71,7 +71,7 @@ def drawn(folder: Path, name: str, height: float, draw: Callable[[Figure], None]
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     with style.context(["default", STYLE]):
-        figure = Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(h_pad=0.06))
+        figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06))
         FigureCanvasAgg(figure)
         draw(figure)
         drawing = BytesIO()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hentropy.errors import MissingExtra
-from hentropy.experiments.figures.page import SMALL, drawn, plain, title_of
+from hentropy.experiments.figures.page import SMALL, WIDTH, drawn, plain, title_of
 from hentropy.experiments.figures.pictures import Ground, Picture, Pictures
 from hentropy.experiments.methods import METHODS
 
@@ -45,9 +45,9 @@ VALUES = {
 
 
 def draw_pictures(info: Pictures, folder: Path, name: str) -> list[Path]:
-    """A panel for each method: two in a row, three where there are more than four."""
+    """A panel for each method: two in a row, or three if that leaves no gap or there are more than four."""
     ground, count = info.ground, len(info.pictures)
-    columns = min(count, 2 if count <= 4 else 3)
+    columns = 3 if count == 3 or count > 4 else min(count, 2)
     rows = -(-count // columns)
     tall = (1.85 * _shape(ground) + 0.5) if columns == 3 else (2.6 * _shape(ground) + 0.4)
 
@@ -58,8 +58,9 @@ def draw_pictures(info: Pictures, folder: Path, name: str) -> list[Path]:
             _draw_title(axes, ground, picture, ": " if columns < 3 else "\n")
         for axes in grid.flat[count:]:
             axes.set_visible(False)
-        for axes in grid[-1]:
+        for axes in grid.flat[max(0, count - columns) : count]:  # with nothing below
             axes.set_xlabel(NAMES.get(ground.names[0], ground.names[0]))
+            axes.tick_params(labelbottom=True)
         for axes in grid[:, 0]:
             axes.set_ylabel(NAMES.get(ground.names[1], ground.names[1]))
         ticks = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10])
@@ -68,10 +69,10 @@ def draw_pictures(info: Pictures, folder: Path, name: str) -> list[Path]:
         queries = f"after {info.after} quer" + ("y" if info.after == 1 else "ies")
         figure.suptitle(f"{title_of(ground.task)}: {queries}, seed {info.seed}")
         handles = _legend(info)
-        columns_of_legend = len(handles) if len(handles) < 6 else 3
+        columns_of_legend = len(handles) if len(handles) < 6 and count > 1 else 3
         figure.legend(handles=handles, loc="outside lower center", ncols=columns_of_legend, frameon=False)
 
-    return drawn(folder, name, rows * tall + 1.0, draw)
+    return drawn(folder, name, rows * tall + 1.0, draw, WIDTH if count > 1 else 0.6 * WIDTH)
 
 
 def _shape(ground: Ground) -> float:
