@@ -227,7 +227,7 @@ def _draw_lines(axes: Axes, info: CurvesInfo, curves: Mapping[str, Curve], floor
         above = 3 + len(info.lines) - place
         low, high = np.maximum(found.mean - found.error, floor), found.mean + found.error
         look = METHODS[line.method]
-        axes.fill_between(queries, low, high, color=look.colour, alpha=0.14, linewidth=0, zorder=2)
+        axes.fill_between(queries, low, high, color=look.colour, alpha=0.11, linewidth=0, zorder=2)
         axes.add_line(_handle(line.method, queries, found.mean))
         axes.lines[-1].set(markevery=(place * step // max(1, len(info.lines)), step), zorder=above)
     longest = max((len(line.score.mean) for line in info.lines), default=2)
