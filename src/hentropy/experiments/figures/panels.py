@@ -19,11 +19,12 @@ try:
 except ImportError:
     raise MissingExtra("matplotlib", "plots") from None
 
-ORANGE, GREEN = "#d55e00", "#009e73"
+ORANGE, LIGHT_GREEN = "#d55e00", "#44e0b0"
 EDGE: dict[str, Any] = {"edgecolors": "black", "linewidths": 0.6, "clip_on": False}
 FIRST: dict[str, Any] = {**EDGE, "c": "white", "marker": "X", "s": 22, "zorder": 4, "label": "first designs"}
 ASKED: dict[str, Any] = {**EDGE, "c": "white", "marker": "o", "s": 14, "zorder": 4, "label": "queries"}
-NEXT: dict[str, Any] = {**EDGE, "c": GREEN, "marker": "D", "s": 32, "zorder": 6, "label": "next query"}
+# hollow, for it often lies on a design of the decision
+NEXT: dict[str, Any] = {"marker": "D", "s": 85, "facecolors": "none", "clip_on": False, "zorder": 6}
 CHOSEN: dict[str, Any] = {**EDGE, "c": ORANGE, "marker": "*", "s": 110, "zorder": 5, "label": "decision"}
 NUMBERED: dict[str, Any] = {**EDGE, "c": ORANGE, "marker": "o", "s": 85, "zorder": 5}
 BEST: dict[str, Any] = {"facecolors": "none", "marker": "o", "s": 130, "clip_on": False, "zorder": 3}
@@ -103,7 +104,8 @@ def _draw_panel(axes: Axes, ground: Ground, picture: Picture) -> None:
         axes.scatter(*picture.chosen.T, **CHOSEN)
     axes.scatter(*picture.queries[: picture.first].T, **FIRST)
     axes.scatter(*picture.queries[picture.first :].T, **ASKED)
-    axes.scatter(*picture.following.T, **NEXT)
+    axes.scatter(*picture.following.T, edgecolors="black", linewidths=3.0, **NEXT)
+    axes.scatter(*picture.following.T, edgecolors=LIGHT_GREEN, linewidths=1.6, **NEXT)
 
 
 def _draw_title(axes: Axes, ground: Ground, picture: Picture, separator: str) -> None:
@@ -142,7 +144,7 @@ def _legend(info: Pictures) -> list[Line2D]:
     levels = any(picture.mean is not None for picture in info.pictures)
     path = bool(info.ground.heights) and not levels
     handles = [_mark(FIRST), _mark(ASKED)]
-    handles += [_mark(NEXT)] if any(len(picture.following) for picture in info.pictures) else []
+    handles += [_hollow("D", LIGHT_GREEN, "next query")] if any(len(each.following) for each in info.pictures) else []
     if levels:
         handles.append(Line2D([], [], color="white", linewidth=1.4, path_effects=OUTLINED, label="true boundary"))
         handles.append(Line2D([], [], color=ORANGE, linewidth=1.4, linestyle="dashed", label="predicted boundary"))
@@ -154,11 +156,14 @@ def _legend(info: Pictures) -> list[Line2D]:
         )
     else:
         handles.append(_mark(CHOSEN))
-        ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": "black", "markersize": 10}
-        handles += (
-            [Line2D([], [], marker="o", linestyle="none", label="true best", **ring)] if len(info.ground.best) else []
-        )
+        handles += [_hollow("o", "white", "true best")] if len(info.ground.best) else []
     return handles
+
+
+def _hollow(marker: str, colour: str, label: str) -> Line2D:
+    edge: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.4}
+    effects: list[AbstractPathEffect] = [withStroke(linewidth=2.8, foreground="black")]
+    return Line2D([], [], linestyle="none", marker=marker, markersize=7, label=label, path_effects=effects, **edge)
 
 
 def _mark(look: dict[str, Any], label: str | None = None) -> Line2D:
