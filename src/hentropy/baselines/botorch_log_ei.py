@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hentropy.baselines.checks import require_no_cost, require_one_gp
 from hentropy.baselines.incumbent import incumbent
-from hentropy.baselines.pending import believed
+from hentropy.baselines.pending import believed, occurs
 from hentropy.baselines.with_botorch import contained, model_in_unit_cube, optimised
 from hentropy.gain import Appraisal
 from hentropy.solvers import Cost, Finalists, Solver
@@ -42,9 +42,12 @@ class BotorchLogEI(Solver):
         """The next design: 1 x d."""
         belief, space = require_one_gp(appraisal.belief, "BotorchLogEI"), appraisal.space
         model = model_in_unit_cube(belief, space)
-        acquisition = LogExpectedImprovement(model, incumbent(belief, self.largest), maximize=self.largest)
+        best = belief.X.new_tensor(incumbent(belief, self.largest))  # BoTorch would keep a float in single precision
+        acquisition = LogExpectedImprovement(model, best, maximize=self.largest)
         if space.points is None:
             return optimised(acquisition, appraisal, 1, self.restarts, self.raw_samples)
         rows = space.points.to(belief.X)
+        free = ~occurs(rows, appraisal.pending)
+        rows = rows[free] if bool(free.any()) else rows
         u, _ = optimize_acqf_discrete(acquisition, q=1, choices=space.to_unit(rows))
         return space.project(space.from_unit(u))

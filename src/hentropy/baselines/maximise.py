@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from hentropy.baselines.pending import believed
+from hentropy.baselines.pending import believed, occurs
 from hentropy.beliefs import Belief, Needs
 from hentropy.gain import Appraisal
 from hentropy.inner import descend
@@ -77,8 +77,8 @@ def _screened(value: Callable[[Tensor], Tensor], x: Tensor, appraisal: Appraisal
 
 def _open(values: Tensor, x: Tensor, appraisal: Appraisal) -> Tensor:
     """The values (b) of designs (b x d), -inf for those pending or known already while others remain."""
-    pending = _occurs(x, appraisal.pending)
-    observed = _occurs(x, appraisal.belief.X)
+    pending = occurs(x, appraisal.pending)
+    observed = occurs(x, appraisal.belief.X)
     closed = pending
     if bool(observed.any()):
         variance = appraisal.belief.moments(x, Needs.VARIANCE).total()[1]
@@ -87,8 +87,3 @@ def _open(values: Tensor, x: Tensor, appraisal: Appraisal) -> Tensor:
         if not bool(left_out.all()):
             return values.masked_fill(left_out, -torch.inf)
     return values
-
-
-def _occurs(x: Tensor, rows: Tensor) -> Tensor:
-    """Which designs (b x d) are among rows (m x d): b."""
-    return (x.unsqueeze(1) == rows).all(-1).any(-1)

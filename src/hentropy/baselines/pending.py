@@ -21,3 +21,8 @@ def believed(belief: Belief, waiting: Tensor) -> Belief:
 def expected_belief(appraisal: Appraisal) -> Belief:
     """The belief of an appraisal, pending designs believed."""
     return believed(appraisal.belief, appraisal.pending)
+
+
+def occurs(x: Tensor, rows: Tensor) -> Tensor:
+    """Which designs (b x d) are among rows (m x d), exactly: b."""
+    return (x.unsqueeze(1) == rows).all(-1).any(-1)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
+from hentropy.baselines.pending import occurs
 from hentropy.gain import Appraisal
 from hentropy.solvers import Cost, Finalists, Solver
 
@@ -21,9 +22,8 @@ class RandomSearch(Solver):
         if space.points is None:
             return Finalists(space.sample(q, appraisal.seed).to(like).unsqueeze(0), complete=True)
         rows = space.points.to(like)
-        seen, waiting = ((rows.unsqueeze(1) == some).all(-1).any(-1) for some in (like, appraisal.pending))
         order = torch.randperm(rows.shape[0], generator=torch.Generator().manual_seed(appraisal.seed))
-        # stable: rows that are neither seen nor pending first, pending ones last, each in random order
-        last = (seen.long() + 2 * waiting.long())[order.to(like.device)].argsort(stable=True)
-        chosen = rows[order.to(like.device)][last][:q]
-        return Finalists(chosen.unsqueeze(0), complete=True)
+        rows = rows[order.to(like.device)]
+        # a stable sort keeps the random order: rows that are neither seen nor pending first, pending ones last
+        late = occurs(rows, like).long() + 2 * occurs(rows, appraisal.pending).long()
+        return Finalists(rows[late.argsort(stable=True)][:q].unsqueeze(0), complete=True)
