@@ -187,7 +187,9 @@ class TestPaperOneShot:
         assert torch.allclose(loss(A, average), loss(A, all_draws))
         memberships = torch.rand(4, 2, 2, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         values = torch.rand(1, 4, 2, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-        assert torch.allclose(MembershipLoss(LEVELS)(memberships, values), DecisionLoss(LEVELS)(memberships, values))
+        levels = he.LevelSets([0.1, 0.7], at=MANY[:40])
+        quick, slow = (loss(levels)(memberships, values) for loss in (MembershipLoss, DecisionLoss))
+        assert torch.allclose(quick, slow, rtol=1e-12)
 
     @pytest.mark.parametrize(
         "decision",
@@ -232,6 +234,17 @@ class TestPaperOneShot:
         decision = he.LevelSets([3.0, 5.0])  # 512 points: a part of the restarts at a time under 16 MiB
         whole, parts = (he.propose(decision, fitted(), BOX, solver=solver, max_memory=m) for m in (2**33, 2**24))
         assert torch.allclose(whole.x, parts.x, rtol=0, atol=1e-6)
+
+    def test_actions_may_meet_in_a_corner(self) -> None:
+        """Their values are then one value three times, of which no plain Cholesky factor exists."""
+        X = BOX.sample(9, seed=3)
+        belief = he.fit(X, BOX.to_unit(X).sum(-1), space=BOX, hyperparameters="map")
+        solver = baselines.PaperOneShot(restarts=2, steps=40, outcomes=2, samples=2)
+        prepared = Appraisal.prepare(he.TopK(3, weight=0.0), belief, BOX)
+        found = solver.search(prepared, 1, None)
+        assert found.actions is not None
+        assert torch.equal(found.actions, BOX.bounds[1].expand(1, 2, 3, 2))
+        assert bool(torch.isfinite(found.x).all())
 
     def test_the_published_model_is_an_option(self) -> None:
         """Without a step the two models choose the same restart; with steps they go different ways."""

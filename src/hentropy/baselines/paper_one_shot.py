@@ -20,6 +20,7 @@ from torch.nn import Module
 from hentropy.baselines.belief_model import AverageSampler, BeliefModel, MeanSampler
 from hentropy.baselines.checks import require_continuous, require_no_cost, require_one_gp
 from hentropy.baselines.pending import expected_belief
+from hentropy.baselines.with_botorch import contained
 from hentropy.beliefs import Needs
 from hentropy.decisions import Decision, LevelSets, Points
 from hentropy.decisions.base import checked_loss
@@ -74,12 +75,11 @@ class PaperOneShot(Solver):
         a = a.expand(-1, self.outcomes, *task.event)
         # restarts do not know of each other, so they may as well climb in parts that fit into memory
         rows = appraisal.limits.rows(task.numbers)
-        parts = [
-            self._climb(acquisition, task, appraisal, *start)
-            for start in zip(x.split(rows), a.split(rows), strict=True)
-        ]
+        starts = zip(x.split(rows), a.split(rows), strict=True)
+        with contained(appraisal.seed):  # points of an action that meet in a corner have a singular covariance
+            parts = [self._climb(acquisition, task, appraisal, *start) for start in starts]
         designs, actions, values = (torch.cat(each) for each in zip(*parts, strict=True))
-        best = values.argmax()
+        best = values.nan_to_num(nan=-torch.inf).argmax()
         met = actions[best].unsqueeze(0) if task.needs is Needs.JOINT else None
         return Finalists(appraisal.space.project(designs[best]).unsqueeze(0), not appraisal.clock.expired, met)
 
@@ -172,7 +172,7 @@ class MembershipLoss(Module):
     def forward(self, A: Tensor, Y: Tensor) -> Tensor:
         """Sum of a (f - c) for memberships N x b x T x m and mean values 1 x N x b x m: N x b."""
         a, f = A.transpose(0, 1), Y[0].transpose(0, 1)  # as they lie in memory
-        c = torch.tensor(self._thresholds).to(Y)
+        c = torch.tensor(self._thresholds, dtype=torch.float64).to(Y)
         return ((a.sum(-2) * f).sum(-1) - a.sum(-1) @ c).transpose(0, 1)
 
 
