@@ -79,7 +79,7 @@ def _run(plan: Plan, ledger: Ledger, workers: int, console: Console) -> None:
 def _time(folder: Path, quick: bool, console: Console) -> None:
     with console.status("timing") as status:
         rows = timings(
-            beliefs=1 if quick else 3, repeats=1 if quick else 5, quick=quick, say=lambda text: status.update(text)
+            beliefs=1 if quick else 3, repeats=1 if quick else 2, quick=quick, say=lambda text: status.update(text)
         )
     _write(folder / "tables" / "timing.md", timing_markdown(rows))
     console.print(timing_printed(rows), "")

@@ -91,8 +91,10 @@ def _halfway(runs: dict[str, dict[int, list[Step]]], queries: int) -> Difference
 Column = Callable[[TaskTable, Row], str]
 
 
-def _number(value: float) -> str:
-    return f"{value:.3f}"
+def _number(value: float, sign: str = "") -> str:
+    """Three digits after the point, or a power of ten where nothing would be left."""
+    small = 0.0 < abs(value) < 0.001
+    return f"{value:{sign}.1e}" if small else f"{value:{sign}.3f}"
 
 
 def _with_error(curve: Curve, query: int) -> str:
@@ -100,10 +102,14 @@ def _with_error(curve: Curve, query: int) -> str:
     return _number(curve.mean[query]) + error
 
 
+def _interval(gap: Difference) -> str:
+    return f"{_number(gap.mean, '+')} [{_number(gap.low, '+')}, {_number(gap.high, '+')}]"
+
+
 def _against(table: TaskTable, row: Row) -> str:
     if row.against is None:
         return "the best baseline" if row.method == table.baseline else ""
-    return f"{row.against.mean:+.3f} [{row.against.low:+.3f}, {row.against.high:+.3f}]"
+    return _interval(row.against)
 
 
 def columns(table: TaskTable) -> dict[str, Column]:
@@ -130,7 +136,7 @@ def notes(table: TaskTable) -> list[str]:
         gap = table.halfway
         said.append(
             f"hentropy after {table.queries // 2} queries less the one-shot search of the paper after {table.queries}:"
-            f" {gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] ({gap.seeds} seeds)."
+            f" {_interval(gap)} ({gap.seeds} seeds)."
         )
     if table.missing:
         said.append(f"Without a whole run: {', '.join(METHODS[method].label for method in table.missing)}.")

@@ -18,7 +18,16 @@ from hentropy.models import fit
 from hentropy.problems import Problem, problem
 from hentropy.solvers import propose
 
-CONTENDERS = ("hentropy", "kg", "ei", "uncertainty", "botorch-logei", "botorch-qkg", "one-shot-paper")
+CONTENDERS = (
+    "hentropy",
+    "kg",
+    "ei",
+    "uncertainty",
+    "botorch-logei",
+    "botorch-qkg",
+    "one-shot-paper",
+    "one-shot-published",
+)
 PROBLEM = "alpine-2-top-5"
 OBSERVATIONS = 30
 
@@ -34,7 +43,7 @@ class Timing:
 
 
 def timings(
-    beliefs: int = 3, repeats: int = 3, quick: bool = False, say: Callable[[str], None] = lambda _: None
+    beliefs: int = 3, repeats: int = 2, quick: bool = False, say: Callable[[str], None] = lambda _: None
 ) -> list[Timing]:
     """Every contender on every belief, `repeats` times."""
     on = problem(PROBLEM)

@@ -1,0 +1,85 @@
+"""The command `hentropy reproduce`, as a user types it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hentropy as he
+from hentropy.experiments.figures import FIGURES
+from hentropy.experiments.tasks import TASKS
+
+SOURCE = Path(he.__file__).parents[1]
+
+
+def hentropy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+    command = [sys.executable, "-m", "hentropy", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, check=False)
+
+
+def test_help_shows_an_example(tmp_path: Path) -> None:
+    found = hentropy("reproduce", "--help", cwd=tmp_path)
+    assert found.returncode == 0
+    assert "hentropy reproduce figure-2 --quick" in found.stdout
+    for option in ("--seeds", "--quick", "--workers", "--out"):
+        assert option in found.stdout
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert hentropy("--version", cwd=tmp_path).stdout == f"hentropy {he.__version__}\n"
+
+
+def test_unknown_names_list_the_known_ones(tmp_path: Path) -> None:
+    found = hentropy("reproduce", "figure-9", cwd=tmp_path)
+    assert found.returncode == 2
+    said = " ".join(found.stderr.replace("│", " ").split())
+    assert "figure-9" in said
+    for name in ("figure-1", "figure-7", "timing", "all"):
+        assert name in said
+
+
+@pytest.mark.parametrize("options", [("--seeds", "0"), ("--workers", "0"), ("--seeds", "many")])
+def test_nonsense_options_are_refused(options: tuple[str, str], tmp_path: Path) -> None:
+    found = hentropy("reproduce", "figure-1", *options, cwd=tmp_path)
+    assert found.returncode == 2
+    assert options[0] in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_foreign_folder_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("mine")
+    found = hentropy("reproduce", "figure-1", "--out", ".", cwd=tmp_path)
+    assert found.returncode == 1
+    assert "does not hold results of hentropy" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_every_task_is_in_a_figure() -> None:
+    assert {task for figure in FIGURES.values() for task in figure.tasks} == set(TASKS)
+
+
+def test_a_quick_figure_from_end_to_end_and_again(tmp_path: Path) -> None:
+    first = hentropy("reproduce", "figure-6", "--quick", "--seeds", "1", "--workers", "2", "--out", "new", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "multihills-sequence (negative true loss)" in first.stdout
+    records = sorted((tmp_path / "new" / "runs").rglob("*.jsonl"))
+    assert len(records) == len(TASKS["multihills-sequence"].methods)
+    before = {path: path.read_bytes() for path in records}
+    for path in (tmp_path / "new" / "figures").iterdir():
+        path.unlink()
+    # nothing is run again; tables and figures are made of the records
+    again = hentropy("reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "new", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert {path: path.read_bytes() for path in records} == before
+    assert {path.suffix for path in (tmp_path / "new" / "figures").iterdir()} == {".png", ".svg"}
+
+
+def test_figure_1_needs_no_runs(tmp_path: Path) -> None:
+    found = hentropy("reproduce", "figure-1", "--out", "new", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert (tmp_path / "new" / "figures" / "figure-1.png").is_file()
+    assert not (tmp_path / "new" / "runs").exists()
