@@ -2,8 +2,10 @@
 
 import math
 import pickle
+import re
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,8 +29,9 @@ from hentropy.problems import (
     standard,
     vaccination,
 )
-from hentropy.problems.subsets import best_subset
+from hentropy.problems.subsets import BranchAndBound, best_subset
 
+DOCUMENT = Path(__file__).parents[1] / "docs" / "problems.md"
 SHIPPED = sorted(PROBLEMS)
 SEARCHED = [name for name in SHIPPED if "top" in name]
 SEQUENCES = [name for name in SHIPPED if name.endswith("sequence")]
@@ -222,17 +225,21 @@ def test_another_search_finds_nothing_better_on_a_list(name: str) -> None:
     assert min(found) == pytest.approx(best(made)[0], abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_branch_and_bound_is_brute_force(k: int, seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    values, raw = generator.normal(size=11), generator.uniform(0.0, 1.5, size=(11, 11))
-    rewards = np.triu(raw, 1) + np.triu(raw, 1).T
-
-    def worth(chosen: tuple[int, ...]) -> float:
-        return float(values[list(chosen)].sum() + sum(rewards[i, j] for i, j in combinations(chosen, 2)))
-
-    assert tuple(best_subset(values, rewards, k)) == max(combinations(range(11), k), key=worth)
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_branch_and_bound_is_brute_force(k: int) -> None:
+    """Where a reward is all or nothing, the best subset is not the one that grows by the best next member."""
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        values, linked = generator.normal(size=14), generator.uniform(size=(14, 14)) < 0.4
+        rewards = 1.5 * (np.triu(linked, 1) + np.triu(linked, 1).T)
+        worth = {
+            chosen: float(values[list(chosen)].sum() + sum(rewards[i, j] for i, j in combinations(chosen, 2)))
+            for chosen in combinations(range(14), k)
+        }
+        best_one = max(worth, key=lambda chosen: worth[chosen])
+        assert tuple(best_subset(values, rewards, k)) == best_one
+        # from a single start the branches have to find it
+        assert tuple(BranchAndBound(values, rewards, k, starts=1).run()) == best_one
 
 
 QUICK = optima.Effort(candidates=256, tuples=64, shaken=64, steps=150, polished=6, hops=2, patience=1)
@@ -257,6 +264,20 @@ def test_the_polish_is_exact_where_the_answer_is_known() -> None:
     assert sorted(found.action[:, 0].tolist()) == pytest.approx([0.35, 0.65], abs=1e-6)
 
 
+def test_targets_out_of_range_are_said() -> None:
+    def ramp(x: Tensor) -> Tensor:
+        return x[..., 0]
+
+    made = Problem("ramp", ramp, he.Space(x=he.Real(0.0, 1.0)), he.Sequence((0.25, 1.5)))
+    found = optima.best_for(made)
+    assert found.how.startswith("searched")
+    assert found.loss == pytest.approx(0.25)
+    assert found.action is not None
+    assert found.action[:, 0].tolist() == pytest.approx([0.25, 1.0])
+    with pytest.raises(he.InputError, match="which a link forbids"):
+        optima.best_for(Problem("ramp", ramp, he.Space(x=he.Real(0.0, 1.0)), he.Sequence((0.25, 0.5), link=1.0)))
+
+
 def test_the_search_for_the_best_prints(capsys: pytest.CaptureFixture[str]) -> None:
     optima.main(["fullerenes-top-5"])
     said = capsys.readouterr().out
@@ -278,6 +299,15 @@ def test_unknown_names_get_a_hint() -> None:
         problem("alpine-2-top5")
     with pytest.raises(he.InputError, match="no region 'texas'; known are pennsylvania, united-states"):
         vaccination("texas")
+
+
+def test_the_document_lists_every_problem_with_its_best_loss() -> None:
+    rows = [line.split("|")[1:-1] for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
+    named = {name: row[4].strip() for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+    assert sorted(named) == SHIPPED
+    for name, loss in named.items():
+        if loss != "as BoTorch states it":
+            assert float(loss) == pytest.approx(best(problem(name))[0], abs=1e-6)
 
 
 def test_exports_are_exact_and_sorted() -> None:

@@ -33,6 +33,8 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "rosenbrock-4": partial(standard, "rosenbrock-4"),
     "vaccination-pennsylvania-sequence": partial(vaccination_sequence, "pennsylvania"),
     "vaccination-pennsylvania-top-5": partial(vaccination, "pennsylvania"),
+    "vaccination-united-states-sequence": partial(vaccination_sequence, "united-states"),
+    "vaccination-united-states-top-5": partial(vaccination, "united-states"),
 }
 """Each name with what makes the problem; nothing is loaded before it is asked for."""
 

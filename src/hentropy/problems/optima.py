@@ -2,7 +2,7 @@ r"""The best that could be decided if the function were known: what `Best` store
 
     python -m hentropy.problems.optima NAME
 
-Level sets are exact. A sequence whose targets all lie within the function's range has loss 0: the targets are met by
+Level sets are exact. A sequence whose targets all lie within the function's range has loss 0: they are met by
 bisection. k designs of a list are exact too, by branch and bound. k designs of a continuous space are searched:
 
 1. Starts: tuples of good candidates, tuples crowded around one, and random ones whose members were replaced in turn by
@@ -38,14 +38,18 @@ from hentropy.errors import InputError
 from hentropy.inner.descent import descend
 from hentropy.inner.exchange import exchange
 from hentropy.problems.base import Best, Problem
-from hentropy.problems.catalogue import PROBLEMS, problem
+from hentropy.problems.catalogue import PROBLEMS
 from hentropy.problems.levels import best_labels
+from hentropy.problems.names import named
 from hentropy.problems.subsets import best_subset
 from hentropy.problems.unit_distance import UnitL1
 from hentropy.spaces import sobol
 
 LONGEST, SHRINK = 0.03, 1e-4
 """The first step of a descent in unit coordinates, and what the last one is of it."""
+
+MET = 1e-20
+"""A sequence with a loss below this misses its targets by rounding errors alone."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +258,9 @@ def best_sequence(problem: Problem, decision: Sequence, seed: int = 0) -> Best:
         low = problem(space.from_unit(torch.lerp(ends[0], ends[1], middle.unsqueeze(-1)))) < targets
         below, above = torch.where(low, middle, below), torch.where(low, above, middle)
     x = space.from_unit(torch.lerp(ends[0], ends[1], above.unsqueeze(-1)))
-    return Best(problem.loss(x), "exact: every target is met, by bisection", x)
+    loss = problem.loss(x)
+    met = "exact: every target is met, by bisection"
+    return Best(loss, met if loss < MET else "searched: the nearest value, for targets out of the function's range", x)
 
 
 def _signed(problem: Problem, sign: float, u: Tensor) -> Tensor:
@@ -282,7 +288,7 @@ def main(arguments: Arguments[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:
-        asked = problem(options.name)
+        asked = named(options.name, PROBLEMS, "problem")()
         found = best_for(asked, options.seed)
     except InputError as error:
         parser.error(str(error))

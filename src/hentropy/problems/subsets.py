@@ -11,10 +11,10 @@ import numpy as np
 
 
 class BranchAndBound:
-    """The search for one problem: values m, rewards m x m (symmetric, not negative)."""
+    """The search for one problem: values m, rewards m x m (symmetric). `starts` subsets are grown greedily first."""
 
-    def __init__(self, values: np.ndarray, rewards: np.ndarray, k: int) -> None:
-        self.values, self.rewards, self.k = values, rewards, k
+    def __init__(self, values: np.ndarray, rewards: np.ndarray, k: int, starts: int = 64) -> None:
+        self.values, self.rewards, self.k, self.starts = values, rewards, k, starts
         self.greatest = float(rewards.max(initial=0.0))
         self.best = list(range(k))
         self.worth = -np.inf
@@ -23,7 +23,7 @@ class BranchAndBound:
     def run(self) -> list[int]:
         """The best subset, sorted."""
         # a good subset to begin with cuts most branches at once
-        for first in np.argsort(-self.values)[:64]:
+        for first in np.argsort(-self.values)[: self.starts]:
             self._greedy(int(first))
         self._branch([], 0.0, np.arange(len(self.values)), self.values.astype(float))
         return sorted(self.best)
