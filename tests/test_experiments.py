@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
@@ -74,19 +75,37 @@ KILLED = """
 import sys
 from pathlib import Path
 from hentropy.experiments import Ledger, Task, Job, sweep
-task = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
-ledger = Ledger.open(Path(sys.argv[1]))
-with ledger.writing():
-    sweep([Job(task, name, 0) for name in task.methods], ledger, 1, lambda news: print(news.steps, flush=True))
+if __name__ == "__main__":
+    task = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
+    ledger = Ledger.open(Path(sys.argv[1]))
+    jobs = [Job(task, name, 0) for name in task.methods]
+    with ledger.writing():
+        sweep(jobs, ledger, int(sys.argv[2]), lambda news: print(news.steps, flush=True))
 """
 
 
-def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopped(tmp_path: Path) -> None:
+@pytest.fixture
+def killed(tmp_path: Path) -> Callable[[int], subprocess.Popen[str]]:
+    """Starts a sweep of two runs by so many workers in a process of its own, which tells of every step."""
+    (tmp_path / "script.py").write_text(KILLED)
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "results")]
+
+    def start(workers: int) -> subprocess.Popen[str]:
+        command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "results"), str(workers)]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+    return start
+
+
+Start = Callable[[int], "subprocess.Popen[str]"]
+
+
+def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopped(
+    killed: Start, tmp_path: Path
+) -> None:
     # the news of three steps, and a kill in the middle of what follows; then two more, and so on to the end
     for pause in (0.0, 0.15, 0.0, None):
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        with killed(1) as process:
             assert process.stdout is not None
             if pause is None:
                 assert process.wait() == 0
@@ -99,6 +118,16 @@ def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopp
     for name in ("hentropy", "random"):
         job = Job(SMALL, name, 0)
         assert timeless(ledger.steps(job)) == timeless(run_through(job))
+
+
+def test_workers_whose_master_is_killed_end_and_blame_no_run(killed: Start, tmp_path: Path) -> None:
+    with killed(2) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.kill()
+        process.stdout.read()  # ends when the last of them has ended
+    assert list((tmp_path / "results").rglob("*.jsonl"))
+    assert not list((tmp_path / "results").rglob("*.failed"))
 
 
 def test_one_run_that_fails_is_written_down_and_the_others_go_on(tmp_path: Path) -> None:

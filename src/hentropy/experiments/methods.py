@@ -13,7 +13,7 @@ from hentropy import baselines
 from hentropy.decisions import TopK
 from hentropy.errors import InputError
 from hentropy.experiments.level_points import OnLevelPoints
-from hentropy.problems import Problem
+from hentropy.problems import Alpine, Problem
 from hentropy.solvers import Auto, Solver
 
 MakeSolver = Callable[[Problem], Solver]
@@ -46,6 +46,14 @@ def largest(problem: Problem) -> bool:
     return problem.decision.largest if isinstance(problem.decision, TopK) else True
 
 
+def paper_rate(problem: Problem) -> float:
+    """The rate of the paper's search in unit coordinates: the authors take 0.1 in those of the problem.
+
+    Theirs are [0, 5] for Alpine and the unit square for the others.
+    """
+    return 0.02 if isinstance(problem.function, Alpine) else 0.1
+
+
 METHODS = {
     method.name: method
     for method in (
@@ -64,16 +72,16 @@ METHODS = {
             "one-shot as in the paper",
             "#d55e00",
             "s",
-            lambda _: baselines.PaperOneShot(),
-            quick=lambda _: baselines.PaperOneShot(restarts=8, steps=15),
+            lambda p: baselines.PaperOneShot(rate=paper_rate(p)),
+            quick=lambda p: baselines.PaperOneShot(restarts=8, steps=15, rate=paper_rate(p)),
         ),
         Method(
             "one-shot-published",
             "the same, with BoTorch's model as published",
             "#a33c00",
             "p",
-            lambda _: baselines.PaperOneShot(model="botorch"),
-            quick=lambda _: baselines.PaperOneShot(restarts=8, steps=15, model="botorch"),
+            lambda p: baselines.PaperOneShot(rate=paper_rate(p), model="botorch"),
+            quick=lambda p: baselines.PaperOneShot(restarts=8, steps=15, rate=paper_rate(p), model="botorch"),
         ),
         Method("random", "random search", "#7f7f7f", "x", lambda _: baselines.RandomSearch()),
         Method("uncertainty", "uncertainty sampling", "#000000", "+", lambda _: baselines.UncertaintySampling()),

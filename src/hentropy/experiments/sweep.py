@@ -8,6 +8,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -135,9 +136,19 @@ def _labour(line: Connection, folder: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who hands out
     torch.set_num_threads(1)
     ledger = Ledger(folder)
-    while True:
-        try:
-            job = line.recv()
-        except (EOFError, ConnectionError):
-            return
-        run(job, ledger, line.send)
+    try:
+        while True:
+            run(line.recv(), ledger, partial(_tell, line))
+    except (EOFError, ConnectionError, _NobodyListens):
+        return
+
+
+class _NobodyListens(BaseException):
+    """The process that hands out runs is gone: no failure of the run, which goes on when it is asked for again."""
+
+
+def _tell(line: Connection, news: News) -> None:
+    try:
+        line.send(news)
+    except ConnectionError:
+        raise _NobodyListens from None
