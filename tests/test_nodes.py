@@ -51,6 +51,25 @@ def test_outcomes_to_search_with_see_gains_that_take_a_surprise(count: int, comp
         assert found == pytest.approx(exact, rel=0.1 if corner <= 1.0 else 0.45)
 
 
+@pytest.mark.parametrize("components", [2, 5, 8, 12, 16])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_components_have_their_weights(components: int, seed: int | None) -> None:
+    """Up to the weight of one stratum on either side; no component is left out where there are enough nodes."""
+    nodes = outcome_nodes(32, 1, components, seed)
+    share = torch.zeros(components, dtype=torch.float64)
+    share.index_add_(0, (nodes.component * components).long(), nodes.weights)
+    assert float((share - 1 / components).abs().max()) <= float(nodes.weights.max()) + 1e-12
+    assert float(share.min()) > 0
+
+
+@pytest.mark.parametrize("stratum", [0, 5, 11])
+def test_each_stratum_is_equally_likely_to_be_of_any_component(stratum: int) -> None:
+    """Over 2,000 seeds, mean 1/2 and variance 1/12 of a uniform number, within 5 standard errors."""
+    drawn = torch.stack([outcome_nodes(12, 1, 4, seed).component[stratum] for seed in range(2000)])
+    assert abs(float(drawn.mean()) - 0.5) < 5 * (1 / 12 / 2000) ** 0.5
+    assert abs(float(drawn.var()) - 1 / 12) < 5 * (1 / 180 / 2000) ** 0.5
+
+
 @pytest.mark.parametrize(("count", "q", "components"), SHAPES[1:])
 def test_a_seed_says_which_outcomes(count: int, q: int, components: int) -> None:
     def made(seed: int) -> torch.Tensor:

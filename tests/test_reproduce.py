@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import hentropy as he
+from hentropy.experiments import METHODS
 from hentropy.experiments.figures import FIGURES
 from hentropy.experiments.tasks import TASKS
+from hentropy.experiments.timing import CONTENDERS
 
 SOURCE = Path(he.__file__).parents[1]
 
@@ -62,20 +64,32 @@ def test_every_task_is_in_a_figure() -> None:
     assert {task for figure in FIGURES.values() for task in figure.tasks} == set(TASKS)
 
 
-def test_a_quick_figure_from_end_to_end_and_again(tmp_path: Path) -> None:
-    first = hentropy("reproduce", "figure-6", "--quick", "--seeds", "1", "--workers", "2", "--out", "new", cwd=tmp_path)
+def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(tmp_path: Path) -> None:
+    first = hentropy("reproduce", "all", "--quick", "--seeds", "1", "--workers", "2", "--out", "new", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
-    assert "multihills-sequence (negative true loss)" in first.stdout
-    records = sorted((tmp_path / "new" / "runs").rglob("*.jsonl"))
-    assert len(records) == len(TASKS["multihills-sequence"].methods)
-    before = {path: path.read_bytes() for path in records}
-    for path in (tmp_path / "new" / "figures").iterdir():
+    folder = tmp_path / "new"
+    figures = {path.name for path in (folder / "figures").iterdir()}
+    for name, task in TASKS.items():
+        assert f"{name} (" in first.stdout
+        assert f"| {METHODS['hentropy'].label} | 1 |" in (folder / "tables" / f"{name}.md").read_text()
+        assert {path.name for path in (folder / "runs" / name).iterdir()} == set(task.methods)
+    for name in FIGURES:
+        drawn = {path for path in figures if path.startswith(name)}
+        assert drawn
+        assert {path.removesuffix(".png") for path in drawn if path.endswith(".png")} == {
+            path.removesuffix(".svg") for path in drawn if path.endswith(".svg")
+        }
+    timing = (folder / "tables" / "timing.md").read_text()
+    assert all(METHODS[name].label in timing for name in CONTENDERS)
+    records = {path: path.read_bytes() for path in (folder / "runs").rglob("*.jsonl")}
+    assert len(records) == sum(len(task.methods) for task in TASKS.values())
+    for path in (folder / "figures").iterdir():
         path.unlink()
     # nothing is run again; tables and figures are made of the records
     again = hentropy("reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "new", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert {path: path.read_bytes() for path in records} == before
-    assert {path.suffix for path in (tmp_path / "new" / "figures").iterdir()} == {".png", ".svg"}
+    assert {path: path.read_bytes() for path in records} == records
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".svg"}
 
 
 def test_figure_1_needs_no_runs(tmp_path: Path) -> None:

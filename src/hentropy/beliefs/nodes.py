@@ -90,7 +90,7 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
     if seed is None:
         density = torch.exp(-0.5 * edges.square()) / math.sqrt(2.0 * math.pi)
         z = (-density.diff() / weights).unsqueeze(-1)
-        component = (0.5 + GOLDEN * torch.arange(count, dtype=torch.float64)).remainder(1.0)
+        component = _turns(weights, (GOLDEN * torch.arange(count, dtype=torch.float64)).remainder(1.0).argsort())
         return Nodes(
             _standardised(z, weights), weights, component if components > 1 else 0.5 * torch.ones_like(component)
         )
@@ -100,9 +100,17 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
     place = torch.rand(half, generator=generator, dtype=torch.float64)
     lower = _normal_quantile((below[:half] + place * weights[:half]).clamp_min(1e-12))
     z = torch.cat([lower, -lower[: count // 2].flip(0)]).unsqueeze(-1)
-    # each stratum is as likely to be of any component, and each component has its share of the strata
-    turn = torch.randperm(count, generator=generator) + torch.rand(count, generator=generator, dtype=torch.float64)
-    return Nodes(z, weights, turn / count if components > 1 else torch.full_like(turn, 0.5))
+    # the shift makes every stratum equally likely to be of any component
+    shift = torch.rand((), generator=generator, dtype=torch.float64)
+    component = (_turns(weights, sobol(count, 1, seed)[:, 0].argsort()) + shift).remainder(1.0)
+    return Nodes(z, weights, component if components > 1 else torch.full_like(component, 0.5))
+
+
+def _turns(weights: Tensor, order: Tensor) -> Tensor:
+    """Where the components of strata lie in (0, 1): one after the other, so that each component has its weight."""
+    turns = torch.empty_like(weights)
+    turns[order] = weights[order].cumsum(0) - 0.5 * weights[order]
+    return turns
 
 
 def _edges(count: int) -> Tensor:

@@ -42,15 +42,16 @@ app.command()(reproduce)
 
 
 def main() -> None:
-    """Run the command line: 0 if all went well, 1 on an error that is told, 2 on wrong usage, 130 after Ctrl-C."""
+    """Run the command line: 0 if all went well, 1 on an error that is told, 2 on wrong usage."""
     try:
         app()
     except HentropyError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped")
-        sys.exit(130)
+    except OSError as error:
+        what = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        Console(stderr=True).print(f"[bold red]error:[/] {_plain(what)}", highlight=False, soft_wrap=True)
+        sys.exit(1)
 
 
 def _plain(text: str) -> str:

@@ -11,7 +11,7 @@ from hentropy.cli.progress import watched
 from hentropy.errors import MissingExtra
 from hentropy.experiments.figures import FIGURES
 from hentropy.experiments.ledger import Ledger
-from hentropy.experiments.plan import Plan, Results
+from hentropy.experiments.plan import MOST_SEEDS, Plan, Results
 from hentropy.experiments.run import Job
 from hentropy.experiments.sweep import sweep
 from hentropy.experiments.tables import markdown, printed, task_table
@@ -25,13 +25,16 @@ except ImportError:
     raise MissingExtra("typer", "cli") from None
 
 
+WIDTH_OF_FILES = 140
 EVERYTHING, TIMING = "all", "timing"
 What = Enum("What", {name: name for name in (*FIGURES, TIMING, EVERYTHING)}, type=str)  # type: ignore[misc]
 
 
 def reproduce(
     what: Annotated[list[What], typer.Argument(help="What to make.", show_default=False)],
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs per method. [default: 20; 2 with --quick]")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=MOST_SEEDS, help="Runs per method. [default: 20; 2 with --quick]")
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few queries and small settings: minutes, the same code.")
     ] = False,
@@ -44,7 +47,7 @@ def reproduce(
 
     Example: hentropy reproduce figure-2 --quick
     """
-    console = Console()
+    console = Console() if Console().is_terminal else Console(width=WIDTH_OF_FILES)
     wanted = {each.value for each in what}
     chosen = [name for name in FIGURES if name in wanted or EVERYTHING in wanted]
     folder = out or Path("out") / ("quick" if quick else "reproduce")
@@ -56,7 +59,7 @@ def reproduce(
         for task in plan.tasks:
             table = task_table(results, task.problem)
             _write(folder / "tables" / f"{task.problem}.md", markdown(table))
-            console.print(printed(table), "")
+            console.print(printed(table, console.width), "")
         for name in chosen:
             console.print(f"{name}: {FIGURES[name].title}", style="bold")
             for path in FIGURES[name].draw(results, folder / "figures"):
@@ -72,8 +75,12 @@ def _run(plan: Plan, ledger: Ledger, workers: int, console: Console) -> None:
     done = {job: len(ledger.steps(job)) for job in jobs}
     todo = [job for job in jobs if done[job] <= job.task.queries]
     if todo:
-        with watched(done, console) as report:
-            sweep(todo, ledger, workers, report)
+        try:
+            with watched(done, console) as report:
+                sweep(todo, ledger, workers, report)
+        except KeyboardInterrupt:
+            console.print("stopped; all steps so far are recorded, and the same command goes on from there")
+            raise typer.Exit(130) from None
 
 
 def _time(folder: Path, quick: bool, console: Console) -> None:
@@ -87,7 +94,7 @@ def _time(folder: Path, quick: bool, console: Console) -> None:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 def _tell_failures(failures: dict[Job, str], ledger: Ledger, console: Console) -> None:

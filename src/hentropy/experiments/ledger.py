@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from hentropy._version import __version__
-from hentropy.errors import InputError, StudyError
+from hentropy.errors import InputError, MissingExtra, StudyError
 from hentropy.experiments.run import Job, Step
-from hentropy.experiments.tasks import Task
+
+try:
+    from filelock import FileLock, Timeout
+except ImportError:
+    raise MissingExtra("filelock", "cli") from None
 
 FORMAT = "hentropy results"
 VERSION = 1
 MANIFEST = "hentropy-results.json"
+MOVE_AWAY = "move the file away and the run begins anew"
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Ledger:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is a file; results need a folder of their own: choose another with --out")
         manifest = folder / MANIFEST
-        if not folder.exists() or not any(folder.iterdir()):
+        if not folder.exists() or all(path.suffix == ".part" for path in folder.iterdir()):
             folder.mkdir(parents=True, exist_ok=True)
             _replace(manifest, json.dumps({"format": FORMAT, "version": VERSION, "hentropy": __version__}) + "\n")
         return cls.existing(folder)
@@ -80,6 +83,13 @@ class Ledger:
         finally:
             lock.release()
 
+    @contextmanager
+    def claimed(self, job: Job) -> Iterator[None]:
+        """Only one process at a time may add to a run: a worker whose master was killed may still end its step."""
+        self.path(job).parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path(job).with_suffix(".lock")):
+            yield
+
     def path(self, job: Job) -> Path:
         """The file of a run."""
         return self.folder / "runs" / job.task.problem / job.method / f"seed-{job.seed:04d}.jsonl"
@@ -90,14 +100,6 @@ class Ledger:
         if not path.exists():
             return []
         return _checked(path, _whole_lines(path), job)
-
-    def runs(self, task: Task, method: str, quick: bool = False) -> dict[int, list[Step]]:
-        """All runs of a method on a task that are on the disk, by seed."""
-        found = {}
-        for path in sorted((self.folder / "runs" / task.problem / method).glob("seed-*.jsonl")):
-            seed = int(path.stem.removeprefix("seed-"))
-            found[seed] = self.steps(Job(task, method, seed, quick))
-        return found
 
     def begin(self, job: Job) -> list[Step]:
         """Make ready to add to a run: what is there already; a line cut off in the middle is removed."""
@@ -129,7 +131,7 @@ class Ledger:
     def failure(self, job: Job) -> str | None:
         """Why a run ended, if it ended by an error."""
         path = self._failure(job)
-        return path.read_text() if path.exists() else None
+        return path.read_text(encoding="utf-8") if path.exists() else None
 
     def _failure(self, job: Job) -> Path:
         return self.path(job).with_suffix(".failed")
@@ -138,7 +140,7 @@ class Ledger:
 def _replace(path: Path, text: str) -> None:
     """Write a small file as a whole or not at all."""
     part = path.with_name(path.name + ".part")
-    part.write_text(text)
+    part.write_text(text, encoding="utf-8")
     os.replace(part, path)
 
 
@@ -155,7 +157,10 @@ def _checked(path: Path, lines: list[bytes], job: Job) -> list[Step]:
     expected = job.settings()
     found = header.get("settings")
     if not isinstance(found, dict):
-        raise InputError(f"{path} does not begin with the settings of a run; it is not a file of hentropy's results")
+        raise InputError(
+            f"{path} does not begin with the settings of a run; it is not of hentropy's results; {MOVE_AWAY}"
+        )
+    found, expected = {**found, "version": header.get("hentropy")}, {**expected, "version": __version__}
     other = [key for key in expected if found.get(key) != expected[key]]
     if other:
         said = "; ".join(f"{key} is {found.get(key)!r} there and {expected[key]!r} now" for key in other)
@@ -164,10 +169,11 @@ def _checked(path: Path, lines: list[bytes], job: Job) -> list[Step]:
     for number, row in enumerate(rows):
         try:
             step = Step.from_json(row)
-        except TypeError as error:
-            raise InputError(f"line {number + 2} of {path} is not a step: {error}") from None
+        except (TypeError, ValueError) as error:
+            raise InputError(f"line {number + 2} of {path} is not a step: {error}; {MOVE_AWAY}") from None
         if step.number != number:
-            raise InputError(f"line {number + 2} of {path} is step {step.number} where step {number} was expected")
+            where = f"line {number + 2} of {path}"
+            raise InputError(f"{where} is step {step.number} where step {number} was expected; {MOVE_AWAY}")
         steps.append(step)
     return steps
 
@@ -178,5 +184,5 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError):
         row = None
     if not isinstance(row, dict):
-        raise InputError(f"line {number} of {path} is broken; move the file away and the run begins anew")
+        raise InputError(f"line {number} of {path} is broken; {MOVE_AWAY}")
     return row

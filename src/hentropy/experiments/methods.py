@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from hentropy import baselines
 from hentropy.decisions import TopK
-from hentropy.errors import InputError
 from hentropy.experiments.level_points import OnLevelPoints
 from hentropy.problems import Alpine, Problem
+from hentropy.problems.names import named
 from hentropy.solvers import Auto, Solver
 
 MakeSolver = Callable[[Problem], Solver]
@@ -123,6 +123,4 @@ METHODS = {
 
 def method(name: str) -> Method:
     """The method of that name; an unknown name is answered with the known ones."""
-    if name not in METHODS:
-        raise InputError(f"there is no method {name!r}; the methods are: {', '.join(METHODS)}")
-    return METHODS[name]
+    return named(name, METHODS, "method")

@@ -11,6 +11,7 @@ from hentropy.experiments.tasks import Task, task
 SLOWEST_FIRST = ("one-shot-paper", "botorch-qkg", "hentropy-mixture")
 QUICK_QUERIES = 4
 QUICK_SEEDS = 2
+MOST_SEEDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Plan:
     def of(cls, names: Iterable[str], seeds: int | None = None, quick: bool = False) -> "Plan":
         """The plan for these tasks, with 20 seeds (2 if quick) unless told otherwise."""
         count = (QUICK_SEEDS if quick else 20) if seeds is None else seeds
-        if count < 1:
-            raise InputError(f"at least 1 seed is needed, got {count}")
+        if not 1 <= count <= MOST_SEEDS:
+            raise InputError(f"at least 1 seed is needed, and no more than {MOST_SEEDS} are taken; got {count}")
         chosen = [task(name) for name in dict.fromkeys(names)]
         if quick:
             chosen = [replace(each, queries=min(each.queries, QUICK_QUERIES)) for each in chosen]
@@ -60,7 +61,8 @@ class Results:
 
     def runs(self, name: str, method: str) -> dict[int, list[Step]]:
         """The runs of a method on a task of the plan, by seed; those that failed or are not done have fewer steps."""
-        return self.ledger.runs(self.plan.task(name), method, self.plan.quick)
+        task = self.plan.task(name)
+        return {seed: self.ledger.steps(Job(task, method, seed, self.plan.quick)) for seed in range(self.plan.seeds)}
 
     def failures(self) -> dict[Job, str]:
         """The runs that ended by an error, with their tracebacks."""

@@ -72,8 +72,16 @@ class Step:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Step":
-        """From plain values."""
-        return cls(**values)
+        """From plain values, checked."""
+        step = cls(**values)
+        numbers = {name: value for name, value in values.items() if name not in ("number", "query")}
+        bad = [name for name, value in numbers.items() if not isinstance(value, float | int | None)]
+        bad += [name for name in ("score", "expected_loss", "fit_seconds") if numbers[name] is None]
+        if bad:
+            raise ValueError(f"{bad[0]} is {numbers[bad[0]]!r}, not a number")
+        if (step.query is None) != (step.number == 0):
+            raise ValueError(f"step {step.number} has the query {step.query!r}")
+        return step
 
 
 class Stopwatch(Solver):
@@ -101,6 +109,7 @@ def steps(job: Job, done: Sequence[Step] = ()) -> Iterator[Step]:
     for number in range(max(1, len(done)), job.task.queries + 1):
         if study.stopped:
             return
+        _ = study.belief  # fitted here where it is not yet: its time is not that of the choice
         start = time.perf_counter()
         trial = study.ask()
         seconds = time.perf_counter() - start if contender.own else watch.seconds

@@ -24,7 +24,7 @@ def best_score(problem: Problem) -> float | None:
     """The greatest score that the true function allows."""
     if isinstance(problem.decision, LevelSets):
         return 1.0
-    return None if problem.best is None else -problem.best.loss
+    return None if problem.best is None else 0.0 - problem.best.loss
 
 
 def score_name(problem: Problem) -> str:

@@ -29,11 +29,6 @@ class Difference:
     high: float
     seeds: int
 
-    @property
-    def distinguishable(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
-
 
 def scores(runs: Mapping[int, list[Step]], queries: int) -> dict[int, np.ndarray]:
     """The score after 0 ... queries steps of each seed whose run got that far."""

@@ -38,13 +38,14 @@ def run(job: Job, ledger: Ledger, report: Report) -> None:
     """One run to its end, or to the error that ends it."""
     count = 0
     try:
-        done = ledger.begin(job)
-        count = len(done)
-        report(News(job, count))
-        for step in steps(job, done):
-            ledger.add(job, step)
-            count += 1
+        with ledger.claimed(job):
+            done = ledger.begin(job)
+            count = len(done)
             report(News(job, count))
+            for step in steps(job, done):
+                ledger.add(job, step)
+                count += 1
+                report(News(job, count))
     except Exception as error:  # one run must not end the others
         ledger.fail(job, traceback.format_exc())
         report(News(job, count, ended=True, failed=f"{type(error).__name__}: {error}"))
@@ -57,8 +58,13 @@ def sweep(jobs: Sequence[Job], ledger: Ledger, workers: int, report: Report) -> 
     if workers < 1:
         raise InputError(f"at least 1 worker is needed, got {workers}")
     if workers == 1:
-        for job in jobs:
-            run(job, ledger, report)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            for job in jobs:
+                run(job, ledger, report)
+        finally:
+            torch.set_num_threads(threads)
         return
     _Crew(jobs, ledger, report).work(min(workers, len(jobs)))
 
@@ -102,12 +108,17 @@ class _Crew:
         self._hand_out(here)
 
     def _hand_out(self, line: Connection) -> None:
+        self.busy.pop(line, None)
         if self.waiting:
-            job = self.waiting.popleft()
-            line.send(job)
-            self.busy[line] = News(job, 0)
-        else:
-            self.busy.pop(line, None)
+            job = self.waiting[0]
+            try:
+                line.send(job)
+            except ConnectionError:  # it died with nothing to do: nothing is lost, and another takes its place
+                self.workers.pop(line).join()
+                self._hire()
+            else:
+                self.waiting.popleft()
+                self.busy[line] = News(job, 0)
 
     def _listen(self, line: Connection) -> None:
         try:

@@ -13,6 +13,8 @@ from hentropy.experiments.summary import Curve, Difference, curve, difference, f
 from hentropy.problems import problem
 
 PAPER = "one-shot-paper"
+FEWEST_FOR_INTERVAL = 5
+"""A bootstrap of fewer seeds would feign certainty."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,20 @@ def _with_error(curve: Curve, query: int) -> str:
 
 
 def _interval(gap: Difference) -> str:
+    if gap.seeds < FEWEST_FOR_INTERVAL:
+        return _number(gap.mean, "+")
     return f"{_number(gap.mean, '+')} [{_number(gap.low, '+')}, {_number(gap.high, '+')}]"
 
 
 def _against(table: TaskTable, row: Row) -> str:
     if row.against is None:
         return "the best baseline" if row.method == table.baseline else ""
-    return _interval(row.against)
+    common = f" ({_seeds(row.against.seeds)})" if row.against.seeds < row.curve.seeds else ""
+    return _interval(row.against) + common
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed" + "s" * (count != 1)
 
 
 def columns(table: TaskTable) -> dict[str, Column]:
@@ -136,8 +145,10 @@ def notes(table: TaskTable) -> list[str]:
         gap = table.halfway
         said.append(
             f"hentropy after {table.queries // 2} queries less the one-shot search of the paper after {table.queries}:"
-            f" {_interval(gap)} ({gap.seeds} seeds)."
+            f" {_interval(gap)} ({_seeds(gap.seeds)})."
         )
+    if any(row.method == "hentropy-mixture" for row in table.rows):
+        said.append(f"{METHODS['hentropy-mixture'].label} has another model than the others.")
     if table.missing:
         said.append(f"Without a whole run: {', '.join(METHODS[method].label for method in table.missing)}.")
     return said
@@ -156,12 +167,18 @@ def markdown(table: TaskTable) -> str:
     return "\n".join([*lines, "", " ".join(notes(table)), ""])
 
 
-def printed(table: TaskTable) -> Table:
-    """A table for a terminal."""
+DROPPED = {120: ("s per fit",), 110: ("regret",), 100: ("against the best baseline",), 72: ("s per query", "seeds")}
+"""Columns that are left out in terminals narrower than so many characters."""
+
+
+def printed(table: TaskTable, width: int) -> Table:
+    """A table for a terminal of so many characters."""
     shown = Table(title=f"{table.task} ({table.score})", caption="\n".join(notes(table)), title_justify="left")
-    heads = columns(table)
+    dropped = {name for limit, names in DROPPED.items() if width < limit for name in names}
+    heads = {head: cell for head, cell in columns(table).items() if head not in dropped}
     for head in heads:
-        shown.add_column(head, justify="left" if head in ("method", "against the best baseline") else "right")
+        left = head in ("method", "against the best baseline")
+        shown.add_column(head, justify="left" if left else "right", no_wrap=head != "method")
     for row in table.rows:
         shown.add_row(*(cell(table, row) for cell in heads.values()))
     return shown

@@ -1,9 +1,8 @@
 """The tasks of the comparisons: a problem, how it begins, how long it runs, and who takes part."""
 
-import difflib
 from dataclasses import dataclass
 
-from hentropy.errors import InputError
+from hentropy.problems.names import named
 
 OWN = ("hentropy", "hentropy-mixture")
 PAPER = ("one-shot-paper",)
@@ -44,8 +43,4 @@ TASKS = {
 
 def task(name: str) -> Task:
     """The task of a problem; an unknown name is answered with the known ones."""
-    if name not in TASKS:
-        near = difflib.get_close_matches(name, TASKS, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"there is no task {name!r}{hint} The tasks are: {', '.join(TASKS)}")
-    return TASKS[name]
+    return named(name, TASKS, "task")

@@ -15,8 +15,9 @@ values there. So places of a coarse grid that are far from every known county co
 
 Its settings are chosen by cross-validation. Counties differ more from their neighbours than any smooth map can follow,
 so many settings do equally well on counties left out. Of those that are within one standard error of the best, the one
-that follows the counties closest is taken. Its held-out error is then measured anew, on other folds, beside that of two
-simple rules: the mean of the other counties, and the nearest other county.
+that follows the counties closest is taken. Its held-out error is then measured on other folds of the same counties
+(which had a say in the choice, so it is a little too small), beside that of two simple rules: the mean of the other
+counties, and the nearest other county.
 """
 
 import argparse
