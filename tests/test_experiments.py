@@ -385,6 +385,21 @@ def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) 
     assert "the best baseline |" in text
 
 
+def test_a_lucky_seed_is_not_the_best_baseline(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    for name, seeds, value in (("hentropy", 6, 0.9), ("uncertainty", 6, 0.7), ("random", 1, 0.8)):
+        for seed in range(seeds):
+            job = Job(SMALL, name, seed)
+            ledger.begin(job)
+            for number in range(SMALL.queries + 1):
+                ledger.add(job, step_with(number, value))
+    table = task_table(Results(ledger, Plan((SMALL,), 6)), SMALL.problem)
+    assert [row.method for row in table.rows] == ["hentropy", "random", "uncertainty"]
+    assert table.baseline == "uncertainty"
+    assert "| -0.200 |" not in markdown(table)
+    assert "+0.200 [+0.200, +0.200]" in markdown(table)
+
+
 def test_steps_are_json_and_back() -> None:
     step = run_through(Job(replace(SMALL, queries=1), "uncertainty", 0))[1]
     assert Step.from_json(json.loads(json.dumps(step.to_json()))) == step
