@@ -74,13 +74,13 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
     """Nodes for q outcomes of a belief with so many components.
 
     One outcome: strata that reach into the tails, at their means (seed None) or at a random place in each. More of
-    them: equally weighted scrambled Sobol points, whose last coordinate chooses the component. Without a seed, for
-    searching, mean and variance are made exact; with one, for auditing, nodes stay as they fall: moving them would bias
-    the tails.
+    them, or more components than nodes (drawn functions: which one it is says more than its noise): equally weighted
+    scrambled Sobol points, whose last coordinate chooses the component. Without a seed, for searching, mean and
+    variance are made exact; with one, for auditing, nodes stay as they fall: moving them would bias the tails.
     """
     if count < 2:
         raise InputError(f"at least 2 outcomes are needed to look ahead, got {count}")
-    if q > 1:
+    if q > 1 or components > count:
         points = sobol(count, q + 1, 0 if seed is None else seed)
         z, weights = _normal_quantile(points[:, :q]), _equal_weights(count)
         return Nodes(z if seed is not None else _standardised(z, weights), weights, points[:, q])
