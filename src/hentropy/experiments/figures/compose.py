@@ -16,6 +16,17 @@ ABOUT_CURVES = (
     " scale."
 )
 ABOUT_PICTURES = "Pictures: one seed, the same for all methods; the ground is the true function."
+LEVEL_SET_METHODS = (
+    "hentropy",
+    "hentropy-mixture",
+    "hentropy-points",
+    "one-shot-paper",
+    "pom",
+    "straddle",
+    "efi",
+    "uncertainty",
+    "random",
+)
 
 
 @dataclass(frozen=True)

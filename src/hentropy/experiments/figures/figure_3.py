@@ -3,27 +3,16 @@
 from pathlib import Path
 
 from hentropy.experiments.figures.base import Figure
-from hentropy.experiments.figures.compose import ABOUT_CURVES, ABOUT_PICTURES, Shown, compose
+from hentropy.experiments.figures.compose import ABOUT_CURVES, ABOUT_PICTURES, LEVEL_SET_METHODS, Shown, compose
 from hentropy.experiments.plan import Results
 
 CURVES = {"curves": ("multihills-two-levels", "alpine-2-two-levels")}
-METHODS = (
-    "hentropy",
-    "hentropy-mixture",
-    "hentropy-points",
-    "one-shot-paper",
-    "pom",
-    "straddle",
-    "efi",
-    "uncertainty",
-    "random",
-)
 SHOWN = (Shown("multihills-two-levels", ("hentropy", "straddle", "uncertainty", "random"), after=15),)
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
     """Curves and pictures."""
-    return compose("figure-3", results, folder, CURVES, METHODS, SHOWN)
+    return compose("figure-3", results, folder, CURVES, LEVEL_SET_METHODS, SHOWN)
 
 
 FIGURE = Figure(
