@@ -11,9 +11,9 @@ from torch import Tensor
 
 from hentropy.decisions import Decision
 from hentropy.errors import InputError
+from hentropy.records import State, Trial
 from hentropy.spaces import DesignSpace
-from hentropy.study.records import State, Trial
-from hentropy.study.stopping import StoppingRule
+from hentropy.stopping import StoppingRule
 
 TREATMENTS = ("auto", "map", "mixture")
 SEEDS = 2**32

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from hentropy.gain import Appraisal
+from hentropy.records import State, Trial
 from hentropy.solvers import Cost, Finalists, Solver
 from hentropy.spaces import DesignSpace, Pool
-from hentropy.study.records import State, Trial
 
 REACH = 0.1
 """How far a trial tells of success or failure around it: this share of the diagonal of the unit cube."""

@@ -9,9 +9,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hentropy.decisions import Decision
 from hentropy.errors import HentropyError, InputError, StudyError
+from hentropy.records import State, Trial, Value, Verdict
 from hentropy.spaces import DesignSpace
 from hentropy.study.checks import is_count
-from hentropy.study.records import State, Trial, Value, Verdict
 from hentropy.study.study import Study
 
 GIVE_UP_AFTER = 3

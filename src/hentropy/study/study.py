@@ -19,12 +19,12 @@ from hentropy.decisions import Decision, Listed, Points
 from hentropy.entropy import Entropy, entropy
 from hentropy.errors import InputError, StudyError
 from hentropy.models import fit
+from hentropy.records import State, Trial, Value, Verdict
 from hentropy.solvers import Auto, Cost, Proposal, Solver, propose
 from hentropy.spaces import DesignSpace, Params
+from hentropy.stopping import Standing, StoppingRule
 from hentropy.study.checks import check_options, checked_record, checked_value, is_count, standard_errors
 from hentropy.study.openings import Among, cost_per_success, open_rows
-from hentropy.study.records import State, Trial, Value, Verdict
-from hentropy.study.stopping import Standing, StoppingRule
 from hentropy.study.table import trials_table
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from hentropy.errors import MissingExtra
-from hentropy.study.records import Trial
+from hentropy.records import Trial
 
 if TYPE_CHECKING:
     import pandas

@@ -1,48 +1,17 @@
-"""The small frozen values of a study: trials and verdicts."""
+"""Verdicts: what would be decided, printed as a table."""
 
 import html
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.spaces import Params
-
-Value = float | tuple[float, float]
-"""A measured value, or a value with its standard error."""
-
 SHOWN_ROWS = 12
 LONGEST = 110
 WIDTH = 80
-
-
-class State(Enum):
-    """Where a trial stands."""
-
-    RUNNING = "running"
-    COMPLETE = "complete"
-    FAILED = "failed"
-    WITHDRAWN = "withdrawn"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One experiment: its number, its design, what was expected of it when it was asked, and what came of it."""
-
-    number: int
-    params: Params
-    state: State = State.RUNNING
-    value: float | None = None
-    std_error: float | None = None
-    gain: float | None = None
-    gain_error: float | None = None
-    entropy: float | None = None
-    origin: str = "proposed"
-    note: str = ""
 
 
 @dataclass(frozen=True)
