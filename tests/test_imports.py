@@ -34,8 +34,8 @@ LAYERS = (
 WITHIN = {("clock", "errors")}
 """Imports within one layer that are allowed: from, to."""
 
-OPTIONAL = {("study", "pandas")}
-"""Imports inside functions that are allowed, for optional dependencies: part, package."""
+OPTIONAL = {("study", "pandas"), ("study", "hentropy.description"), ("storage", "hentropy.storage.database")}
+"""Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
 
 
 def violations(package: Path) -> list[str]:
@@ -51,7 +51,7 @@ def violations(package: Path) -> list[str]:
         for node, target in _imports(tree):
             where = f"{path}:{node.lineno} imports {target}"
             top, *rest = target.split(".")
-            if id(node) in inner and (part, top) not in OPTIONAL:
+            if id(node) in inner and not {(part, top), (part, target)} & OPTIONAL:
                 found.append(f"{where} inside a function")
             if not top:
                 found.append(f"{where}, relative to where it stands")

@@ -149,11 +149,14 @@ def test_an_outcome_costs_more_where_experiments_fail() -> None:
     def trial(x: float, state: State) -> he.Trial:
         return he.Trial(0, {"x": x}, state)
 
+    def row(trial: he.Trial) -> torch.Tensor:
+        return LINE.encode(trial.params)
+
     at = torch.tensor([[[0.0]], [[0.3]], [[3.0]]], dtype=torch.float64)
-    assert cost_per_success(LINE, [trial(0.0, State.COMPLETE)], None) is None
-    failure = cost_per_success(LINE, [trial(0.0, State.FAILED)], None)
-    rescued = cost_per_success(LINE, [trial(0.0, State.FAILED), trial(0.1, State.COMPLETE)], None)
-    tripled = cost_per_success(LINE, [trial(0.0, State.FAILED)], lambda x: torch.full(x.shape[:1], 3.0))
+    assert cost_per_success(LINE, [trial(0.0, State.COMPLETE)], row, None) is None
+    failure = cost_per_success(LINE, [trial(0.0, State.FAILED)], row, None)
+    rescued = cost_per_success(LINE, [trial(0.0, State.FAILED), trial(0.1, State.COMPLETE)], row, None)
+    tripled = cost_per_success(LINE, [trial(0.0, State.FAILED)], row, lambda x: torch.full(x.shape[:1], 3.0))
     assert failure is not None
     assert rescued is not None
     assert tripled is not None

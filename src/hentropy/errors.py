@@ -5,6 +5,8 @@
     ├── DecisionError    a decision whose loss, points or actions misbehave
     ├── ModelError       a belief that cannot be made: a matrix that is not positive definite, an unsupported model
     ├── StudyError       an ask, tell or decide that does not fit the state of the study
+    ├── StorageError     a store that cannot be opened, read or written
+    │   └── Outdated     what was to be written stands on trials that are no longer the newest
     └── MissingExtra     an optional part that is not installed (also an ImportError)
 
 Every message says what happened with the values, the likeliest cause, and what to change.
@@ -34,6 +36,14 @@ class ModelError(HentropyError):
 
 class StudyError(HentropyError):
     """A call that does not fit the state of the study."""
+
+
+class StorageError(HentropyError):
+    """A store that cannot be opened, read or written."""
+
+
+class Outdated(StorageError):  # noqa: N818 (it reads better where it is caught)
+    """What was to be written stands on trials that are no longer the newest: somebody else was faster."""
 
 
 class MissingExtra(HentropyError, ImportError):  # noqa: N818 (it reads better where it is caught)

@@ -1,6 +1,6 @@
 """What may still be asked: rows of a pool that are worth measuring, and places where experiments do not fail."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,6 +10,9 @@ from hentropy.gain import Appraisal
 from hentropy.records import State, Trial
 from hentropy.solvers import Cost, Finalists, Solver
 from hentropy.spaces import DesignSpace, Pool
+
+Rows = Callable[[Trial], Tensor]
+"""The design of a trial as a row (d)."""
 
 REACH = 0.1
 """How far a trial tells of success or failure around it: this share of the diagonal of the unit cube."""
@@ -27,7 +30,7 @@ class Among(Solver):
         return self.solver.search(replace(appraisal, space=Pool(self.rows, appraisal.space.names)), q, cost)
 
 
-def open_rows(space: DesignSpace, trials: Iterable[Trial]) -> Tensor | None:
+def open_rows(space: DesignSpace, trials: Iterable[Trial], row_of: Rows) -> Tensor | None:
     """The rows of a pool that may be asked next (m x d, maybe none of them), or None where the space is not a list.
 
     A row that failed, or was measured without noise (standard error 0), is never asked again. One that is running, or
@@ -37,7 +40,7 @@ def open_rows(space: DesignSpace, trials: Iterable[Trial]) -> Tensor | None:
         return None
     never, later = set(), set()
     for trial in trials:
-        row = tuple(space.encode(trial.params).tolist())
+        row = tuple(row_of(trial).tolist())
         if trial.state is State.FAILED or (trial.state is State.COMPLETE and trial.std_error == 0):
             never.add(row)
         elif trial.state is State.RUNNING or (trial.state is State.COMPLETE and trial.std_error is None):
@@ -74,11 +77,11 @@ class PerSuccess:
         return (reach / (square + 1e-4 * reach)).square().sum(-1)
 
 
-def cost_per_success(space: DesignSpace, trials: Sequence[Trial], cost: Cost | None) -> Cost | None:
+def cost_per_success(space: DesignSpace, trials: Sequence[Trial], row_of: Rows, cost: Cost | None) -> Cost | None:
     """The cost that steers away from designs that failed; the plain one while nothing has."""
 
     def designs(state: State) -> Tensor:
-        rows = [space.encode(trial.params) for trial in trials if trial.state is state]
+        rows = [row_of(trial) for trial in trials if trial.state is state]
         return torch.stack(rows) if rows else torch.empty(0, space.dim, dtype=torch.float64)
 
     failed = designs(State.FAILED)

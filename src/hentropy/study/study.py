@@ -1,13 +1,13 @@
-"""`Study`: designs asked, values told, and the decision so far (Algorithm 1), in memory.
+"""`Study`: designs asked, values told, and the decision so far (Algorithm 1), in memory or in a store.
 
 What a study proposes and decides is a function of its options, its seed and its records alone: the model is fitted anew
 to all values whenever there are more, never from where the last fit ended. A study rebuilt from its records goes on as
-if it had never stopped.
+if it had never stopped. In a store, several processes share it: each call begins by reading what is new.
 """
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,15 +17,19 @@ from hentropy.beliefs import Belief, Needs
 from hentropy.clock import Limits
 from hentropy.decisions import Decision, Listed, Points
 from hentropy.entropy import Entropy, entropy
-from hentropy.errors import InputError, StudyError
+from hentropy.errors import InputError, Outdated, StudyError
 from hentropy.models import fit
 from hentropy.records import State, Trial, Value, Verdict
 from hentropy.solvers import Auto, Cost, Proposal, Solver, propose
 from hentropy.spaces import DesignSpace, Params
 from hentropy.stopping import Standing, StoppingRule
+from hentropy.storage import Store
+from hentropy.study.book import Book, in_state
 from hentropy.study.checks import check_options, checked_record, checked_value, is_count, standard_errors
+from hentropy.study.keeping import Options, enrolled
 from hentropy.study.openings import Among, cost_per_success, open_rows
 from hentropy.study.table import trials_table
+from hentropy.study.telling import told, withdrawn
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +43,9 @@ class Study:
     `first` designs fill the space before the model is trusted (default: 2 (d + 1), at least 4). `hyperparameters` is
     "auto", "map" or "mixture", as in `fit`. `cost` maps designs b x q x d to costs b. `stop` are stopping rules.
     `max_seconds` and `max_memory` bound each proposal; with the former, proposals depend on the speed of the machine.
-    `records` are those of an earlier study with the same options, which this one continues.
+    `records` are those of an earlier study with the same options, which this one continues. With `storage`, a URL such
+    as "sqlite:///lab.db" or "postgresql://host/database", the study of that `name` is kept there, and goes on from
+    there if it exists; other processes may ask and tell in it at the same time.
     """
 
     def __init__(
@@ -56,6 +62,8 @@ class Study:
         max_seconds: float | None = None,
         max_memory: int | None = None,
         records: Iterable[Trial] = (),
+        storage: str | Path | Store | None = None,
+        name: str = "study",
     ) -> None:
         check_options(space, decision, seed, first, hyperparameters, stop)
         decision.within(space)
@@ -68,16 +76,30 @@ class Study:
         self._solver = Auto() if solver is None else solver
         self._cost = cost
         self._limits = Limits(max_seconds, max_memory)
-        self._trials: dict[int, Trial] = {}
         self._start = time.monotonic()
         self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
-        for number, trial in enumerate(records):
-            self._add([checked_record(trial, number, space)])
+        self._verdict: Verdict | None = None
+        options = Options(
+            name, space, decision, seed, self.first, hyperparameters, self.stop, self._limits, solver, cost
+        )
+        self.store, record, new = enrolled(options, storage)
+        self.book = Book(self.store, record, space)
+        earlier = [checked_record(trial, number, space) for number, trial in enumerate(records)]
+        if earlier and not new:
+            raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
+        if earlier:
+            self.book.add(earlier)
+
+    @property
+    def name(self) -> str:
+        """Its name in the store."""
+        return self.book.study.name
 
     @property
     def records(self) -> tuple[Trial, ...]:
         """All trials in the order of their numbers."""
-        return tuple(self._trials.values())
+        self.book.sync()
+        return self.book.trials
 
     @property
     def trials(self) -> "pandas.DataFrame":
@@ -88,36 +110,52 @@ class Study:
         """The next experiment to run. Designs asked before and not yet told are taken into account."""
         return self.ask_many(1)[0]
 
-    def ask_many(self, count: int) -> list[Trial]:
+    def ask_many(self, count: int, *, owner: str | None = None, lease: float | None = None) -> list[Trial]:
         """The next experiments to run side by side, chosen jointly once the first designs are out.
 
-        Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer.
+        Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer. With an
+        `owner`, they are its own for `lease` seconds; then another worker may take them.
         """
         if not is_count(count):
             raise InputError(f"count must be a whole number of at least 1, got {count!r}")
-        begun = sum(trial.state in (State.RUNNING, State.COMPLETE) for trial in self.records)
+        with self.store.asking(self.book.study):
+            while True:
+                self.book.sync()
+                try:
+                    return self.book.add(self._next(count), owner, lease)
+                except Outdated:  # data were attached meanwhile
+                    continue
+
+    def _next(self, count: int) -> list[Trial]:
+        """What to ask next, by what the book says."""
+        trials = self.book.trials
+        begun = len(in_state(trials, State.RUNNING, State.COMPLETE))
         # while nothing is known, more designs that fill the space are the best that can be said
-        filling = min(count, max(0, self.first - begun)) if self._complete else count
+        known = bool(in_state(trials, State.COMPLETE))
+        filling = min(count, max(0, self.first - begun)) if known else count
         designs = self._filling(filling)
-        trials = [Trial(len(self._trials) + i, params, origin="first") for i, params in enumerate(designs)]
-        if count > len(trials) and (self._complete or not trials):
-            trials += self._proposed(count - len(trials), trials)
-        return self._add(trials)
+        made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
+        if count > len(made) and (known or not made):
+            made += self._proposed(count - len(made), made)
+        return made
 
     def _filling(self, count: int) -> list[Params]:
         """The next designs that fill the space and were not tried: at most count, fewer where it has no more."""
-        tried = {tuple(self.space.encode(trial.params).tolist()) for trial in self.records}
-        fresh: list[Params] = []
-        for row in self.space.sample(self.first + len(self._trials) + count, self.seed) if count else ():
-            if len(fresh) < count and tuple(row.tolist()) not in tried:
-                tried.add(tuple(row.tolist()))
-                fresh.append(self.space.decode(row))
-        return fresh
+        if not count:
+            return []
+        sample = self.space.sample(self.first + len(self.book.entries) + count, self.seed)
+        fresh: dict[tuple[float, ...], Tensor] = {}
+        for row, values in zip(sample, map(tuple, sample.tolist()), strict=True):
+            if values not in self.book.tried:
+                fresh.setdefault(values, row)
+            if len(fresh) == count:
+                break
+        return [self.space.decode(row) for row in fresh.values()]
 
     def _proposed(self, count: int, before: Sequence[Trial]) -> list[Trial]:
         proposal = self._propose(count, before)
         share = len(proposal.params)
-        first = len(self._trials) + len(before)
+        first = len(self.book.entries) + len(before)
         return [
             Trial(
                 first + i,
@@ -132,97 +170,84 @@ class Study:
 
     def propose(self, count: int = 1) -> Proposal:
         """What `ask` would ask once the first designs are out, with its gain and outlook, without asking it."""
+        self.book.sync()
         return self._propose(count, ())
 
     def _propose(self, count: int, before: Sequence[Trial]) -> Proposal:
-        trials = (*self.records, *before)
+        trials = (*self.book.trials, *before)
         solver = self._solver
-        rows = open_rows(self.space, trials)
+        rows = open_rows(self.space, trials, self.book.row)
         if rows is not None:
             if not len(rows):
                 raise StudyError(f"{NONE_LEFT}: decide, or make a study with a larger pool")
             solver, count = Among(rows, solver), min(count, len(rows))
-        waiting = [self.space.encode(trial.params) for trial in trials if trial.state is State.RUNNING]
+        waiting = [self.book.row(trial) for trial in in_state(trials, State.RUNNING)]
         return propose(
             self.decision,
-            self.belief,
+            self._belief,
             self.space,
             q=count,
             seed=self.seed + 1000 * len(trials),
             pending=torch.stack(waiting) if waiting else None,
             solver=solver,
-            cost=cost_per_success(self.space, trials, self._cost),
+            cost=cost_per_success(self.space, trials, self.book.row, self._cost),
             max_seconds=self._limits.max_seconds,
             max_memory=self._limits.max_memory,
         )
 
     def tell(
-        self, trial: Trial | int, value: Value | None = None, *, failed: str | None = None, replace_value: bool = False
+        self,
+        trial: Trial | int,
+        value: Value | None = None,
+        *,
+        failed: str | None = None,
+        note: str | None = None,
+        replace_value: bool = False,
     ) -> Trial:
         """Record what came of a trial: a number, (value, standard error), or failed="why".
 
-        Telling the same value twice is harmless; another value is refused unless replace_value is set.
+        Telling the same value twice is harmless; another value is refused unless replace_value is set, and the earlier
+        one stays in the history.
         """
-        old = self._find(trial)
-        if (value is None) == (failed is None):
-            raise StudyError(f"tell trial {old.number} either a value or failed='why', not both and not neither")
-        if failed is not None:
-            new = replace(old, state=State.FAILED, note=str(failed), value=None, std_error=None)
-        else:
-            number_told, error = checked_value(value)
-            new = replace(old, state=State.COMPLETE, value=number_told, std_error=error)
-        if old.state in (State.COMPLETE, State.FAILED) and not replace_value:
-            if (old.state, old.value, old.std_error) == (new.state, new.value, new.std_error):
-                return old
-            was = f"value {old.value:g}" if old.state is State.COMPLETE else f"failed ({old.note})"
-            raise StudyError(f"trial {old.number} was told already: {was}; pass replace_value=True to correct it")
-        self._trials[old.number] = new
-        return new
+        number = self.book.find(trial).number
+        return self.book.change(number, told(value, failed, note, replace_value, self.store.now)).trial
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
         """Take back a trial that will not be run after all: it is no longer waited for, and counts for nothing."""
-        old = self._find(trial)
-        if old.state is not State.RUNNING:
-            raise StudyError(f"trial {old.number} is {old.state.value}; only a running one can be withdrawn")
-        self._trials[old.number] = replace(old, state=State.WITHDRAWN, note=note)
-        return self._trials[old.number]
-
-    def _find(self, trial: Trial | int) -> Trial:
-        number = trial.number if isinstance(trial, Trial) else trial
-        if not isinstance(number, int) or number not in self._trials:
-            known = f"0 to {len(self._trials) - 1}" if self._trials else "none yet"
-            raise StudyError(f"trial {number!r} was never asked in this study (trials: {known})")
-        known_trial = self._trials[number]
-        if isinstance(trial, Trial) and trial.params != known_trial.params:
-            raise StudyError(
-                f"trial {number} of this study has the design {known_trial.params}, not {trial.params};"
-                " it seems to come from another study"
-            )
-        return known_trial
+        return self.book.change(self.book.find(trial).number, withdrawn(note, self.store.now)).trial
 
     def attach(self, params: Mapping[str, Any], value: Value) -> Trial:
         """Add data that was there before."""
-        design = self.space.decode(self.space.encode(params))
-        number_told, error = checked_value(value)
-        trial = Trial(len(self._trials), design, State.COMPLETE, number_told, error, origin="attached")
-        return self._add([trial])[0]
+        return self.attach_many([(params, value)])[0]
 
-    def _add(self, trials: list[Trial]) -> list[Trial]:
-        self._trials.update({trial.number: trial for trial in trials})
-        return trials
-
-    @property
-    def _complete(self) -> tuple[Trial, ...]:
-        return tuple(trial for trial in self.records if trial.state is State.COMPLETE)
+    def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Value]]) -> list[Trial]:
+        """Add many data that were there before: all of them, or none if one of them cannot be used."""
+        checked = [(self.space.decode(self.space.encode(params)), *checked_value(value)) for params, value in data]
+        while True:
+            self.book.sync()
+            start = len(self.book.entries)
+            trials = [
+                Trial(number, design, State.COMPLETE, value, error, origin="attached")
+                for number, (design, value, error) in enumerate(checked, start=start)
+            ]
+            try:
+                return self.book.add(trials)
+            except Outdated:  # somebody asked meanwhile
+                continue
 
     @property
     def belief(self) -> Belief:
         """What is known now, fitted to all values told so far (and kept until there are more)."""
-        complete = self._complete
+        self.book.sync()
+        return self._belief
+
+    @property
+    def _belief(self) -> Belief:
+        complete = in_state(self.book.trials, State.COMPLETE)
         if not complete:
             raise StudyError("nothing has been told yet, so nothing is known: ask a design, run it, tell its value")
         if self._fitted is None or self._fitted[0] != complete:
-            X = torch.stack([self.space.encode(trial.params) for trial in complete])
+            X = torch.stack([self.book.row(trial) for trial in complete])
             Y = torch.tensor([trial.value for trial in complete], dtype=torch.float64)
             treatment: Any = self._hyperparameters
             noise = standard_errors(complete)
@@ -231,17 +256,21 @@ class Study:
         return self._fitted[1]
 
     def decide(self) -> Verdict:
-        """What would be decided now."""
+        """What would be decided now; a verdict that differs from the last one is recorded."""
         belief = self.belief
         found = entropy(self.decision, belief, self.space, seed=self.seed)
-        return Verdict(
+        verdict = Verdict(
             action=self._rows(found, belief),
             expected_loss=found.value,
             std_error=found.std_error,
             decision=repr(self.decision),
-            observations=len(self._complete),
+            observations=len(in_state(self.book.trials, State.COMPLETE)),
             raw=found.action,
         )
+        if verdict != self._verdict:
+            self.store.keep(self.book.study, verdict)
+            self._verdict = verdict
+        return verdict
 
     def _rows(self, found: Entropy, belief: Belief) -> list[dict[str, Any]]:
         """The action as rows for a person; designs with what is known of their values."""
@@ -260,14 +289,27 @@ class Study:
     @property
     def stopped(self) -> str | None:
         """Why the study should stop now, by its rules or because nothing is left to ask; None while it should go on."""
-        ended = sum(t.state in (State.COMPLETE, State.FAILED) and t.origin != "attached" for t in self.records)
-        gains = tuple(trial.gain for trial in self.records if trial.gain is not None)
+        return self._reason(State.COMPLETE, State.FAILED)
+
+    @property
+    def enough(self) -> str | None:
+        """Why no further experiment should begin: as `stopped`, with those that run counted as if they had ended."""
+        return self._reason(State.COMPLETE, State.FAILED, State.RUNNING)
+
+    def _reason(self, *states: State) -> str | None:
+        trials = self.records
+        ended = sum(trial.origin != "attached" for trial in in_state(trials, *states))
+        gains = tuple(trial.gain for trial in trials if trial.gain is not None)
         standing = Standing(ended, time.monotonic() - self._start, gains)
         reasons = [rule.reason(standing) for rule in self.stop]
-        rows = open_rows(self.space, self.records)
+        rows = open_rows(self.space, trials, self.book.row)
         if rows is not None and not len(rows):
             reasons.append(NONE_LEFT)
         return next((reason for reason in reasons if reason), None)
+
+    def close(self) -> None:
+        """Let go of the store's files and connections."""
+        self.store.close()
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self.records]

@@ -1,0 +1,250 @@
+"""A store in a database: every call is one transaction."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, func, insert, make_url, select, update
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+
+from hentropy.errors import InputError, Outdated, StorageError
+from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Verdict
+from hentropy.storage.backend import WRITES, Backend
+from hentropy.storage.base import Change, News, Store, observation, told_anew
+from hentropy.storage.migrating import prepare
+from hentropy.storage.postgres import Postgres
+from hentropy.storage.sqlite import Sqlite
+from hentropy.storage.tables import observations, studies, trials, verdicts
+
+
+def open_database(where: str | Path) -> "Database":
+    """The store at a path or URL, made or migrated if need be."""
+    return Database(_backend(where))
+
+
+def _backend(where: str | Path) -> Backend:
+    if isinstance(where, Path) or "://" not in where:
+        return Sqlite(Path(where))
+    try:
+        url = make_url(where)
+    except ArgumentError as error:
+        raise InputError(f"the store's URL cannot be read: {error}") from None
+    kind = url.get_backend_name()
+    if kind == "sqlite" and url.database and url.database != ":memory:":
+        return Sqlite(Path(url.database))
+    if kind in ("postgresql", "postgres"):
+        return Postgres(url)
+    shown = url.render_as_string(hide_password=True)
+    raise InputError(
+        f"there is no store at {shown!r}; give sqlite:///FILE, postgresql://USER@HOST/DATABASE, or memory://"
+    )
+
+
+class Database(Store):
+    """Studies in tables; what differs between databases is in the backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        prepare(backend)
+
+    @property
+    def place(self) -> str:
+        """The file or the server."""
+        return self._backend.place
+
+    @contextmanager
+    def _transaction(self, writes: bool = False) -> Iterator[Connection]:
+        try:
+            with self._backend.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+                yield connection
+        except DBAPIError as error:
+            raise StorageError(self._backend.explain(error)) from error
+
+    def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
+        """A new study."""
+        row = {
+            "name": name,
+            "definition": dict(definition),
+            "versions": dict(versions),
+            "created_at": self.now(),
+            "revision": 0,
+        }
+        try:
+            with self._transaction(writes=True) as connection:
+                made = connection.execute(insert(studies).values(row).returning(studies)).mappings().one()
+        except StorageError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise StorageError(f"there is already a study {name!r} in {self.place}") from None
+            raise
+        return _study(made)
+
+    def redefine(self, study: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
+        """The study with another definition."""
+        with self._transaction(writes=True) as connection:
+            self._revision(connection, study, lock=True)
+            connection.execute(update(studies).where(studies.c.id == study.id).values(definition=dict(definition)))
+        return replace(study, definition=dict(definition))
+
+    def find(self, name: str) -> StudyRecord | None:
+        """The study with this name."""
+        with self._transaction() as connection:
+            row = connection.execute(select(studies).where(studies.c.name == name)).mappings().one_or_none()
+        return None if row is None else _study(row)
+
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """All studies."""
+        with self._transaction() as connection:
+            return tuple(map(_study, connection.execute(select(studies).order_by(studies.c.id)).mappings()))
+
+    def delete(self, study: StudyRecord) -> None:
+        """Remove a study; what belongs to it goes with it."""
+        with self._transaction(writes=True) as connection:
+            self._revision(connection, study, lock=True)
+            connection.execute(delete(studies).where(studies.c.id == study.id))
+
+    def news(self, study: StudyRecord, since: int = 0) -> News:
+        """What changed. The revision is read first: what is newer than it is told again, never left out."""
+        with self._transaction() as connection:
+            revision = self._revision(connection, study)
+            if revision == since:
+                return News(since, ())
+            newer = (trials.c.study_id == study.id) & (trials.c.revision > since)
+            rows = connection.execute(select(trials).where(newer).order_by(trials.c.number)).mappings()
+            return News(revision, tuple(map(_entry, rows)))
+
+    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+        """New trials."""
+        if not entries:
+            return
+        with self._transaction(writes=True) as connection:
+            revision = self._revision(connection, study, lock=True) + 1
+            last = connection.scalar(select(func.max(trials.c.number)).where(trials.c.study_id == study.id))
+            following = 0 if last is None else last + 1
+            for position, entry in enumerate(entries, start=following):
+                if entry.trial.number != position:
+                    raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
+            rows = [_row(entry) | {"study_id": study.id, "revision": revision} for entry in entries]
+            connection.execute(insert(trials), rows)
+            self._observe(connection, study, [entry for entry in entries if told_anew(None, entry)], by)
+            self._advance(connection, study, revision)
+
+    def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
+        """Apply a rule."""
+        this = (trials.c.study_id == study.id) & (trials.c.number == number)
+        with self._transaction(writes=True) as connection:
+            revision = self._revision(connection, study, lock=True) + 1
+            row = connection.execute(select(trials).where(this)).mappings().one_or_none()
+            if row is None:
+                raise StorageError(f"the study {study.name!r} has no trial {number}")
+            old = _entry(row)
+            new = rule(old)
+            if new != old:
+                connection.execute(update(trials).where(this).values(_row(new) | {"revision": revision}))
+                self._observe(connection, study, [new] if told_anew(old, new) else [], by)
+                self._advance(connection, study, revision)
+        return new
+
+    def _revision(self, connection: Connection, study: StudyRecord, lock: bool = False) -> int:
+        """The study's revision; with a lock on the study's row, writers come one after the other."""
+        query = select(studies.c.revision).where((studies.c.id == study.id) & (studies.c.name == study.name))
+        revision = connection.scalar(query.with_for_update() if lock else query)
+        if revision is None:
+            raise StorageError(f"the study {study.name!r} is no longer in {self.place}")
+        return revision
+
+    def _advance(self, connection: Connection, study: StudyRecord, revision: int) -> None:
+        connection.execute(update(studies).where(studies.c.id == study.id).values(revision=revision))
+
+    def _observe(self, connection: Connection, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+        if entries:
+            at = self._backend.now()
+            told = [vars(observation(entry, at, by)) for entry in entries]
+            rows = [row | {"study_id": study.id, "state": row["state"].value} for row in told]
+            connection.execute(insert(observations), rows)
+
+    def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
+        """Everything told."""
+        query = select(observations).where(observations.c.study_id == study.id).order_by(observations.c.id)
+        if number is not None:
+            query = query.where(observations.c.number == number)
+        with self._transaction() as connection:
+            return tuple(map(_observation, connection.execute(query).mappings()))
+
+    def keep(self, study: StudyRecord, verdict: Verdict) -> None:
+        """Record a verdict."""
+        row = {
+            "study_id": study.id,
+            "at": self.now(),
+            "decision": verdict.decision,
+            "observations": verdict.observations,
+            "expected_loss": verdict.expected_loss,
+            "std_error": verdict.std_error,
+            "action": verdict.action,
+        }
+        with self._transaction(writes=True) as connection:
+            connection.execute(insert(verdicts).values(row))
+
+    def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
+        """All verdicts."""
+        query = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id)
+        with self._transaction() as connection:
+            return tuple(map(_verdict, connection.execute(query).mappings()))
+
+    @contextmanager
+    def asking(self, study: StudyRecord) -> Iterator[None]:
+        """The backend's lock."""
+        try:
+            with self._backend.asking(study.id):
+                yield
+        except DBAPIError as error:
+            raise StorageError(self._backend.explain(error)) from error
+
+    def now(self) -> float:
+        """The database's clock."""
+        try:
+            return self._backend.now()
+        except DBAPIError as error:
+            raise StorageError(self._backend.explain(error)) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._backend.engine.dispose()
+
+
+def _study(row: RowMapping) -> StudyRecord:
+    return StudyRecord(row["id"], row["name"], row["definition"], row["versions"], row["created_at"])
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """An entry as the columns of its row."""
+    own = {name: value for name, value in vars(entry).items() if name != "trial"}
+    return own | vars(entry.trial) | {"state": entry.trial.state.value}
+
+
+def _entry(row: RowMapping) -> Entry:
+    trial = Trial(
+        number=row["number"],
+        params=row["params"],
+        state=State(row["state"]),
+        value=row["value"],
+        std_error=row["std_error"],
+        gain=row["gain"],
+        gain_error=row["gain_error"],
+        entropy=row["entropy"],
+        origin=row["origin"],
+        note=row["note"],
+    )
+    names = ("asked_at", "ended_at", "owner", "lease_until", "tries", "losses")
+    return Entry(trial, **{name: row[name] for name in names})
+
+
+def _observation(row: RowMapping) -> Observation:
+    told = {name: row[name] for name in ("number", "at", "by", "value", "std_error", "note")}
+    return Observation(state=State(row["state"]), **told)
+
+
+def _verdict(row: RowMapping) -> StoredVerdict:
+    names = ("action", "expected_loss", "std_error", "decision", "observations")
+    return StoredVerdict(row["at"], Verdict(**{name: row[name] for name in names}, raw=None))

@@ -1,0 +1,25 @@
+"""`open_store`: from a URL to a store."""
+
+from pathlib import Path
+
+from hentropy.errors import MissingExtra
+from hentropy.storage.base import Store
+from hentropy.storage.memory import MemoryStore
+
+
+def open_store(where: str | Path | Store) -> Store:
+    """A store by its URL, made if it is not there yet.
+
+    "sqlite:///lab.db" (a path relative to the current folder; four slashes for an absolute one) or a `Path`;
+    "postgresql://user@host/database"; "memory://". A `Store` is returned as it is.
+    """
+    if isinstance(where, Store):
+        return where
+    if where == "memory://":
+        return MemoryStore()
+    try:
+        # SQLAlchemy is not needed, and takes its time to load, while everything stays in memory
+        from hentropy.storage.database import open_database  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra(error.name or "sqlalchemy", "storage") from None
+    return open_database(where)
