@@ -7,6 +7,7 @@
     ├── StudyError       an ask, tell or decide that does not fit the state of the study
     ├── StorageError     a store that cannot be opened, read or written
     │   └── Outdated     what was to be written stands on trials that are no longer the newest
+    ├── ExecutionError   workers that cannot be reached, or that are asked for more after the end
     └── MissingExtra     an optional part that is not installed (also an ImportError)
 
 Every message says what happened with the values, the likeliest cause, and what to change.
@@ -44,6 +45,10 @@ class StorageError(HentropyError):
 
 class Outdated(StorageError):  # noqa: N818 (it reads better where it is caught)
     """What was to be written stands on trials that are no longer the newest: somebody else was faster."""
+
+
+class ExecutionError(HentropyError):
+    """Workers that cannot be reached, or that are asked for more after the end."""
 
 
 class MissingExtra(HentropyError, ImportError):  # noqa: N818 (it reads better where it is caught)

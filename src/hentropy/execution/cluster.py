@@ -1,0 +1,155 @@
+"""Experiments on a Dask cluster: one that is running, or one of this machine that lives as long as the executor."""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from hentropy.errors import ExecutionError, MissingExtra
+from hentropy.execution.evaluator import Evaluator
+from hentropy.execution.executor import Executor, checked_workers
+from hentropy.execution.objective import Objective
+from hentropy.execution.outcome import Outcome, failure
+
+try:
+    from distributed import CancelledError, Client, Future, KilledWorker, LocalCluster, Worker, get_worker
+    from distributed.comm import resolve_address
+except ImportError:
+    raise MissingExtra("distributed", "dask") from None
+
+FETCH = 10.0
+"""Seconds to wait for an outcome that is ready."""
+LOOK = 0.2
+"""Seconds after which a worker looks whether anybody still wants the outcome."""
+
+
+class Dask(Executor):
+    """Sends each experiment to a Dask cluster as one task; there it is evaluated in a process of its own.
+
+    Without an address, a cluster of `workers` processes is started on this machine, and ends with the executor. Its
+    processes import the program that started them: a script has to do its work under `if __name__ == "__main__"`.
+    With one, the cluster goes on after `close`. hentropy and the folder of the objective must be found by its workers.
+
+    A worker that is gone makes its experiments lost. A cluster that is not ours may first try them elsewhere, as often
+    as its setting `allowed-failures` says.
+    """
+
+    def __init__(self, objective: Objective, workers: int, address: str | None = None, patience: float = 10.0) -> None:
+        self.workers = checked_workers(workers)
+        self._objective = objective
+        self._cluster = _cluster(workers) if address is None else None
+        self._client = _client(self._cluster or address, patience)
+        self._futures: dict[int, Future] = {}
+        self._ended: SimpleQueue[tuple[int, Future]] = SimpleQueue()
+
+    def submit(self, number: int, params: Mapping[str, Any]) -> None:
+        """Send an experiment to the cluster."""
+        self._check(number)
+        self._futures[number] = self._client.submit(_evaluate, self._objective, dict(params), pure=False)
+        self._listen(number)
+
+    def wait(self, timeout: float | None = None) -> list[tuple[int, Outcome]]:
+        """What has ended, in the order in which it did."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        outcomes: list[tuple[int, Outcome]] = []
+        while self._futures and (not outcomes or not self._ended.empty()):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                number, future = self._ended.get(timeout=left)
+            except Empty:
+                break
+            outcome = _fetched(future)
+            if outcome is None:
+                self._listen(number)
+            else:
+                outcomes.append((number, outcome))
+                del self._futures[number]
+        return outcomes
+
+    @property
+    def pending(self) -> frozenset[int]:
+        """What is on the cluster and was not handed out yet."""
+        return frozenset(self._futures)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more."""
+        return self._client.status == "closed"
+
+    def close(self) -> None:
+        """Cancel what runs, which ends its processes, and leave; a cluster of our own ends."""
+        if self.closed:
+            return
+        for future in self._futures.values():
+            future.cancel()
+        self._futures.clear()
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _listen(self, number: int) -> None:
+        self._futures[number].add_done_callback(lambda future: self._ended.put((number, future)))
+
+
+def _cluster(workers: int) -> LocalCluster:
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit=None,
+        silence_logs=logging.CRITICAL,
+        scheduler_kwargs={"allowed_failures": 0},  # we say what is run again
+    )
+
+
+def _client(target: Any, patience: float) -> Client:
+    try:
+        if isinstance(target, str):
+            resolve_address(target)  # a client that was given nonsense cannot be closed any more
+        return Client(target, timeout=patience, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ExecutionError(
+            f"no Dask scheduler answers at {target!r} ({type(error).__name__}: {error}); "
+            "start one with `dask scheduler`, or give the address that it prints"
+        ) from error
+
+
+def _fetched(future: Future) -> Outcome | None:
+    """The outcome of a task that has ended; None if its result was lost on the way and Dask makes it again."""
+    try:
+        return future.result(timeout=FETCH)
+    except TimeoutError:
+        return None
+    except KilledWorker as error:
+        return failure(f"the Dask worker ended in the middle of the evaluation: {error}", lost=True)
+    except CancelledError as error:
+        return failure(f"Dask cancelled the evaluation: {error}", lost=True)
+    except Exception as error:  # a worker without hentropy, or of another version
+        return failure(f"the Dask worker could not evaluate it: {type(error).__name__}: {error}")
+
+
+def _evaluate(objective: Objective, params: Mapping[str, Any]) -> Outcome:
+    """What a worker does: evaluates apart from its own process, and ends that when nobody wants it any more."""
+    worker = get_worker()
+    ended = threading.Event()
+    with objective.apart() as evaluator:
+        arguments = (worker, worker.get_current_task(), evaluator, ended)
+        watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
+        watcher.start()
+        try:
+            return evaluator.evaluate(params)
+        finally:
+            ended.set()
+            watcher.join()
+
+
+def _watch(worker: Worker, key: Any, evaluator: Evaluator, ended: threading.Event) -> None:
+    while not ended.wait(LOOK):
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            evaluator.close()
+            return
