@@ -19,10 +19,6 @@ class Backend(ABC):
     place: str
 
     @abstractmethod
-    def check(self, connection: Connection) -> None:
-        """Raise a `StorageError` where this database holds something else; it has no version table."""
-
-    @abstractmethod
     def lock_for_migration(self, connection: Connection) -> None:
         """Let nobody else migrate until this transaction ends."""
 

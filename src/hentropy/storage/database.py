@@ -1,5 +1,6 @@
 """A store in a database: every call is one transaction."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,9 @@ from hentropy.storage.postgres import Postgres
 from hentropy.storage.sqlite import Sqlite
 from hentropy.storage.tables import observations, studies, trials, verdicts
 
+SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):")
+"""How a URL begins, also a mistyped one; anything else is taken for a path."""
+
 
 def open_database(where: str | Path) -> "Database":
     """The store at a path or URL, made or migrated if need be."""
@@ -25,7 +29,7 @@ def open_database(where: str | Path) -> "Database":
 
 
 def _backend(where: str | Path) -> Backend:
-    if isinstance(where, Path) or "://" not in where:
+    if isinstance(where, Path) or not SCHEME.match(where):
         return Sqlite(Path(where))
     try:
         url = make_url(where)

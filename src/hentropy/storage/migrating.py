@@ -23,8 +23,6 @@ def prepare(backend: Backend) -> None:
         with backend.engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
             backend.lock_for_migration(connection)
             found = version(connection)  # somebody may have been faster
-            if found is None:
-                backend.check(connection)
             if found != NEWEST:
                 _known(found, backend)
                 upgrade(connection)

@@ -30,9 +30,6 @@ class Postgres(Backend):
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "psycopg", "postgres") from None
 
-    def check(self, connection: Connection) -> None:
-        """A database may be shared with others: our tables have names of their own."""
-
     def lock_for_migration(self, connection: Connection) -> None:
         """An advisory lock until the end of the transaction."""
         connection.execute(select(func.pg_advisory_xact_lock(LOCKS, 0)))

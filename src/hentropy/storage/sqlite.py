@@ -6,17 +6,18 @@ A commit has reached the disk when it returns (synchronous = FULL): what was ack
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from sqlalchemy import Connection, create_engine, event, inspect
+from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from hentropy.errors import StorageError
 from hentropy.storage.backend import WRITES, Backend, as_json
+from hentropy.storage.tables import VERSION_TABLE
 
 MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
@@ -55,14 +56,21 @@ class Sqlite(Backend):
             raise StorageError(
                 f"{self.place} is not a store: it is not an SQLite database; give another path, or move that file away"
             )
+        if start:
+            self._check_tables()
 
-    def check(self, connection: Connection) -> None:
-        """A new store is an empty database."""
-        others = inspect(connection).get_table_names()
-        if others:
+    def _check_tables(self) -> None:
+        """Look, without writing, whether the database is a store; to connect as a store would change it."""
+        try:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, timeout=PATIENCE)) as connection:
+                found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                names = {name for (name,) in found}
+        except sqlite3.Error as error:
+            raise StorageError(self._meaning(error)) from error
+        if names and VERSION_TABLE not in names:
             raise StorageError(
                 f"{self.place} is a database of something else, not a store: it has the tables"
-                f" {', '.join(others[:3])}; give another path"
+                f" {', '.join(sorted(names)[:3])}; give another path"
             )
 
     def lock_for_migration(self, connection: Connection) -> None:
@@ -89,12 +97,14 @@ class Sqlite(Backend):
 
     def explain(self, error: DBAPIError) -> str:
         """By SQLite's own names of errors."""
-        cause = error.orig
-        name = (cause.sqlite_errorname if isinstance(cause, sqlite3.Error) else None) or "SQLITE_ERROR"
+        return self._meaning(error.orig)
+
+    def _meaning(self, error: BaseException | None) -> str:
+        name = (error.sqlite_errorname if isinstance(error, sqlite3.Error) else None) or "SQLITE_ERROR"
         for start, meaning in _MEANINGS.items():
             if name.startswith(start):
                 return f"{self.place}: {meaning}"
-        return f"{self.place}: {cause} ({name})"
+        return f"{self.place}: {error} ({name})"
 
 
 _MEANINGS = {

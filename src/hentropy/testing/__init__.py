@@ -1,4 +1,4 @@
-"""Conformance suites: what every decision, belief and solver must do, for classes of one's own as well.
+"""Conformance suites: what every decision, belief, solver and store must do, for classes of one's own as well.
 
     from hentropy.testing import check_belief, check_decision, check_solver
 
@@ -15,5 +15,6 @@ from hentropy.testing.beliefs import check_belief
 from hentropy.testing.decisions import check_decision
 from hentropy.testing.relations import SIGMAS
 from hentropy.testing.solvers import check_solver
+from hentropy.testing.stores import check_store
 
-__all__ = ["SIGMAS", "check_belief", "check_decision", "check_solver"]
+__all__ = ["SIGMAS", "check_belief", "check_decision", "check_solver", "check_store"]

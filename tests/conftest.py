@@ -1,0 +1,47 @@
+"""Fixtures of all tests: places where a study can be kept."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from support.postgres import programs, server
+
+KINDS = ("sqlite", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a running server; without its programs the tests that need it are skipped, in CI they fail."""
+    if programs() is None:
+        why = "PostgreSQL's server is not installed (Debian: apt-get install postgresql)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(why)
+        pytest.skip(why)
+    with server() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The URL of an empty database of its own."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+        yield postgres_server.replace("/postgres", f"/{name}")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """The URL of a store in an empty folder."""
+    return f"sqlite:///{tmp_path / 'hentropy.db'}"
+
+
+@pytest.fixture(params=KINDS)
+def store_url(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty store, once for each database."""
+    return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]))
