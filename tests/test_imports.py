@@ -34,7 +34,12 @@ LAYERS = (
 WITHIN = {("clock", "errors")}
 """Imports within one layer that are allowed: from, to."""
 
-OPTIONAL = {("study", "pandas"), ("study", "hentropy.description"), ("storage", "hentropy.storage.database")}
+OPTIONAL = {
+    ("study", "pandas"),
+    ("study", "hentropy.description"),
+    ("storage", "hentropy.storage.database"),
+    ("execution", "hentropy.execution.cluster"),
+}
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
 
 

@@ -22,12 +22,12 @@ from hentropy.decisions import (
     decision,
 )
 from hentropy.entropy import Entropy, entropy
-from hentropy.errors import DecisionError, HentropyError, InputError, MissingExtra, ModelError, StudyError
+from hentropy.errors import DecisionError, HentropyError, InputError, MissingExtra, ModelError, StorageError, StudyError
 from hentropy.gain import Gain, gain
 from hentropy.models import fit, from_botorch
 from hentropy.solvers import Auto, Finite, Nested, OneShot, Proposal, propose
 from hentropy.spaces import Integer, Pool, Real, Space
-from hentropy.study import Budget, GainBelow, GainBelowCost, Study, TimeLimit, Trial, Verdict, search
+from hentropy.study import Budget, GainBelow, GainBelowCost, Study, TimeLimit, Trial, Verdict, load_study, search
 
 __all__ = [
     "Auto",
@@ -70,6 +70,7 @@ __all__ = [
     "Samples",
     "Sequence",
     "Space",
+    "StorageError",
     "Study",
     "StudyError",
     "TimeLimit",
@@ -82,6 +83,7 @@ __all__ = [
     "fit",
     "from_botorch",
     "gain",
+    "load_study",
     "propose",
     "search",
 ]

@@ -1,6 +1,7 @@
 """A store in a database: every call is one transaction."""
 
 import re
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -51,6 +52,8 @@ class Database(Store):
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        # a store that nobody closes lets go of its connections when it is forgotten
+        weakref.finalize(self, backend.engine.dispose)
         prepare(backend)
 
     @property

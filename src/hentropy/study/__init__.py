@@ -2,6 +2,7 @@
 
 from hentropy.records import State, Trial, Verdict
 from hentropy.stopping import Budget, GainBelow, GainBelowCost, Standing, StoppingRule, TimeLimit
+from hentropy.study.loading import load_study
 from hentropy.study.search import Found, search
 from hentropy.study.study import Study
 
@@ -17,5 +18,6 @@ __all__ = [
     "TimeLimit",
     "Trial",
     "Verdict",
+    "load_study",
     "search",
 ]

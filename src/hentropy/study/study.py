@@ -30,6 +30,7 @@ from hentropy.study.keeping import Options, enrolled
 from hentropy.study.openings import Among, cost_per_success, open_rows
 from hentropy.study.table import trials_table
 from hentropy.study.telling import told, withdrawn
+from hentropy.study.words import Words
 
 if TYPE_CHECKING:
     import pandas
@@ -89,6 +90,17 @@ class Study:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
         if earlier:
             self.book.add(earlier)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, storage: str | Path | Store | None = None) -> "Study":
+        """The study that a file describes, kept where the file says, or in `storage`.
+
+        A decision of one's own, `python = "module:Class"`, is imported: this runs code.
+        """
+        words = Words.read(Path(path))
+        study = cls(**words.options(trusted=True), storage=words.place if storage is None else storage)
+        study.book.study = words.with_objective(study.store, study.book.study)
+        return study
 
     @property
     def name(self) -> str:

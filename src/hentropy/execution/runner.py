@@ -1,0 +1,115 @@
+"""`run`: ask, evaluate and tell until the study says stop; the same for one process, many workers, or many machines.
+
+A new experiment is proposed as soon as a worker is free, knowing those that run. Trials that lost workers left behind
+come first. Whoever runs a study may stop at any moment and be started again; several may run it at once.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hentropy.errors import StudyError
+from hentropy.execution.executor import Executor
+from hentropy.execution.heartbeat import Heartbeat
+from hentropy.execution.leases import Taken, Terms, claim, finish, give_back
+from hentropy.execution.outcome import Outcome
+from hentropy.execution.owner import new_owner
+from hentropy.records import State, Trial
+from hentropy.study import Study
+
+GIVE_UP_AFTER = 3
+"""So many failures in a row with nothing ever measured are taken for a broken objective."""
+
+POLL = 1.0
+"""Seconds after which a runner with nothing to do looks again what the others have done."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who wants to know what happens: called with a trial that begins, and with one that ended and its outcome."""
+
+    began: Callable[[Trial], None] = lambda trial: None
+    ended: Callable[[Trial, Outcome], None] = lambda trial, outcome: None
+
+
+def run(study: Study, executor: Executor, terms: Terms | None = None, watch: Watch | None = None) -> str:
+    """Run a study to its end and say why it ended. The executor is closed; trials in hand are given back."""
+    return _Run(study, executor, terms or Terms(), watch or Watch()).to_the_end()
+
+
+class _Run:
+    def __init__(self, study: Study, executor: Executor, terms: Terms, watch: Watch) -> None:
+        self.study = study
+        self.executor = executor
+        self.terms = terms
+        self.watch = watch
+        self.owner = new_owner()
+        self.in_hand: set[int] = set()
+        self.failures = 0
+        self.stop: str | None = None
+
+    def to_the_end(self) -> str:
+        beat = Heartbeat(self.study.store, self.study.book.study, self.owner, self.terms.lease, lambda: self.in_hand)
+        with beat:
+            try:
+                while not self._is_over():
+                    self._begin()
+                    self._gather()
+            finally:
+                self.executor.close()
+                for number in tuple(self.in_hand):
+                    give_back(self.study, number, self.owner)
+        return self.stop or self.study.enough or "nothing is left to do"
+
+    def _is_over(self) -> bool:
+        """Nothing in hand, nothing more to begin, and no other worker whose trial could come back."""
+        return not self.in_hand and bool(self.stop or self.study.enough) and not self._others_work()
+
+    def _others_work(self) -> bool:
+        entries = self.study.book.entries.values()
+        return any(entry.trial.state is State.RUNNING and entry.lease_until is not None for entry in entries)
+
+    def _begin(self) -> None:
+        """Give every free worker a trial, as far as there are any to begin."""
+        while len(self.in_hand) < self.executor.workers:
+            trial = claim(self.study, self.owner, self.terms) or self._asked()
+            if trial is None:
+                return
+            self.in_hand.add(trial.number)
+            self.executor.submit(trial.number, trial.params)
+            self.watch.began(trial)
+
+    def _asked(self) -> Trial | None:
+        """A new trial, unless the study has enough, or this one turns out not to be worth its while."""
+        if self.stop or self.study.enough:
+            return None
+        [trial] = self.study.ask_many(1, owner=self.owner, lease=self.terms.lease)
+        self.stop = self.study.stopped
+        if self.stop:
+            self.study.withdraw(trial, note=f"not run: {self.stop}")
+            return None
+        return trial
+
+    def _gather(self) -> None:
+        """Wait until something has ended, and record it; with nothing in hand, wait for what others do."""
+        if not self.in_hand:
+            if not self._is_over():
+                time.sleep(POLL)
+            return
+        for number, outcome in self.executor.wait(POLL):
+            self.in_hand.discard(number)
+            try:
+                trial = finish(self.study, number, self.owner, outcome, self.terms)
+            except Taken:
+                continue
+            self.watch.ended(trial, outcome)
+            self._give_up_if_broken(trial, outcome)
+
+    def _give_up_if_broken(self, trial: Trial, outcome: Outcome) -> None:
+        self.failures = 0 if outcome.failed is None else self.failures + (trial.state is State.FAILED)
+        complete = any(entry.trial.state is State.COMPLETE for entry in self.study.book.entries.values())
+        if self.failures >= GIVE_UP_AFTER and not complete:
+            raise StudyError(
+                f"the first {self.failures} experiments all failed; the last one with: {trial.note}\n"
+                "Mend the objective, and run again."
+            )
