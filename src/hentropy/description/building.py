@@ -53,7 +53,10 @@ def _own(words: OwnClass, folder: Path | None) -> Decision:
     except ValidationError as error:
         lines = mistakes(error, words.options, options, under=("decision",))
         raise InputError(told(f"the decision {words.python}", lines)) from None
-    return cls(**dict(checked))
+    try:
+        return cls(**dict(checked))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the decision {words.python} cannot be made: {error}") from error
 
 
 def stopping_of(description: Description) -> tuple[StoppingRule, ...]:

@@ -6,18 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hentropy.description.decisions import DECISIONS, OwnClass
-from hentropy.description.parts import (
-    Command,
-    IntegerWords,
-    Manual,
-    ModelWords,
-    PoolWords,
-    PythonFunction,
-    RealWords,
-    SolverWords,
-    StopWords,
-    StorageWords,
-)
+from hentropy.description.designs import IntegerWords, PoolWords, RealWords
+from hentropy.description.objectives import Command, Manual, PythonFunction
+from hentropy.description.parts import ModelWords, SolverWords, StopWords, StorageWords
 from hentropy.description.schema import Description
 from hentropy.description.spelling import Place, dotted, nearest, shown
 from hentropy.errors import InputError, MissingExtra
@@ -52,9 +43,9 @@ _MUST_BE = {
     "model_type": "a table of keys and values",
     "model_attributes_type": "a table of keys and values",
     "finite_number": "a finite number",
-    "greater_than": "above {gt:g}",
-    "greater_than_equal": "at least {ge:g}",
-    "less_than": "below {lt:g}",
+    "greater_than": "above {gt:.12g}",
+    "greater_than_equal": "at least {ge:.12g}",
+    "less_than": "below {lt:.12g}",
     "too_short": "not empty",
     "none_required": "left out",
 }

@@ -8,16 +8,9 @@ from typing import Annotated, Any, Literal
 
 from hentropy.description.base import Label, Whole, Words
 from hentropy.description.decisions import AnyDecision, Named, Own
-from hentropy.description.parts import (
-    AnyObjective,
-    Manual,
-    ModelWords,
-    ParameterWords,
-    PoolWords,
-    SolverWords,
-    StopWords,
-    StorageWords,
-)
+from hentropy.description.designs import ParameterWords, PoolWords
+from hentropy.description.objectives import AnyObjective, Manual
+from hentropy.description.parts import ModelWords, SolverWords, StopWords, StorageWords
 from hentropy.errors import InputError, MissingExtra
 from hentropy.spaces import DesignSpace, Space
 
@@ -55,13 +48,13 @@ class Description(Words):
         PoolWords | None, Field(description="A list of the designs that can be run. Give either this or a space.")
     ] = None
     decision: Annotated[AnyDecision, Field(description="What will be decided in the end, with its options.")]
-    model: Annotated[ModelWords, Field(description="How the model of the outcomes is fitted.")] = ModelWords()
-    solver: Annotated[SolverWords, Field(description="Bounds on the search for the next experiment.")] = SolverWords()
+    model: Annotated[ModelWords, Field(description="How the model is fitted to the outcomes.")] = ModelWords()
+    solver: Annotated[SolverWords, Field(description="Bounds on each search for a next experiment.")] = SolverWords()
     objective: Annotated[
         AnyObjective, Field(description="How experiments are run. If left out: you run them and tell their values.")
     ] = Manual(type="manual")
     stop: Annotated[StopWords, Field(description="When the study ends. If left out: when you end it.")] = StopWords()
-    storage: Annotated[StorageWords, Field(description="Where the study is kept.")] = StorageWords()
+    storage: Annotated[StorageWords, Field(description="The database in which the study is kept.")] = StorageWords()
     own: Annotated[
         tuple[Part, ...], Field(description="The parts that were made in Python and have no words. Not for files.")
     ] = ()
@@ -76,6 +69,8 @@ class Description(Words):
     def _fits_together(self) -> "Description":
         if (self.space is None) == (self.pool is None):
             raise InputError("space: give the parameters as [space.NAME] tables, or a [pool], and not both")
+        if "self" in (self.space or {}):
+            raise InputError("space.self: a parameter cannot be called self; give it another name")
         if isinstance(self.decision, Own) != ("decision" in self.own):
             raise InputError('own: it has to name "decision" where the decision has no words, and only there')
         if isinstance(self.decision, Named) and (self.pool is None or self.pool.rows is not None):

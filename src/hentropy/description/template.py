@@ -36,7 +36,7 @@ def template(
     sections = [
         _head(name),
         _space(parameters) if pool_file is None else _pool(pool_file),
-        _decision(decision, options or {}, parameters),
+        _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
         _MODEL,
         _SOLVER,
         _objective(objective, function, command),

@@ -1,0 +1,192 @@
+"""Study files: what they say, and what is said about the wrong ones."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import hentropy as he
+from hentropy.description import (
+    Description,
+    decision_of,
+    options_of,
+    read,
+    space_of,
+    stopping_of,
+    store_url_of,
+    validated,
+)
+from support.words import SMALL, with_changes, written
+
+FULL = """
+version = 1
+name = "alloys"
+seed = 7
+first = 5
+[space.x1]
+type = "real"
+low = 0
+high = 10.5
+[space.rate]
+type = "real"
+low = 1e-4
+high = 1.0
+log = true
+[space.steps]
+type = "integer"
+low = 1
+high = 8
+[decision]
+name = "top_k"
+k = 3
+cap = 2.5
+distance = "l2"
+[model]
+hyperparameters = "map"
+[solver]
+max_seconds = 5
+max_memory = "1.5 MiB"
+[objective]
+type = "command"
+command = ["./measure", "--fast"]
+timeout = 600
+retries = 2
+[stop]
+trials = 60
+seconds = 3600
+gain_below = 0.01
+patience = 3
+cost = 0.5
+[storage]
+url = "sqlite:///lab.db"
+"""
+
+
+def test_all_words_of_a_file_mean_something(tmp_path: Path) -> None:
+    d = read(written(tmp_path, FULL))
+    assert repr(space_of(d)) == repr(
+        he.Space(x1=he.Real(0.0, 10.5), rate=he.Real(1e-4, 1.0, log=True), steps=he.Integer(1, 8))
+    )
+    assert repr(decision_of(d, trusted=False)) == repr(he.TopK(3, cap=2.5, distance="l2"))
+    assert stopping_of(d) == (he.Budget(60), he.TimeLimit(3600), he.GainBelow(0.01, 3), he.GainBelowCost(0.5))
+    assert options_of(d) == {
+        "seed": 7,
+        "first": 5,
+        "hyperparameters": "map",
+        "max_seconds": 5.0,
+        "max_memory": 3 * 2**19,
+    }
+    assert d.objective.model_dump() == {
+        "type": "command",
+        "command": ("./measure", "--fast"),
+        "timeout": 600.0,
+        "retries": 2,
+        "lost_retries": 3,
+        "lease": 60.0,
+    }
+    study = he.Study(space_of(d), decision_of(d, trusted=False), stop=stopping_of(d), **options_of(d))
+    assert study.first == 5
+
+
+def test_what_is_left_out_is_as_in_a_study_without_options(tmp_path: Path) -> None:
+    d = read(written(tmp_path, SMALL))
+    made = he.Study(space_of(d), decision_of(d, trusted=False), stop=stopping_of(d), **options_of(d))
+    bare = he.Study(he.Space(x=he.Real(-1, 3)), he.Maximize())
+    assert (made.seed, made.first, made.stop) == (bare.seed, bare.first, bare.stop)
+    assert options_of(d)["hyperparameters"] == "auto"
+    assert d.objective.type == "manual"
+
+
+def test_all_formats_say_the_same(tmp_path: Path) -> None:
+    words = tomllib.loads(FULL)
+    first = read(written(tmp_path, FULL))
+    assert read(written(tmp_path, json.dumps(words), "study.json")) == first
+    assert read(written(tmp_path, yaml.safe_dump(words, sort_keys=False), "study.yaml")) == first
+    assert read(written(tmp_path, "\ufeff" + yaml.safe_dump(words, sort_keys=False), "study.YML")) == first
+
+
+def test_yaml_reads_numbers_as_people_write_them(tmp_path: Path) -> None:
+    text = SMALL_YAML.replace("LOW", "1e-3").replace("HIGH", "2E+1")
+    space = space_of(read(written(tmp_path, text, "study.yaml")))
+    assert space.bounds.tolist() == [[1e-3], [20.0]]
+
+
+def test_yaml_tables_can_be_shared(tmp_path: Path) -> None:
+    text = SMALL_YAML.replace("space: {x: {type: real, low: LOW, high: HIGH}}", SHARED)
+    assert space_of(read(written(tmp_path, text, "study.yaml"))).bounds.tolist() == [[0.0, 0.0], [1.0, 2.0]]
+
+
+SHARED = """
+space:
+  x: &unit {type: real, low: 0, high: 1}
+  y: {<<: *unit, high: 2}
+"""
+
+SMALL_YAML = """
+version: 1
+name: small
+space: {x: {type: real, low: LOW, high: HIGH}}
+decision: {name: maximize}
+"""
+
+
+def test_a_description_is_a_plain_value(tmp_path: Path) -> None:
+    for text in (FULL, SMALL):
+        d = read(written(tmp_path, text))
+        for dump in (d.model_dump(mode="json"), d.model_dump(mode="json", exclude_defaults=True)):
+            assert Description.model_validate(json.loads(json.dumps(dump))) == d
+
+
+def test_the_order_of_parameters_counts() -> None:
+    x, y = {"type": "real", "low": 0, "high": 1}, {"type": "real", "low": 0, "high": 1}
+    one = validated(with_changes(space={"x": x, "y": y}), "one")
+    assert one == validated(with_changes(space={"x": x, "y": y}), "same")
+    assert one != validated(with_changes(space={"y": y, "x": x}), "other")
+
+
+def test_pools(tmp_path: Path) -> None:
+    (tmp_path / "designs.csv").write_text("\ufefftemp, time\n1,2.5\n\n3,4e-1\n", encoding="utf-8")
+    in_file = SMALL.replace('[space.x]\ntype = "real"\nlow = -1.0\nhigh = 3.0', '[pool]\nfile = "designs.csv"')
+    beside = in_file.replace('file = "designs.csv"', 'names = ["temp", "time"]\nrows = [[1, 2.5], [3, 0.4]]')
+    d = read(written(tmp_path, in_file))
+    assert d == read(written(tmp_path, beside))
+    assert space_of(d).names == ("temp", "time")
+    points = space_of(d).points
+    assert points is not None
+    assert points.tolist() == [[1.0, 2.5], [3.0, 0.4]]
+    unread = validated(tomllib.loads(in_file), "words alone")
+    with pytest.raises(he.InputError, match=r"the designs in designs.csv have not been read"):
+        space_of(unread)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        (None, "sqlite:///FOLDER/hentropy.db"),
+        ("sqlite:///lab.db", "sqlite:///FOLDER/lab.db"),
+        ("sqlite:///../lab.db?timeout=5", "sqlite:///FOLDER/../lab.db?timeout=5"),
+        ("sqlite:////data/lab.db", "sqlite:////data/lab.db"),
+        ("postgresql+psycopg://me@host/lab", "postgresql+psycopg://me@host/lab"),
+    ],
+)
+def test_where_a_study_is_kept(url: str | None, found: str, tmp_path: Path) -> None:
+    d = validated(with_changes(storage={"url": url}), "words")
+    assert store_url_of(d, tmp_path) == found.replace("FOLDER", tmp_path.resolve().as_posix())
+
+
+def test_a_folder_that_no_url_can_name(tmp_path: Path) -> None:
+    with pytest.raises(he.InputError, match="has a question mark"):
+        store_url_of(validated(with_changes(), "words"), tmp_path / "why?")
+
+
+@pytest.mark.parametrize("package", ["pydantic", "yaml"])
+def test_without_the_extra_it_says_what_to_install(package: str) -> None:
+    script = f"import sys\nsys.modules[{package!r}] = None\nimport hentropy\nimport hentropy.description"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.strip().split("\n")[-1].startswith("hentropy.errors.MissingExtra")
+    assert "hentropy[storage]" in run.stderr

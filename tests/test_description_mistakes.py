@@ -1,0 +1,186 @@
+"""Wrong study files: one error that names the file and every mistake in it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hentropy as he
+from hentropy.description import read
+from support.words import with_changes, written
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (None, "cannot be read"),
+        ("x,y\n", "at least one design"),
+        ("x,y\n1,2\n\n3\n", r"line 4: 1 values for 2 parameters \(x, y\)"),
+        ("x,y\n1,2\n3,warm\n", "line 3: y is 'warm'; it must be a number"),
+        ("x,y\n1,2\n3,nan\n", r"pool\.rows\[1\]\[1\]: got NaN; it must be a finite number"),
+        ("x,x\n1,2\n", "names of a pool's columns must differ"),
+        ("x,\n1,2\n", r"pool\.names\[1\]: it is empty"),
+    ],
+)
+def test_wrong_tables_of_designs(table: str | None, said: str, tmp_path: Path) -> None:
+    if table is not None:
+        (tmp_path / "designs.csv").write_text(table)
+    words = with_changes(space=None, pool={"file": "designs.csv"})
+    with pytest.raises(he.InputError, match=said):
+        read(written(tmp_path, json.dumps(words), "study.json"))
+
+
+REAL = {"type": "real", "low": 0.0, "high": 1.0}
+
+WRONG: list[tuple[dict[str, Any], list[str]]] = [
+    ({"version": 2}, ["version: got 2; it must be 1"]),
+    ({"version": None}, ["version: it is missing. The version of the words of this file: 1."]),
+    ({"name": ""}, ["name: it is empty; give it at least one letter"]),
+    ({"name": "a\nb"}, ["name: 'a\\nb' has the control character '\\n'; leave it out"]),
+    ({"name": 5}, ["name: got 5; it must be a text"]),
+    ({"seed": "5"}, ['seed: got "5"; it must be a whole number']),
+    ({"seed": True}, ["seed: got true; it must be a whole number"]),
+    ({"seed": 2**32}, ["seed: got 4294967296; it must be below 4294967296"]),
+    ({"first": 0}, ["first: got 0; it must be at least 1"]),
+    ({"space": None}, ["space: give the parameters as [space.NAME] tables, or a [pool], and not both"]),
+    ({"pool": {"rows": [[1.0]]}}, ["space: give the parameters as [space.NAME] tables, or a [pool], and not both"]),
+    ({"space": {}}, ["space: got {}; it must be not empty"]),
+    ({"space": {"self": REAL}}, ["space.self: a parameter cannot be called self"]),
+    ({"space": {"x": 3}}, ["space.x: got 3; it must be a table of keys and values"]),
+    ({"space": {"a b": {**REAL, "low": "a"}}}, ['space."a b".low: got "a"; it must be a number']),
+    ({"space": {"x": {**REAL, "type": "reel"}}}, ["space.x.type", '"reel"', "real, integer; did you mean real?"]),
+    ({"space": {"x": {"low": 0, "high": 1}}}, ["space.x.type: it is missing; it can be real, integer"]),
+    (
+        {"space": {"x": {**REAL, "hi": 1}}},
+        ["space.x.hi: this key is not known; the keys here are type, low, high"],
+    ),
+    ({"space": {"x": {"type": "real", "low": 0}}}, ["space.x.high: it is missing. The greatest value"]),
+    ({"space": {"x": {**REAL, "low": 2}}}, ["space.x: the lower bound 2.0 must be below the upper bound 1.0"]),
+    (
+        {"space": {"x": {**REAL, "log": True}}},
+        ["space.x: a logarithmic parameter needs a lower bound above 0"],
+    ),
+    (
+        {"space": {"n": {"type": "integer", "low": 1, "high": 2.5}}},
+        ["space.n.high: got 2.5; it must be a whole"],
+    ),
+    ({"space": {"x": {**REAL, "high": float("inf")}}}, ["space.x.high: got Infinity; it must be a finite number"]),
+    ({"desicion": {}}, ["desicion: this key is not known", "did you mean decision?"]),
+    ({"decision": None}, ["decision: it is missing."]),
+    ({"decision": "maximize"}, ['decision: got "maximize"; it must be a table']),
+    ({"decision": {}}, ["decision.name: it is missing; it can be best_observed,", "python = "]),
+    ({"decision": {"name": "TopK", "k": 2}}, ['decision.name: got "TopK"', "did you mean top_k?"]),
+    ({"decision": {"name": ["top_k"]}}, ['decision.name: got ["top_k"]; it must be one of best_observed,']),
+    ({"decision": {"name": "top_k"}}, ["decision.k: it is missing. A whole number. It has to be given."]),
+    ({"decision": {"name": "top_k", "k": 2, "wieght": 1}}, ["decision.wieght: this key", "did you mean weight?"]),
+    (
+        {"decision": {"name": "top_k", "k": 2, "distance": "l3"}},
+        ['distance: got "l3"; it must be "l1" or "l2"'],
+    ),
+    (
+        {"decision": {"name": "top_k", "k": 0}},
+        ["decision: an action needs a whole number of points"],
+    ),
+    ({"decision": {"name": "top_k", "k": 2.0}}, ["decision.k: got 2.0; it must be a whole number"]),
+    ({"decision": {"name": "level_sets", "thresholds": [2, 1]}}, ["decision: the thresholds must rise"]),
+    ({"decision": {"name": "level_sets", "thresholds": "a"}}, ['thresholds: got "a"; it must be a list or a number']),
+    (
+        {"decision": {"name": "level_sets", "thresholds": [1, "a"]}},
+        ['decision.thresholds[1]: got "a"; it must be a '],
+    ),
+    (
+        {"decision": {"name": "level_sets", "thresholds": 1, "relation": "diference"}},
+        ["decision.relation", "did you mean difference?"],
+    ),
+    ({"decision": {"name": "identify", "what": "agmax"}}, ["decision.what", "or a list; did you mean argmax?"]),
+    ({"decision": {"name": "identify", "what": [[1.0], ["b"]]}}, ['decision.what[1][0]: got "b"; it must be a number']),
+    ({"decision": {"name": "identify", "what": [[1.0], [1, 2]]}}, ["decision.what: row 1 has length 2, row 0 has"]),
+    ({"decision": {"name": "estimate", "at": []}}, ["decision.at: at least one row"]),
+    (
+        {"decision": {"name": "estimate", "at": [[1.0, 2.0]]}},
+        ["decision: the points have 2 values each"],
+    ),
+    ({"decision": {"python": "mine.Thing"}}, ["decision.python: 'mine.Thing' is not of the form package.module:name"]),
+    ({"decision": {"python": "mine:Thing", "k": float("nan")}}, ["decision: an option is NaN or infinite"]),
+    ({"model": {"hyperparameters": "mixtrue"}}, ["model.hyperparameters", 'got "mixtrue"', "did you mean mixture?"]),
+    ({"model": 3}, ["model: got 3; it must be a table of keys and values"]),
+    ({"solver": {"max_seconds": 0}}, ["solver.max_seconds: got 0; it must be above 0"]),
+    ({"solver": {"max_memory": "5 MoB"}}, ["solver.max_memory: '5 MoB' is not an amount of memory"]),
+    ({"solver": {"max_memory": 5}}, ["solver.max_memory: max_memory is in bytes and must be at least 1 MiB"]),
+    ({"solver": {"max_memory": 1.5}}, ["solver.max_memory: got 1.5; it must be a whole number or a text"]),
+    ({"objective": {"retries": 1}}, ["objective.type: it is missing; it can be manual, python, command"]),
+    ({"objective": {"type": "manual", "timeout": 5}}, ["objective.timeout: this key is not known"]),
+    ({"objective": {"type": "python"}}, ["objective.function: it is missing."]),
+    ({"objective": {"type": "python", "function": "f"}}, ["objective.function: 'f' is not of the form"]),
+    ({"objective": {"type": "command", "command": "ls"}}, ['objective.command: got "ls"; it must be a list']),
+    ({"objective": {"type": "command", "command": []}}, ["objective.command: got []; it must be not empty"]),
+    (
+        {"objective": {"type": "command", "command": ["a"], "timeout": 0}},
+        ["objective.timeout: got 0; it must be above 0"],
+    ),
+    ({"objective": {"type": "manual", "retries": -1}}, ["objective.retries: got -1; it must be at least 0"]),
+    ({"stop": {"trial": 5}}, ["stop.trial: this key is not known", "did you mean trials?"]),
+    ({"stop": {"trials": 0}}, ["stop.trials: got 0; it must be at least 1"]),
+    ({"stop": {"patience": 3}}, ["stop: patience counts gains below gain_below, which is not given"]),
+    ({"storage": {"url": "postgres://me:secret@host/lab"}}, ["storage.url: a url that starts with 'postgres' is not"]),
+    ({"storage": {"url": "sqlite:///:memory:"}}, ["storage.url: a database in memory"]),
+    ({"own": ["solver"]}, ["own: it stands for parts made in Python"]),
+    ({"decision": {"own": "Thing()"}}, ["own: it stands for parts made in Python"]),
+]
+
+
+@pytest.mark.parametrize(("parts", "said"), WRONG, ids=[repr(parts)[:60] for parts, _ in WRONG])
+def test_wrong_words_and_what_is_said(parts: dict[str, Any], said: list[str], tmp_path: Path) -> None:
+    file = written(tmp_path, json.dumps(with_changes(**parts)), "study.json")
+    with pytest.raises(he.InputError) as caught:
+        read(file)
+    first, *lines = str(caught.value).split("\n")
+    assert first == f"{file} cannot be used:"
+    assert len(lines) == 1
+    assert all(part in lines[0] for part in said), lines[0]
+    assert "secret" not in lines[0]
+    assert ", own" not in lines[0]  # what only a store may say is not offered
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    words = with_changes(seed=-1, decision={"name": "improve", "thresold": 2}, stop={"trials": 2.5}, extra=1)
+    with pytest.raises(he.InputError) as caught:
+        read(written(tmp_path, json.dumps(words), "study.json"))
+    keys = [line.split(":")[0].strip() for line in str(caught.value).split("\n")[1:]]
+    assert sorted(keys) == ["decision.threshold", "decision.thresold", "extra", "seed", "stop.trials"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("study.ini", "", r"has the ending '\.ini'; a study file ends in one of \.toml, \.yaml, \.yml, \.json"),
+        ("study", "", "has the ending ''"),
+        ("study.toml", 'name = "a"\nname = "b"\n', r"is not right TOML: .*\(at line 2"),
+        ("study.toml", "name = \n", r"is not right TOML: .*\(at line 1"),
+        ("study.json", '{"a": 1,}', "is not right JSON: .*line 1"),
+        ("study.json", '{"a": {"b": 1, "b": 2}}', 'is not right JSON: the key "b" is there twice in one table'),
+        ("study.yaml", "a: 1\nb: [", "(?s)is not right YAML: .*line 2"),
+        ("study.yaml", "a: 1\nb: {c: 1, c: 2}", 'is not right YAML: line 2: the key "c" is there twice in one table'),
+        ("study.yaml", "a: 1\nno: 2", "is not right YAML: line 2: the key False is not a text; put it in quotes"),
+        ("study.yaml", "a: !!python/object:os.system {}", "is not right YAML"),
+        ("study.yaml", "- a\n- b", "holds a list; a study file is a table of keys"),
+        ("study.yaml", "", "is empty; a study file is a table of keys"),
+        ("study.json", "[" * 100_000, "is not right JSON"),
+    ],
+)
+def test_files_that_cannot_be_read(name: str, text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(he.InputError, match=said) as caught:
+        read(written(tmp_path, text, name))
+    assert str(tmp_path / name) in str(caught.value)
+
+
+def test_files_that_are_not_there_or_not_text(tmp_path: Path) -> None:
+    with pytest.raises(he.InputError, match=r"there is no file .*none\.toml"):
+        read(tmp_path / "none.toml")
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(he.InputError, match=r"folder\.toml cannot be read"):
+        read(tmp_path / "folder.toml")
+    (tmp_path / "latin.toml").write_bytes('name = "Öl"'.encode("latin-1"))
+    with pytest.raises(he.InputError, match="not a text in UTF-8: byte 8 is 0xd6"):
+        read(tmp_path / "latin.toml")

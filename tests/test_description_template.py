@@ -1,0 +1,93 @@
+"""What `hentropy init` asks and writes, and the published schema."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hentropy as he
+from hentropy.description import CHOICES, decision_of, json_schema, read, space_of, stopping_of, template, validated
+from hentropy.description.decisions import DECISIONS
+from support.words import written
+
+BOX: dict[str, he.Real | he.Integer] = {
+    "x": he.Real(-1.5, 2),
+    "a rate": he.Real(1e-05, 1.0, log=True),
+    "n": he.Integer(1, 6),
+}
+
+
+def test_the_questions_cover_every_decision() -> None:
+    assert {choice.decision for choice in CHOICES} == set(DECISIONS)
+    assert len({choice.key for choice in CHOICES}) == len(CHOICES)
+
+
+@pytest.mark.parametrize("objective", ["manual", "python", "command"])
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.key)
+def test_templates_can_be_read(choice: Any, objective: Any, tmp_path: Path) -> None:
+    options = {ask.option: ask.default for ask in choice.asks}
+    text = template("the study", BOX, choice.decision, objective, options=options, trials=12)
+    d = read(written(tmp_path, text))
+    assert d.model_dump()["decision"].items() >= {"name": choice.decision}.items()
+    assert repr(decision_of(d, False)) == repr(DECISIONS[choice.decision].kind(**options))
+    assert repr(space_of(d)) == repr(he.Space(**{**BOX, "x": he.Real(-1.5, 2.0)}))
+    assert (d.objective.type, stopping_of(d)) == (objective, (he.Budget(12),))
+    # what is commented out is right as it stands, too
+    bare = "\n".join(line.removeprefix("# ") if " = " in line[:20] else line for line in text.split("\n"))
+    whole = validated(tomllib.loads(bare), "with everything")
+    assert whole.first == 8
+    assert whole.storage.url == "sqlite:///hentropy.db"
+    said = {key for key in whole.decision.model_fields_set if key != "name"}
+    assert said == set(DECISIONS[choice.decision].model_fields) - {"name"}
+
+
+def test_templates_of_pools_and_of_wrong_answers(tmp_path: Path) -> None:
+    (tmp_path / "designs.csv").write_text("x\n1\n2\n")
+    d = read(written(tmp_path, template("a", {}, "maximize", pool_file="designs.csv")))
+    assert space_of(d).names == ("x",)
+    for arguments, said in [
+        (("", BOX, "maximize"), "name: it is empty"),
+        (("a", BOX, "maximise"), "did you mean maximize"),
+        (("a", BOX, "top_k"), r"decision\.k: it is missing"),
+        (("a", {}, "maximize"), "space"),
+    ]:
+        with pytest.raises(he.InputError, match=said):
+            template(*arguments)
+    assert "# cap = " in template("a", BOX, "top_k", options={"k": 2, "cap": None})
+    with pytest.raises(he.InputError, match=r"decision\.kk: this key is not known"):
+        template("a", BOX, "top_k", options={"k": 2, "kk": 3})
+
+
+def test_answers_to_questions() -> None:
+    asks = {ask.option: ask for choice in CHOICES for ask in choice.asks}
+    assert asks["thresholds"].value("1, 2.5 3") == [1.0, 2.5, 3.0]
+    assert (asks["k"].value("4"), asks["largest"].value("No"), asks["what"].value(" max ")) == (4, False, "max")
+    assert asks["what"].value("  ") == "argmax"
+    for option, text in [("k", "4.5"), ("largest", "perhaps"), ("what", "min"), ("targets", "1;2"), ("weight", "a")]:
+        with pytest.raises(he.InputError, match=f"'{text}' is not an answer to"):
+            asks[option].value(text)
+
+
+def properties(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every property in a schema, by name."""
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from properties(part)
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {}).items()
+
+
+def test_the_published_schema() -> None:
+    schema = json_schema()
+    assert schema["title"] == "hentropy study file"
+    found = list(properties(schema))
+    assert len(found) > 50
+    assert [name for name, entry in found if not entry.get("description")] == []
+    assert [name for name, _ in found if name == "own"] == []
+    refs = {form["$ref"].removeprefix("#/$defs/") for form in schema["properties"]["decision"]["oneOf"]}
+    named = {schema["$defs"][ref]["properties"].get("name", {}).get("const") for ref in refs}
+    assert named == {*DECISIONS, None}
+    assert set(schema["$defs"]["TopK"]["properties"]) == {"name", "k", "weight", "cap", "distance", "largest"}
+    assert json.loads(json.dumps(schema)) == schema
