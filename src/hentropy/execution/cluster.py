@@ -1,6 +1,9 @@
 """Experiments on a Dask cluster: one that is running, or one of this machine that lives as long as the executor."""
 
+import contextlib
 import logging
+import os
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -41,6 +44,7 @@ class Dask(Executor):
         self._objective = objective
         self._cluster = _cluster(workers) if address is None else None
         self._client = _client(self._cluster or address, patience)
+        self._address = self._client.scheduler.address
         self._futures: dict[int, Future] = {}
         self._ended: SimpleQueue[tuple[int, Future]] = SimpleQueue()
 
@@ -69,6 +73,11 @@ class Dask(Executor):
         return outcomes
 
     @property
+    def address(self) -> str:
+        """Where the scheduler listens: others may join the same cluster."""
+        return str(self._address)
+
+    @property
     def pending(self) -> frozenset[int]:
         """What is on the cluster and was not handed out yet."""
         return frozenset(self._futures)
@@ -87,13 +96,18 @@ class Dask(Executor):
         self._futures.clear()
         self._client.close()
         if self._cluster is not None:
-            self._cluster.close()
+            _end(self._cluster)
 
     def _listen(self, number: int) -> None:
         self._futures[number].add_done_callback(lambda future: self._ended.put((number, future)))
 
 
 def _cluster(workers: int) -> LocalCluster:
+    scheduler = {
+        "allowed_failures": 0,  # we say what is run again
+        "dashboard": False,
+        "dashboard_address": "127.0.0.1:0",  # it answers questions about its health in any case: on a free port
+    }
     return LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -102,8 +116,19 @@ def _cluster(workers: int) -> LocalCluster:
         dashboard_address=None,
         memory_limit=None,
         silence_logs=logging.CRITICAL,
-        scheduler_kwargs={"allowed_failures": 0},  # we say what is run again
+        scheduler_kwargs=scheduler,
+        preload=["hentropy.execution.preload"],
     )
+
+
+def _end(cluster: LocalCluster) -> None:
+    """End a cluster at once: its workers have nothing to put in order, and would take seconds to do so."""
+    for nanny in cluster.workers.values():
+        nanny.close_gracefully()  # do not start it again
+        if nanny.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(nanny.pid, signal.SIGKILL)
+    cluster.close()
 
 
 def _client(target: Any, patience: float) -> Client:

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hentropy.execution.call import load, said
+from hentropy.execution.call import load, returned, said
 from hentropy.execution.evaluator import Evaluator
 from hentropy.execution.outcome import TAIL, Outcome, failure
-from hentropy.execution.reading import WANTED_RETURN, measured
+from hentropy.execution.reading import from_function
 
 
 class Here(Evaluator):
@@ -41,7 +41,7 @@ class Here(Evaluator):
         except Exception as error:
             return replace(failure(f"{self._name} could not be loaded: {said(error)}"), log=_shown(error))
         try:
-            return measured(self._function(**params), "the function returned", WANTED_RETURN)
+            return from_function(returned(self._function(**params)), "")
         except Exception as error:
             return replace(failure(said(error)), log=_shown(error))
 
