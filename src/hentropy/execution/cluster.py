@@ -108,17 +108,23 @@ def _cluster(workers: int) -> LocalCluster:
         "dashboard": False,
         "dashboard_address": "127.0.0.1:0",  # it answers questions about its health in any case: on a free port
     }
-    return LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        memory_limit=None,
-        silence_logs=logging.CRITICAL,
-        scheduler_kwargs=scheduler,
-        preload=["hentropy.execution.preload"],
-    )
+    try:
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit=None,
+            silence_logs=logging.CRITICAL,
+            scheduler_kwargs=scheduler,
+            preload=["hentropy.execution.preload"],
+        )
+    except RuntimeError as error:
+        raise ExecutionError(
+            f"the Dask cluster of this machine did not start ({error}); "
+            'a script that starts one has to do its work under `if __name__ == "__main__"`'
+        ) from error
 
 
 def _end(cluster: LocalCluster) -> None:
