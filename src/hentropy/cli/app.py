@@ -1,12 +1,30 @@
 """The command `hentropy` and what all its commands share: how errors are told and how the process ends."""
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from rich.console import Console
+from rich.text import Text
 
 from hentropy._version import __version__
+from hentropy.cli.ask import ask
+from hentropy.cli.attach import attach
+from hentropy.cli.check import check
+from hentropy.cli.decide import decide
+from hentropy.cli.delete import delete
+from hentropy.cli.export import export
+from hentropy.cli.fail import fail
+from hentropy.cli.import_ import import_
+from hentropy.cli.init import init
+from hentropy.cli.list import list_
+from hentropy.cli.printing import console, printable
 from hentropy.cli.reproduce import reproduce
+from hentropy.cli.run import run
+from hentropy.cli.schema import schema
+from hentropy.cli.show import show
+from hentropy.cli.tell import tell
+from hentropy.cli.withdraw import withdraw
+from hentropy.cli.worker import worker
 from hentropy.errors import HentropyError, MissingExtra
 
 try:
@@ -38,22 +56,45 @@ def hentropy(
     """Say what will be decided; each next experiment is the one that makes that decision better."""
 
 
-app.command()(reproduce)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "check": check,
+    "run": run,
+    "ask": ask,
+    "tell": tell,
+    "fail": fail,
+    "withdraw": withdraw,
+    "attach": attach,
+    "decide": decide,
+    "show": show,
+    "list": list_,
+    "export": export,
+    "import": import_,
+    "worker": worker,
+    "delete": delete,
+    "schema": schema,
+    "reproduce": reproduce,
+}
+
+# a value such as -0.83 is not taken for an option
+SETTINGS = {"tell": {"ignore_unknown_options": True}}
+
+for name, command in COMMANDS.items():
+    app.command(name=name, context_settings=SETTINGS.get(name))(command)
 
 
-def main() -> None:
-    """Run the command line: 0 if all went well, 1 on an error that is told, 2 on wrong usage."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line: 0 if all went well, 1 on an error that is told, 2 on wrong usage, 130 on Ctrl-C."""
     try:
-        app()
+        app(args=arguments)
     except HentropyError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(1)
+        _end(str(error))
     except OSError as error:
-        what = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
-        Console(stderr=True).print(f"[bold red]error:[/] {_plain(what)}", highlight=False, soft_wrap=True)
-        sys.exit(1)
+        _end(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
 
 
-def _plain(text: str) -> str:
-    """Text in which nothing is taken for markup."""
-    return text.replace("[", r"\[")
+def _end(why: str) -> None:
+    """Tell an error and end."""
+    said = Text.assemble(("error:", "bold red"), f" {printable(why)}")
+    console(stderr=True).print(said, soft_wrap=True)
+    sys.exit(1)

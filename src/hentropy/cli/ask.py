@@ -1,0 +1,61 @@
+"""`hentropy ask`: the next experiments for a person to run."""
+
+from typing import Annotated
+
+from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
+from hentropy.cli.opening import located, opened
+from hentropy.cli.printing import console, counted, note, print_json, say
+from hentropy.cli.trial_words import as_json, asked_table
+from hentropy.cli.wording import in_commands
+from hentropy.errors import MissingExtra
+from hentropy.records import State, Trial
+from hentropy.study import Study
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+def ask(
+    study: StudyName,
+    count: Annotated[int, typer.Option(min=1, help="How many experiments to run side by side.")] = 1,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Ask even if the study has enough by its rules.")] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Ask for the next experiment.
+
+    It waits until its value is told, or it is withdrawn. What was asked before and still waits is listed as well.
+
+    Example: hentropy ask lab.toml
+    """
+    place = located(study, store)
+    with in_commands(), opened(place, begin=True) as it:
+        enough = None if anyway else it.enough
+        asked = [] if enough else it.ask_many(count)
+        if enough:
+            note(f"no new experiment: {enough}. --anyway asks for one nonetheless.")
+        elif not anyway and (stopped := it.stopped):
+            note(f"by the rules of the study this need not be run any more: {stopped}")
+        if json:
+            print_json([as_json(it.book.entries[trial.number]) for trial in asked])
+        else:
+            _print(it, asked, study)
+
+
+def _print(study: Study, asked: list[Trial], called: str) -> None:
+    if asked:
+        say("Please run this experiment:" if len(asked) == 1 else "Please run these experiments:", "bold")
+        console().print(asked_table(asked, study.space.names))
+    new = {trial.number for trial in asked}
+    waiting = [e for e in study.book.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
+    by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
+    if by_hand:
+        say("Still waiting, asked earlier:", "bold")
+        console().print(asked_table(by_hand, study.space.names))
+    if len(waiting) > len(by_hand):
+        say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
+    if asked or by_hand:
+        number = (asked or by_hand)[0].number
+        say(f"Then: hentropy tell {called} {number} VALUE   (or: hentropy fail {called} {number} WHY)")

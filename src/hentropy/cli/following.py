@@ -1,0 +1,100 @@
+"""What is printed while a study runs: a line for each experiment that ended, and what runs now."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from hentropy.cli.in_short import Glances, in_short
+from hentropy.cli.printing import console, json_text, measured, number, one_line, printable, say
+from hentropy.cli.trial_words import design
+from hentropy.execution.outcome import Outcome
+from hentropy.execution.runner import Watch
+from hentropy.records import State, Trial, Verdict
+from hentropy.study import Study
+
+CHOOSING = "choosing the next experiment"
+LONGEST = 200
+"""The most characters of a line that is not printed on a terminal."""
+
+
+class Follower:
+    """Prints what happens in a run: lines for a person, or JSON lines for a script."""
+
+    def __init__(self, study: Study, workers: int, as_json: bool) -> None:
+        self._study = study
+        self._glances = Glances(study, rarely=workers > 1)
+        self._as_json = as_json
+        self._running: dict[int, Trial] = {}
+        self._console = console()
+        self._status: Status | None = None
+
+    @contextmanager
+    def watch(self) -> Iterator[Watch]:
+        """A watch for the runner; on a terminal, a line below says what runs now."""
+        live = self._console.is_terminal and not self._as_json
+        self._status = Status(CHOOSING, console=self._console) if live else None
+        try:
+            if self._status:
+                self._status.start()
+            yield Watch(self._began, self._ended)
+        finally:
+            if self._status:
+                self._status.stop()
+
+    def _began(self, trial: Trial) -> None:
+        self._running[trial.number] = trial
+        self._show_running()
+
+    def _ended(self, trial: Trial, outcome: Outcome) -> None:
+        self._running.pop(trial.number, None)
+        verdict = self._glances.verdict() if trial.state is State.COMPLETE else None
+        if self._as_json:
+            self._console.file.write(json_text(_plain(trial, outcome, verdict)) + "\n")
+            self._console.file.flush()
+        else:
+            line = one_line(ended_line(trial, outcome, verdict), _width(self._console))
+            say(line, "red" if outcome.failed is not None else "", to=self._console)
+        self._show_running()
+
+    def _show_running(self) -> None:
+        if self._status:
+            now = "; ".join(f"{t.number}: {design(t.params)}{_gain(t)}" for t in self._running.values())
+            text = f"running {now}" if now else CHOOSING
+            self._status.update(Text(one_line(printable(text), self._console.width - 4)))
+
+
+def ended_line(trial: Trial, outcome: Outcome, verdict: Verdict | None) -> str:
+    """What came of an experiment."""
+    start = f"{trial.number}:"
+    if outcome.failed is not None:
+        again = "" if trial.state is State.FAILED else ", will be tried again"
+        return f"{start} failed{again}: {outcome.failed}"
+    so_far = f"; entropy {number(verdict.expected_loss)}; so far: {in_short(verdict)}" if verdict else ""
+    return f"{start} {measured(trial.value, trial.std_error)}{_gain(trial)}{so_far}"
+
+
+def _gain(trial: Trial) -> str:
+    return " (first design)" if trial.gain is None else f" (gain {number(trial.gain)})"
+
+
+def _width(to: Console) -> int:
+    return to.width if to.is_terminal else LONGEST
+
+
+def _plain(trial: Trial, outcome: Outcome, verdict: Verdict | None) -> dict[str, Any]:
+    return {
+        "number": trial.number,
+        "params": trial.params,
+        "state": trial.state.value,
+        "value": trial.value,
+        "std_error": trial.std_error,
+        "failed": outcome.failed,
+        "seconds": outcome.seconds,
+        "gain": trial.gain,
+        "expected_loss": verdict.expected_loss if verdict else None,
+        "action": verdict.action if verdict else None,
+    }

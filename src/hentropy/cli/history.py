@@ -1,0 +1,52 @@
+"""One trial with all that was ever told of it."""
+
+from typing import Any
+
+from hentropy.cli.opening import Found
+from hentropy.cli.printing import console, measured, one_line, say, table
+from hentropy.cli.standing import holder
+from hentropy.cli.times import clock, iso
+from hentropy.cli.trial_words import as_json, design, why
+from hentropy.errors import StudyError
+from hentropy.records import Entry, State
+
+LONGEST_NOTE = 50
+
+
+def history_json(it: Found, number: int) -> dict[str, Any]:
+    """A trial and its history as plain values."""
+    told = it.store.observations(it.record, number)
+    history = [{**vars(one), "state": one.state.value, "at": iso(one.at)} for one in told]
+    return {**as_json(_entry(it, number)), "history": history}
+
+
+def print_history(it: Found, number: int) -> None:
+    """A trial and its history for a person."""
+    entry = _entry(it, number)
+    trial = entry.trial
+    say(f"trial {number}: {design(trial.params)}", "bold")
+    say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {why(trial) or 'unknown'}")
+    if trial.state is State.RUNNING:
+        say(holder(entry, it.store.now()))
+    if entry.tries or entry.losses:
+        say(f"failed tries: {entry.tries}   workers lost: {entry.losses}")
+    told = it.store.observations(it.record, number)
+    if not told:
+        say("Nothing was told of it yet.")
+        return
+    rows = [
+        [clock(o.at), o.by, o.state.value, measured(o.value, o.std_error), one_line(o.note, LONGEST_NOTE)] for o in told
+    ]
+    columns = ["at", "by", "state", "value", "note"]
+    console().print(table(columns, rows, left=["at", "by", "state", "note"]))
+    if "\n" in trial.note or len(trial.note) > LONGEST_NOTE:
+        say("The whole note:", "bold")
+        say(trial.note)
+
+
+def _entry(it: Found, number: int) -> Entry:
+    entries = it.entries
+    if number >= len(entries):
+        known = f"0 to {len(entries) - 1}" if entries else "none yet"
+        raise StudyError(f"there is no trial {number} (trials: {known})")
+    return entries[number]

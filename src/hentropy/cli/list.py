@@ -1,0 +1,47 @@
+"""`hentropy list`: the studies of a store."""
+
+from contextlib import closing
+from typing import Any
+
+from hentropy.cli.arguments import AsJson, StoreUrl
+from hentropy.cli.opening import DATABASE, is_there, shown
+from hentropy.cli.printing import console, print_json, say, table
+from hentropy.cli.standing import counts, last_activity
+from hentropy.cli.times import ago, iso
+from hentropy.errors import StudyError
+from hentropy.records import StudyRecord
+from hentropy.storage import Store, open_store
+
+
+def list_(store: StoreUrl = None, json: AsJson = False) -> None:
+    """List the studies of a store; without --store, of hentropy.db in this folder.
+
+    Example: hentropy list --store sqlite:///lab.db
+    """
+    url = store or f"sqlite:///{DATABASE}"
+    if not is_there(url):
+        hint = "" if store else "; name another with --store URL"
+        raise StudyError(f"there is no store {shown(url)}{hint}")
+    with closing(open_store(url)) as there:
+        rows = [_row(there, study) for study in there.studies()]
+        place = shown(there.place)
+    if json:
+        print_json([{**row, "last_activity": iso(row["last_activity"])} for row in rows])
+    elif not rows:
+        say(f"{place} has no studies yet.")
+    else:
+        say(f"The studies in {place}:", "bold")
+        columns = ["name", "decision", "trials", "complete", "failed", "running", "last activity"]
+        cells = [
+            [row["name"], row["decision"], *(str(row[key]) for key in columns[2:6]), ago(row["last_activity"])]
+            for row in rows
+        ]
+        console().print(table(columns, cells, left=["name", "decision"]))
+
+
+def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
+    entries = store.news(study).entries
+    decision = study.definition.get("decision", {})
+    named = decision.get("name") or decision.get("python") or "made in Python"
+    last = last_activity(entries, study.created_at)
+    return {"name": study.name, "decision": named, "trials": len(entries), **counts(entries), "last_activity": last}

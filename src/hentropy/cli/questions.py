@@ -1,0 +1,126 @@
+"""The questions that `hentropy init` asks on a terminal, for what is still open."""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hentropy.cli.plan import Plan
+from hentropy.cli.printing import console, number, say
+from hentropy.description import CHOICES, Ask
+from hentropy.errors import InputError
+from hentropy.spaces import Integer, Parameter, Real
+
+T = TypeVar("T")
+
+WHO = ("manual", "python", "command")
+WHO_WORDS = ("I do, and tell the values", "a Python function", "a program")
+
+
+def questioned(plan: Plan, file: Path) -> Plan:
+    """The plan with what a person answers."""
+    say(f"A few questions for {file}; an empty answer takes what is in [brackets].")
+    if plan.decision is None:
+        plan = _decision(plan)
+    if not plan.has_designs:
+        plan = replace(plan, parameters=_parameters())
+    if plan.objective is None:
+        plan = _objective(plan)
+    if plan.trials is None:
+        plan = replace(plan, trials=answered("How many experiments at most?", "60", _count))
+    return plan
+
+
+def answered(question: str, default: str, read: Callable[[str], T]) -> T:
+    """An answer that can be read; one that cannot is asked for again."""
+    hint = f" [{default}]" if default else ""
+    while True:
+        text = console().input(f"{question}{hint} ", markup=False).strip()
+        try:
+            return read(text or default)
+        except InputError as error:
+            say(f"  {error}", "yellow")
+
+
+def chosen(question: str, answers: tuple[str, ...]) -> int:
+    """The position of one of some answers."""
+    say(question, "bold")
+    for position, answer in enumerate(answers, start=1):
+        say(f"  {position:2}  {answer}")
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= len(answers):
+            raise InputError(f"{text!r} is not a number from 1 to {len(answers)}")
+        return int(text) - 1
+
+    return answered("Number?", "1", read)
+
+
+def _decision(plan: Plan) -> Plan:
+    choice = CHOICES[chosen("What do you want to have in the end?", tuple(choice.answer for choice in CHOICES))]
+    options = {ask.option: answered(ask.question, _default(ask), ask.value) for ask in choice.asks}
+    return replace(plan, decision=choice.decision, options=options)
+
+
+def _default(ask: Ask) -> str:
+    if isinstance(ask.default, list):
+        return " ".join(number(value) for value in ask.default)
+    return {True: "yes", False: "no"}[ask.default] if isinstance(ask.default, bool) else str(ask.default)
+
+
+def _parameters() -> dict[str, Parameter]:
+    say("What can you change from one experiment to the next? One parameter after the other.", "bold")
+    found: dict[str, Parameter] = {}
+
+    def name(text: str) -> str:
+        if text in found:
+            raise InputError(f"there is a parameter {text} already")
+        return text
+
+    while True:
+        question = "Another parameter (its name, or nothing if that is all)?" if found else "Its name?"
+        called = answered(question, "" if found else "x1", name)
+        if not called:
+            return found
+        found[called] = _parameter(called)
+
+
+def _parameter(name: str) -> Parameter:
+    while True:
+        low = answered(f"  The least value of {name}?", "0", _number)
+        high = answered(f"  The greatest value of {name}?", "1", _number)
+        whole = low == int(low) and high == int(high) and answered("  Only whole numbers?", "no", _yes)
+        log = low > 0 and high / low >= 100 and answered("  Does it go by factors rather than steps?", "yes", _yes)
+        try:
+            return Integer(int(low), int(high), log) if whole else Real(low, high, log)
+        except InputError as error:
+            say(f"  {error}", "yellow")
+
+
+def _objective(plan: Plan) -> Plan:
+    kind = WHO[chosen("Who runs the experiments?", WHO_WORDS)]
+    if kind == "python":
+        plan = replace(plan, function=answered("  Which function, as module:function?", "objective:measure", str))
+    if kind == "command":
+        plan = replace(plan, command=answered("  Which program, with its arguments?", "./measure", shlex.split))
+    return replace(plan, objective=kind)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a number") from None
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def _yes(text: str) -> bool:
+    answer: Any = Ask("", "", False, "yes or no").value(text)
+    return bool(answer)

@@ -1,0 +1,93 @@
+"""`hentropy run`: a study to its end."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from hentropy.cli.arguments import StoreUrl, StudyName
+from hentropy.cli.decide import verdict_json
+from hentropy.cli.following import Follower
+from hentropy.cli.opening import located, opened, shown, words_of
+from hentropy.cli.printing import console, counted, json_text, say
+from hentropy.cli.running import check_not_manual, going_on_later, note_versions
+from hentropy.cli.wording import in_commands
+from hentropy.errors import MissingExtra
+from hentropy.execution.chosen import Kind, executor_of, objective_of, terms_of
+from hentropy.execution.runner import run as run_to_the_end
+from hentropy.records import State
+from hentropy.study import Study
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+class Executors(StrEnum):
+    """Who evaluates."""
+
+    LOCAL = "local"
+    PROCESSES = "processes"
+    DASK = "dask"
+
+
+def run(
+    study: StudyName,
+    executor: Annotated[
+        Executors | None,
+        typer.Option(
+            help="Who runs experiments. Default: local for one worker, processes for more.", show_default=False
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="How many experiments run side by side.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
+    ] = None,
+    store: StoreUrl = None,
+    json_lines: Annotated[bool, typer.Option("--json-lines", help="Print a line of JSON for each event.")] = False,
+) -> None:
+    """Run a study until its rules say stop: ask, evaluate, tell.
+
+    All is recorded as it happens: stopped at any time, the same command goes on. Several may run the same study at
+    once. It runs the function or program that the study names.
+
+    Example: hentropy run lab.toml --workers 4
+    """
+    place = located(study, store)
+    words = words_of(place)
+    check_not_manual(words, study)
+    kind = _kind(executor, workers, scheduler)
+    with in_commands(), opened(place, begin=True, trusted=True) as it:
+        note_versions(it)
+        if not json_lines:
+            _say_begin(it)
+        with going_on_later(it):
+            who = executor_of(kind, objective_of(words), workers, scheduler)
+            with Follower(it, workers, json_lines).watch() as watch:
+                why = run_to_the_end(it, who, terms_of(words), watch)
+            _say_end(it, why, json_lines)
+
+
+def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Kind:
+    if executor is Executors.DASK or (executor is None and scheduler is not None):
+        return "dask"
+    if executor is Executors.PROCESSES or (executor is None and workers > 1):
+        return "processes"
+    return "local"
+
+
+def _say_begin(study: Study) -> None:
+    there = len(study.records)
+    goes_on = f"goes on after {counted(there, 'trial')}" if there else "begins"
+    say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
+
+
+def _say_end(study: Study, why: str, as_json: bool) -> None:
+    known = any(trial.state is State.COMPLETE for trial in study.records)
+    verdict = study.decide() if known else None
+    if as_json:
+        end = {"stopped": why, "trials": len(study.records), "verdict": verdict_json(verdict) if verdict else None}
+        typer.echo(json_text(end))
+        return
+    say(f"The end: {why}.", "bold")
+    if verdict:
+        console().print(verdict)

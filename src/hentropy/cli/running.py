@@ -1,0 +1,50 @@
+"""What `run` and `worker` share: how a run is stopped, and what is said of the versions it goes on with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hentropy.cli.interrupts import stopped_by_signals
+from hentropy.cli.printing import counted, note
+from hentropy.description.objectives import Manual
+from hentropy.errors import InputError, MissingExtra
+from hentropy.records import State
+from hentropy.study import Study
+from hentropy.study.keeping import versions
+from hentropy.study.words import Words
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+def check_not_manual(words: Words, called: str) -> None:
+    """Refuse a study whose experiments a person runs."""
+    if isinstance(words.description.objective, Manual):
+        raise InputError(
+            f"a person runs the experiments of {words.description.name!r}: its objective is manual. Use `hentropy ask"
+            f" {called}` and `hentropy tell {called} NUMBER VALUE`, or name a function or a program under [objective]"
+        )
+
+
+def note_versions(study: Study) -> None:
+    """Say if a study goes on with other versions than it began with."""
+    begun, here = study.book.study.versions, versions()
+    differ = [
+        f"{name} {begun[name]} then, {here[name]} now" for name in here if begun.get(name, here[name]) != here[name]
+    ]
+    if differ:
+        note(f"note: this study began with other versions ({'; '.join(differ)}); proposals may differ slightly")
+
+
+@contextmanager
+def going_on_later(study: Study) -> Iterator[None]:
+    """An interrupt ends the command cleanly, with exit code 130."""
+    try:
+        with stopped_by_signals():
+            yield
+    except KeyboardInterrupt:
+        ended = sum(trial.state in (State.COMPLETE, State.FAILED) for trial in study.records)
+        recorded = "1 trial is" if ended == 1 else f"{counted(ended, 'trial')} are"
+        note(f"stopped; {recorded} recorded, the same command goes on")
+        raise typer.Exit(130) from None

@@ -1,0 +1,78 @@
+"""A study in a few plain sentences."""
+
+from hentropy.cli.printing import counted, number
+from hentropy.description import CHOICES, Description
+from hentropy.description.decisions import Named, OwnClass
+from hentropy.description.objectives import Command, PythonFunction
+
+MODELS = {
+    "auto": "several models are averaged while data are few, later one is fitted",
+    "map": "one model is fitted",
+    "mixture": "several models are averaged",
+}
+
+
+def decision_sentence(description: Description) -> str:
+    """What will be decided."""
+    words = description.decision
+    options = {
+        key: value
+        for key, value in words.model_dump(mode="json").items()
+        if key not in ("name", "python", "own") and value is not None
+    }
+    said = "".join(f", {key} {_value(value)}" for key, value in options.items())
+    if isinstance(words, OwnClass):
+        return f"It decides by a class of your own ({words.python}{said})."
+    if not isinstance(words, Named):
+        return "It decides by a class made in Python, which has no words."
+    answer = next((choice.answer for choice in CHOICES if choice.decision == words.name), words.name)
+    return f"In the end you will have {answer} ({words.name}{said})."
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        inside = ", ".join(_value(each) for each in value[:6])
+        return f"[{inside}{', ...' if len(value) > 6 else ''}]"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def first_sentence(first: int, description: Description) -> str:
+    """How it begins and goes on."""
+    what = "the space" if description.pool is None else "the pool"
+    model = MODELS[description.model.hyperparameters]
+    return (
+        f"The first {counted(first, 'design')} fill {what}. Then a model of the outcomes says which experiment is"
+        f" worth most ({description.model.hyperparameters}: {model})."
+    )
+
+
+def objective_sentence(description: Description) -> str:
+    """Who runs the experiments."""
+    said = description.objective
+    if isinstance(said, PythonFunction):
+        who = f"The function {said.function} runs the experiments"
+    elif isinstance(said, Command):
+        who = f"The program {' '.join(said.command)} runs the experiments"
+    else:
+        return "You run the experiments: hentropy ask says which, hentropy tell takes the values."
+    timeout = "" if said.timeout is None else f", each for at most {number(said.timeout)} s"
+    retries = f"; a failed one is tried again {counted(said.retries, 'time')}" if said.retries else ""
+    return f"{who}{timeout}{retries}."
+
+
+def stop_sentence(description: Description) -> str:
+    """When it ends."""
+    stop = description.stop
+    rules = []
+    if stop.trials is not None:
+        rules.append(f"after {counted(stop.trials, 'experiment')}")
+    if stop.seconds is not None:
+        rules.append(f"{number(stop.seconds)} s after its start")
+    if stop.gain_below is not None:
+        times = "" if stop.patience == 1 else f" {stop.patience} times in a row"
+        rules.append(f"when the best experiment gains less than {number(stop.gain_below)}{times}")
+    if stop.cost is not None:
+        rules.append(f"when the best experiment saves less than {number(stop.cost)}")
+    return f"It stops {', or '.join(rules)}." if rules else "It stops when you stop it: there are no rules."

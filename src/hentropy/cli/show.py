@@ -1,0 +1,101 @@
+"""`hentropy show`: where a study stands."""
+
+from typing import Annotated, Any
+
+from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
+from hentropy.cli.decide import verdict_json
+from hentropy.cli.history import history_json, print_history
+from hentropy.cli.opening import Found, found, located, shown
+from hentropy.cli.printing import console, counted, number, print_json, say
+from hentropy.cli.sentences import decision_sentence
+from hentropy.cli.standing import counts, holder, stop_reason
+from hentropy.cli.times import ago, clock, iso
+from hentropy.cli.trial_words import as_json, design, trials_table
+from hentropy.description import space_of
+from hentropy.errors import MissingExtra
+from hentropy.records import Entry, State
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+def show(
+    study: StudyName,
+    trials: Annotated[int, typer.Option(min=0, metavar="N", help="How many of the last trials to list.")] = 10,
+    everything: Annotated[bool, typer.Option("--all", help="List all trials.")] = False,
+    one: Annotated[
+        int | None, typer.Option("--number", min=0, metavar="NUMBER", help="One trial, with all that was told of it.")
+    ] = None,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Show a study: what it is, its trials, who works on them, and the last decision.
+
+    Nothing is computed: `hentropy decide` does that.
+
+    Example: hentropy show lab.toml --trials 5
+    """
+    with found(located(study, store)) as it:
+        if one is not None:
+            print_json(history_json(it, one)) if json else print_history(it, one)
+            return
+        entries = it.entries
+        last = entries if everything else entries[len(entries) - min(trials, len(entries)) :]
+        if json:
+            print_json(_plain(it, entries, last))
+        else:
+            _print(it, entries, last)
+
+
+def _print(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
+    description = it.words.description
+    say(f"{description.name}, in {shown(it.store.place)}", "bold")
+    say(decision_sentence(description))
+    say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
+    say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries)}")
+    if why := stop_reason(description, entries):
+        say(f"It has enough: {why}.")
+    for entry in entries:
+        if entry.trial.state is State.RUNNING:
+            say(f"  {entry.trial.number} ({design(entry.trial.params)}): {holder(entry, it.store.now())}")
+    if last:
+        say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
+        console().print(trials_table([entry.trial for entry in last], space_of(description).names))
+    verdicts = it.store.verdicts(it.record)
+    if verdicts:
+        say(f"Last decided {ago(verdicts[-1].at)}:", "bold")
+        console().print(verdicts[-1].verdict)
+
+
+def _by_state(entries: tuple[Entry, ...]) -> str:
+    said = ", ".join(f"{count} {state}" for state, count in counts(entries).items() if count)
+    return f": {said}" if said else ""
+
+
+def _range(entries: tuple[Entry, ...]) -> str:
+    """The least and the greatest value measured, and where."""
+    values = {entry.trial.number: entry.trial.value for entry in entries if entry.trial.value is not None}
+    if not values:
+        return ""
+    low, high = min(values, key=lambda n: values[n]), max(values, key=lambda n: values[n])
+    return f" Values from {number(values[low])} (trial {low}) to {number(values[high])} (trial {high})."
+
+
+def _plain(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> dict[str, Any]:
+    verdicts = it.store.verdicts(it.record)
+    now = it.store.now()
+    running = [entry for entry in entries if entry.trial.state is State.RUNNING]
+    return {
+        "name": it.record.name,
+        "store": shown(it.store.place),
+        "created_at": iso(it.record.created_at),
+        "versions": dict(it.record.versions),
+        "definition": dict(it.record.definition),
+        "counts": counts(entries),
+        "enough": stop_reason(it.words.description, entries),
+        "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
+        "trials": [as_json(entry) for entry in last],
+        "verdict": {"at": iso(verdicts[-1].at), **verdict_json(verdicts[-1].verdict)} if verdicts else None,
+    }

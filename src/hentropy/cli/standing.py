@@ -1,0 +1,46 @@
+"""Where the trials of a study stand: how many in which state, who has them, and whether they are enough."""
+
+from collections.abc import Sequence
+
+from hentropy.cli.times import ago
+from hentropy.description import Description, stopping_of
+from hentropy.execution.owner import is_gone
+from hentropy.records import Entry, State
+from hentropy.stopping import Standing
+
+
+def counts(entries: Sequence[Entry]) -> dict[str, int]:
+    """How many trials are in each state."""
+    states = [entry.trial.state for entry in entries]
+    return {state.value: states.count(state) for state in State}
+
+
+def last_activity(entries: Sequence[Entry], begun: float) -> float:
+    """When something last happened."""
+    return max([begun, *(entry.ended_at or entry.asked_at for entry in entries)])
+
+
+def stop_reason(description: Description, entries: Sequence[Entry]) -> str | None:
+    """Why the study has enough, by those of its rules that look at trials."""
+    trials = [entry.trial for entry in entries]
+    ended = sum(t.origin != "attached" and t.state in (State.COMPLETE, State.FAILED) for t in trials)
+    gains = tuple(trial.gain for trial in trials if trial.gain is not None)
+    standing = Standing(ended, 0.0, gains)
+    return next((why for rule in stopping_of(description) if (why := rule.reason(standing))), None)
+
+
+def holder(entry: Entry, now: float) -> str:
+    """Who has a running trial, and since when."""
+    since = f"asked {ago(entry.asked_at)}"
+    if entry.lease_until is None:
+        return f"waits for a person, {since}"
+    if entry.owner is None:
+        return f"waits for a worker, {since}"
+    machine, _, rest = entry.owner.partition("|")
+    parts = rest.split("|")
+    who = f"process {parts[1]} on {machine}" if len(parts) == 4 else entry.owner
+    if is_gone(entry.owner):
+        return f"was with {who}, which has ended; the next worker takes it ({since})"
+    if entry.lease_until < now:
+        return f"was with {who}, which is silent; the next worker takes it ({since})"
+    return f"runs with {who}, {since}"

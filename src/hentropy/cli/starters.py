@@ -1,0 +1,49 @@
+"""The first lines of a function or a program, for a new study that names one which is not there yet."""
+
+import os
+from pathlib import Path
+
+from hentropy.cli.plan import Plan
+
+FUNCTION = '''\
+"""The experiment."""
+
+
+def {name}({parameters}):
+    """The value of one experiment, or (value, standard error)."""
+    raise NotImplementedError("write here how an experiment is run")
+'''
+
+PROGRAM = '''\
+#!/usr/bin/env python3
+"""One experiment: reads the parameters as JSON, prints its value on the last line."""
+
+import json
+import sys
+
+params = json.load(sys.stdin)
+# on success: print(json.dumps({"value": 1.5, "std_error": 0.1})), or the value alone
+print(json.dumps({"failed": "write here how an experiment is run"}))
+'''
+
+
+def starter(plan: Plan, folder: Path) -> Path | None:
+    """Write the file of a function or program that is not there; None if there is nothing to write."""
+    if plan.objective == "python" and plan.function:
+        module, _, name = plan.function.partition(":")
+        path = folder / f"{module}.py"
+        if "." in module or path.exists() or (folder / module).exists():
+            return None
+        names = list(plan.parameters)
+        by_name = names and all(known.isidentifier() for known in names)
+        parameters = ", ".join(["*", *names]) if by_name else "**params"
+        path.write_text(FUNCTION.format(name=name, parameters=parameters), encoding="utf-8")
+        return path
+    if plan.objective == "command" and plan.command:
+        path = folder / plan.command[0]
+        if os.sep not in plan.command[0] or path.is_absolute() or path.exists() or not path.parent.is_dir():
+            return None
+        path.write_text(PROGRAM, encoding="utf-8")
+        path.chmod(0o755)
+        return path
+    return None

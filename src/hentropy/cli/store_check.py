@@ -1,0 +1,57 @@
+"""Whether a study file goes with what its store has under the same name; nothing is changed."""
+
+import json
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from hentropy.cli.opening import shown
+from hentropy.clock import Limits
+from hentropy.storage import open_store
+from hentropy.study import Study
+from hentropy.study.keeping import MATERIAL
+from hentropy.study.words import Options, Words, as_words, in_words
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How many trials the store has of the study, None if it does not know it; and what does not go together."""
+
+    trials: int | None
+    mistakes: list[str] = field(default_factory=list)
+
+
+def kept_in(url: str, words: Words, study: Study) -> Kept:
+    """What a store has of the study that a file describes, which `study` is in memory."""
+    with closing(open_store(url)) as store:
+        record = store.find(words.description.name)
+        if record is None:
+            return Kept(None)
+        there, here = as_words(record), in_words(_options(words, study))
+        differ = [part for part in MATERIAL if json.dumps(there[part]) != json.dumps(here[part])]
+        trials = len(store.news(record).entries)
+    if not differ:
+        return Kept(trials)
+    return Kept(
+        trials,
+        [
+            f"{shown(url)} has another study {record.name!r}, with {trials} trials: {', '.join(differ)} differ;"
+            " give this one another name, or its earlier definition back"
+        ],
+    )
+
+
+def _options(words: Words, study: Study) -> Options:
+    said = words.description
+    limits = Limits(said.solver.max_seconds, said.solver.memory)
+    return Options(
+        said.name,
+        study.space,
+        study.decision,
+        study.seed,
+        study.first,
+        said.model.hyperparameters,
+        study.stop,
+        limits,
+        None,
+        None,
+    )

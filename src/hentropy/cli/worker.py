@@ -1,0 +1,56 @@
+"""`hentropy worker`: one of many that run a study together."""
+
+from pathlib import Path
+from typing import Annotated
+
+from hentropy.cli.arguments import StoreUrl, StudyName
+from hentropy.cli.following import ended_line
+from hentropy.cli.opening import located, opened, words_of
+from hentropy.cli.printing import one_line, say
+from hentropy.cli.running import check_not_manual, going_on_later, note_versions
+from hentropy.cli.wording import in_commands
+from hentropy.errors import InputError, MissingExtra
+from hentropy.execution.chosen import executor_of, objective_of, terms_of
+from hentropy.execution.outcome import Outcome
+from hentropy.execution.runner import Watch
+from hentropy.execution.runner import run as run_to_the_end
+from hentropy.records import Trial
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+LONGEST = 160
+
+
+def worker(
+    study: StudyName,
+    store: StoreUrl = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the study's function or program is. Default: this folder."),
+    ] = None,
+) -> None:
+    """Work on a study together with others, on this machine or on many.
+
+    It needs only the name of the study, its store, and a folder with the function or program, which it runs: work only
+    for stores that you trust. It ends when the study has enough. Start as many as you like.
+
+    Example: hentropy worker lab --store postgresql://me@server/studies --folder ~/lab
+    """
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; give the one with the study's function or program")
+    place = located(study, store)
+    words = words_of(place, folder)
+    check_not_manual(words, study)
+    with in_commands(), opened(place, begin=True, trusted=True, folder=folder) as it:
+        note_versions(it)
+        with going_on_later(it):
+            executor = executor_of("local", objective_of(words), 1)
+            why = run_to_the_end(it, executor, terms_of(words), Watch(ended=_ended))
+    say(f"the end: {why}")
+
+
+def _ended(trial: Trial, outcome: Outcome) -> None:
+    say(one_line(ended_line(trial, outcome, None), LONGEST))

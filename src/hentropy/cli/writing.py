@@ -1,0 +1,28 @@
+"""Files that commands write: whole or not at all, and never over another without being told."""
+
+import os
+from pathlib import Path
+
+from hentropy.errors import InputError
+
+
+def write_new(path: Path, text: str, *, force: bool) -> None:
+    """Write a file; one that is there is left alone unless `force`."""
+    check_new(path, force=force)
+    # beside its place first: a full disk leaves what was there
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def check_new(path: Path, *, force: bool) -> None:
+    """Raise an `InputError` for a file that must not or cannot be written."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file")
+    if path.exists() and not force:
+        raise InputError(f"{path} is there already; give --force to write over it, or another name")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} for {path.name}; make it first")
