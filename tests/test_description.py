@@ -104,6 +104,7 @@ def test_what_is_left_out_is_as_in_a_study_without_options(tmp_path: Path) -> No
 def test_all_formats_say_the_same(tmp_path: Path) -> None:
     words = tomllib.loads(FULL)
     first = read(written(tmp_path, FULL))
+    assert read(written(tmp_path, "\ufeff" + FULL, "marked.toml")) == first
     assert read(written(tmp_path, json.dumps(words), "study.json")) == first
     assert read(written(tmp_path, yaml.safe_dump(words, sort_keys=False), "study.yaml")) == first
     assert read(written(tmp_path, "\ufeff" + yaml.safe_dump(words, sort_keys=False), "study.YML")) == first
@@ -176,6 +177,14 @@ def test_pools(tmp_path: Path) -> None:
 def test_where_a_study_is_kept(url: str | None, found: str, tmp_path: Path) -> None:
     d = validated(with_changes(storage={"url": url}), "words")
     assert store_url_of(d, tmp_path) == found.replace("FOLDER", tmp_path.resolve().as_posix())
+
+
+@pytest.mark.parametrize(
+    ("amount", "found"),
+    [(2**21, 2**21), ("2097152 B", 2**21), ("3MB", 3_000_000), ("1.5 gib", 3 * 2**29), (" 2 TB ", 2 * 10**12)],
+)
+def test_amounts_of_memory(amount: int | str, found: int) -> None:
+    assert options_of(validated(with_changes(solver={"max_memory": amount}), "words"))["max_memory"] == found
 
 
 def test_a_folder_that_no_url_can_name(tmp_path: Path) -> None:

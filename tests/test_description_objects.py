@@ -207,7 +207,8 @@ def test_a_class_of_ones_own_survives_where_it_is_trusted() -> None:
     assert describe("study", SPACE, again) == d
     with pytest.raises(he.InputError, match=r"is test_description_objects:Shop, which runs code"):
         decision_of(d, trusted=False)
-    assert describe("study", SPACE, Shop([1], call=lambda: None)).own == ("decision",)
+    for without_words in (Shop([1], call=lambda: None), Shop([float("inf")]), Shop([1], free={1: 2})):
+        assert describe("study", SPACE, without_words).own == ("decision",)
 
 
 def test_a_new_decision_needs_no_table() -> None:
@@ -219,6 +220,8 @@ def test_a_new_decision_needs_no_table() -> None:
 
 
 MINE = """
+from __future__ import annotations
+
 import hentropy as he
 from neighbour import POINTS
 
@@ -256,6 +259,7 @@ def measure(x):
         ({"python": "mine.deep:Pair"}, r"there is no module mine\.deep"),
         ({"python": "broken:Pair"}, r"failed with ZeroDivisionError: .* \(.*broken\.py, line 2\)"),
         ({"python": "lacking:Pair"}, r"failed with ModuleNotFoundError: .*no_such_package.* \(.*lacking\.py, line 1\)"),
+        ({"python": "seeking:Pair"}, r"failed with ModuleNotFoundError: .*gone.* \(.*seeking\.py, line 2\)"),
         ({"python": "typo:Pair"}, r"failed with SyntaxError: .* \(.*typo\.py, line 3\)"),
         ({"python": "leaving:Pair"}, r"failed with SystemExit: 3 \(.*leaving\.py, line 2\)"),
         ({"python": "json:Pair"}, r"another module json is loaded already, from .*not .*json\.py; rename"),
@@ -267,6 +271,7 @@ def test_classes_beside_the_study_file(words: dict[str, Any], said: str | None, 
         "neighbour": "POINTS = 2",
         "broken": "a = 0\n1 / a",
         "lacking": "import no_such_package",
+        "seeking": "import importlib\nimportlib.import_module('gone')",
         "typo": "\n\ndef f(:",
         "leaving": "import sys\nsys.exit(3)",
         "json": "",
