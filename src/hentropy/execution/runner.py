@@ -6,9 +6,10 @@ come first. Whoever runs a study may stop at any moment and be started again; se
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from hentropy.errors import StudyError
+from hentropy.errors import StorageError, StudyError
 from hentropy.execution.executor import Executor
 from hentropy.execution.heartbeat import Heartbeat
 from hentropy.execution.leases import Taken, Terms, claim, finish, give_back
@@ -20,16 +21,20 @@ from hentropy.study import Study
 GIVE_UP_AFTER = 3
 """So many failures in a row with nothing ever measured are taken for a broken objective."""
 
+PATIENCE = 600.0
+"""Seconds for which an outcome is held while the store cannot take it: experiments are dear."""
+
 POLL = 1.0
 """Seconds after which a runner with nothing to do looks again what the others have done."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Who wants to know what happens: called with a trial that begins, and with one that ended and its outcome."""
+    """Who wants to know what happens: told of a trial that begins, one that ended and its outcome, trouble with the store."""
 
     began: Callable[[Trial], None] = lambda trial: None
     ended: Callable[[Trial, Outcome], None] = lambda trial, outcome: None
+    trouble: Callable[[StorageError], None] = lambda error: None
 
 
 def run(study: Study, executor: Executor, terms: Terms | None = None, watch: Watch | None = None) -> str:
@@ -57,9 +62,16 @@ class _Run:
                     self._gather()
             finally:
                 self.executor.close()
-                for number in tuple(self.in_hand):
-                    give_back(self.study, number, self.owner)
+                self._give_back()
         return self.stop or self.study.enough or "nothing is left to do"
+
+    def _give_back(self) -> None:
+        """Let others have what is unfinished, at once; if the store does not answer, they get it when leases end."""
+        with suppress(StorageError):
+            self.study.book.sync()
+            mine = [n for n, entry in self.study.book.entries.items() if entry.owner == self.owner]
+            for number in mine:
+                give_back(self.study, number, self.owner)
 
     def _is_over(self) -> bool:
         """Nothing in hand, nothing more to begin, and no other worker whose trial could come back."""
@@ -81,9 +93,9 @@ class _Run:
 
     def _asked(self) -> Trial | None:
         """A new trial, unless the study has enough, or this one turns out not to be worth its while."""
-        if self.stop or self.study.enough:
+        trial = None if self.stop else self.study.begin(self.owner, self.terms.lease)
+        if trial is None:
             return None
-        [trial] = self.study.ask_many(1, owner=self.owner, lease=self.terms.lease)
         self.stop = self.study.stopped
         if self.stop:
             self.study.withdraw(trial, note=f"not run: {self.stop}")
@@ -97,13 +109,26 @@ class _Run:
                 time.sleep(POLL)
             return
         for number, outcome in self.executor.wait(POLL):
+            trial = self._recorded(number, outcome)
             self.in_hand.discard(number)
+            if trial is not None:
+                self.watch.ended(trial, outcome)
+                self._give_up_if_broken(trial, outcome)
+
+    def _recorded(self, number: int, outcome: Outcome) -> Trial | None:
+        """The trial with its outcome; None if another worker has it by now. A store that is away is waited for."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
             try:
-                trial = finish(self.study, number, self.owner, outcome, self.terms)
+                return finish(self.study, number, self.owner, outcome, self.terms)
             except Taken:
-                continue
-            self.watch.ended(trial, outcome)
-            self._give_up_if_broken(trial, outcome)
+                return None
+            except StorageError as error:
+                if time.monotonic() > deadline:
+                    came = outcome.failed or f"{outcome.value!r}, standard error {outcome.std_error!r}"
+                    raise StorageError(f"{error}; the outcome of trial {number} is not recorded: {came}") from error
+                self.watch.trouble(error)
+                time.sleep(POLL)
 
     def _give_up_if_broken(self, trial: Trial, outcome: Outcome) -> None:
         self.failures = 0 if outcome.failed is None else self.failures + (trial.state is State.FAILED)

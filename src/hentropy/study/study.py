@@ -122,21 +122,28 @@ class Study:
         """The next experiment to run. Designs asked before and not yet told are taken into account."""
         return self.ask_many(1)[0]
 
-    def ask_many(self, count: int, *, owner: str | None = None, lease: float | None = None) -> list[Trial]:
+    def ask_many(self, count: int) -> list[Trial]:
         """The next experiments to run side by side, chosen jointly once the first designs are out.
 
-        Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer. With an
-        `owner`, they are its own for `lease` seconds; then another worker may take them.
+        Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer.
         """
         if not is_count(count):
             raise InputError(f"count must be a whole number of at least 1, got {count!r}")
         with self.store.asking(self.book.study):
-            while True:
-                self.book.sync()
-                try:
-                    return self.book.add(self._next(count), owner, lease)
-                except Outdated:  # data were attached meanwhile
-                    continue
+            return self._asked(count)
+
+    def begin(self, owner: str, lease: float) -> Trial | None:
+        """The next experiment for a worker, its own for `lease` seconds, unless enough have begun: see `enough`."""
+        with self.store.asking(self.book.study):
+            return None if self.enough else self._asked(1, owner, lease)[0]
+
+    def _asked(self, count: int, owner: str | None = None, lease: float | None = None) -> list[Trial]:
+        while True:
+            self.book.sync()
+            try:
+                return self.book.add(self._next(count), owner, lease)
+            except Outdated:  # data were attached meanwhile
+                continue
 
     def _next(self, count: int) -> list[Trial]:
         """What to ask next, by what the book says."""
@@ -153,16 +160,25 @@ class Study:
 
     def _filling(self, count: int) -> list[Params]:
         """The next designs that fill the space and were not tried: at most count, fewer where it has no more."""
-        if not count:
-            return []
-        sample = self.space.sample(self.first + len(self.book.entries) + count, self.seed)
-        fresh: dict[tuple[float, ...], Tensor] = {}
-        for row, values in zip(sample, map(tuple, sample.tolist()), strict=True):
-            if values not in self.book.tried:
-                fresh.setdefault(values, row)
+        begun = len(self.book.entries)
+        most = self.first + begun + count
+        # designs of a box come in one sequence: its beginning does, unless whole numbers repeat in it
+        for size in (most,) if self.space.points is not None else (begun + count, most):
+            fresh = self._fresh(size, count) if count else []
             if len(fresh) == count:
                 break
-        return [self.space.decode(row) for row in fresh.values()]
+        return fresh
+
+    def _fresh(self, size: int, count: int) -> list[Params]:
+        """The first designs that were not tried, among the first so many that fill the space."""
+        sample = self.space.sample(size, self.seed)
+        found: dict[tuple[float, ...], Tensor] = {}
+        for row, values in zip(sample, map(tuple, sample.tolist()), strict=True):
+            if len(found) == count:
+                break
+            if values not in self.book.tried:
+                found.setdefault(values, row)
+        return [self.space.decode(row) for row in found.values()]
 
     def _proposed(self, count: int, before: Sequence[Trial]) -> list[Trial]:
         proposal = self._propose(count, before)

@@ -1,0 +1,116 @@
+"""What the processes do that tests start and kill. They are forked from a server that has everything imported."""
+
+import math
+import multiprocessing
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import hentropy as he
+from hentropy.errors import HentropyError, StudyError
+from hentropy.execution import Local, PythonObjective
+from hentropy.execution.leases import Terms
+from hentropy.execution.runner import run
+
+SPACE = he.Space(x=he.Real(-1.0, 3.0), y=he.Real(0.0, 1.0))
+NAME = "crash"
+
+
+def kept(url: str, **options: Any) -> he.Study:
+    """The study that the processes share; its first designs need no model, so that many trials take little time."""
+    given = {"hyperparameters": "map", "first": 100_000, "seed": 3, **options}
+    return he.Study(SPACE, he.Maximize(), storage=url, name=NAME, **given)
+
+
+def truth(x: float, y: float) -> float:
+    return math.sin(3 * x) + y
+
+
+def context() -> ForkServerContext:
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(["hentropy.execution", "hentropy.description", "hentropy.storage.database"])
+    return made
+
+
+def started(task: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    process = context().Process(target=task, args=arguments, daemon=True)
+    process.start()
+    return process
+
+
+def kill(process: ForkServerProcess) -> None:
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
+def note_down(file: Path, line: str) -> None:
+    """Append a line in one write: whoever reads it knows that all before it has happened."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, f"{line}\n".encode())
+    os.close(descriptor)
+
+
+def ask_and_tell(url: str, acknowledged: Path) -> None:
+    """Ask and tell for ever; each tell is noted down once it has returned."""
+    torch.set_num_threads(1)
+    study = kept(url)
+    while True:
+        trial = study.ask()
+        value = truth(**trial.params)
+        study.tell(trial, value)
+        note_down(acknowledged, f"{trial.number} {value!r}")
+
+
+def tell_all(url: str, numbers: range, value: float, log: Path, begin: float) -> None:
+    """Tell one value for each of some trials, from a given moment on; note down which were taken."""
+    study = kept(url)
+    time.sleep(max(0.0, begin - time.time()))
+    for number in numbers:
+        try:
+            study.tell(number, value)
+            note_down(log, f"{number} {value!r}")
+        except StudyError:
+            pass
+
+
+def work(url: str, folder: Path, options: dict[str, Any]) -> None:
+    """Be a worker until the study has enough."""
+    torch.set_num_threads(1)
+    run(kept(url, **options), Local(PythonObjective("lab:measure", folder)), Terms(lease=30.0))
+
+
+def as_nobody(task: str, path: Path, report: Path) -> None:
+    """Try to write as a user who may not, and report what is said."""
+    os.setuid(65534)
+    _reported(path, report, task)
+
+
+def with_little_disk(room: int, path: Path, report: Path) -> None:
+    """Write where no file may grow beyond so many bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    _reported(path, report, "tell")
+
+
+def _reported(path: Path, report: Path, task: str) -> None:
+    told = 0
+    try:
+        study = kept(f"sqlite:///{path}")
+        for _ in range(2000):
+            trial = study.ask()
+            study.tell(trial, truth(**trial.params), note="x" * 200)
+            told = trial.number
+        said = f"{task}: nothing was said"
+    except HentropyError as error:
+        said = f"{type(error).__name__}: {error}"
+    # the report's file was made beforehand: it may be written, and is small
+    with report.open("r+") as file:
+        file.write(f"{told}\n{said}")

@@ -1,0 +1,268 @@
+"""Nothing that was told is lost: processes are killed, race each other, and run out of disk and rights."""
+
+import os
+import random
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hentropy as he
+from hentropy.execution.leases import Terms, claim
+from hentropy.execution.owner import is_gone, new_owner
+from hentropy.records import State
+from support.crashing import (
+    as_nobody,
+    ask_and_tell,
+    kept,
+    kill,
+    note_down,
+    started,
+    tell_all,
+    truth,
+    with_little_disk,
+    work,
+)
+
+KILLS = 50
+WORKERS = 8
+TRIALS = 500
+
+
+def lines(file: Path) -> list[list[str]]:
+    return [line.split(" ", 1) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def sound(url: str) -> None:
+    if url.startswith("sqlite"):
+        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def check_books(study: he.Study, acknowledged: Path) -> None:
+    """Every acknowledged value is there, once, and the numbers have no holes."""
+    trials = study.records
+    assert [trial.number for trial in trials] == list(range(len(trials)))
+    for number, value in lines(acknowledged):
+        assert trials[int(number)].value == float(value)
+
+
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(store_url: str, tmp_path: Path) -> None:
+    """Some are killed while the store is made, others in the middle of an ask, a tell, or between them."""
+    moments, acknowledged = random.Random(5), tmp_path / "acknowledged"
+    for _ in range(KILLS):
+        before = len(lines(acknowledged))
+        process = started(ask_and_tell, store_url, acknowledged)
+        deadline = time.monotonic() + 20.0
+        wanted = before + moments.choice([0, 1, 5])
+        while len(lines(acknowledged)) < wanted and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(moments.uniform(0.0, 0.06))
+        kill(process)
+        study = kept(store_url)
+        check_books(study, acknowledged)
+        study.close()
+        sound(store_url)
+    assert len(lines(acknowledged)) > KILLS
+    study = kept(store_url)
+    complete = [trial for trial in study.records if trial.state is State.COMPLETE]
+    # at most one trial a process had no time to be told, and at most one tell was written but not acknowledged
+    assert len(study.records) - len(complete) <= KILLS
+    assert 0 <= len(complete) - len(lines(acknowledged)) <= KILLS
+    trial = study.ask()
+    study.tell(trial, truth(**trial.params))
+    assert study.decide().observations == len(complete) + 1
+    study.close()
+
+
+def test_two_tell_at_once(store_url: str, tmp_path: Path) -> None:
+    """Of two values for one trial exactly one is taken, and its teller knows."""
+    study = kept(store_url)
+    study.ask_many(60)
+    begin, log = time.time() + 0.5, tmp_path / "taken"
+    rivals = [started(tell_all, store_url, range(60), value, log, begin) for value in (1.0, 2.0)]
+    for rival in rivals:
+        rival.join(timeout=60)
+        assert rival.exitcode == 0
+    taken = {int(number): float(value) for number, value in lines(log)}
+    assert len(lines(log)) == len(taken) == 60
+    assert {trial.number: trial.value for trial in study.records} == taken
+    history = [study.store.observations(study.book.study, number) for number in range(60)]
+    assert [len(told) for told in history] == [1] * 60
+    study.close()
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """A folder with an objective that notes down what it evaluates, and can be made to hang."""
+    (tmp_path / "lab.py").write_text(
+        "import os, time\nfrom pathlib import Path\n"
+        "HERE = Path(__file__).parent\n"
+        "def measure(x, y):\n"
+        "    log = os.open(HERE / 'evaluated', os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
+        "    os.write(log, f'{os.getpid()} {x!r} {y!r}\\n'.encode())\n"
+        "    os.close(log)\n"
+        "    while (HERE / 'hang').exists():\n"
+        "        time.sleep(0.02)\n"
+        "    return x + y\n"
+    )
+    return tmp_path
+
+
+def test_eight_workers_evaluate_every_trial_once(store_url: str, lab: Path) -> None:
+    options = {"stop": [he.Budget(TRIALS)]}
+    study = kept(store_url, **options)
+    workers = [started(work, store_url, lab, options) for _ in range(WORKERS)]
+    for worker in workers:
+        worker.join(timeout=240)
+        assert worker.exitcode == 0
+    evaluated = lines(lab / "evaluated")
+    assert len(evaluated) == TRIALS
+    assert len({design for _, design in evaluated}) == TRIALS
+    trials = study.records
+    assert len(trials) == TRIALS
+    assert all(trial.state is State.COMPLETE for trial in trials)
+    assert all(trial.value == trial.params["x"] + trial.params["y"] for trial in trials)
+    assert {f"{t.params['x']!r} {t.params['y']!r}" for t in trials} == {design for _, design in evaluated}
+    # all of them worked, none of them alone
+    assert len({process for process, _ in evaluated}) == WORKERS
+    study.close()
+
+
+def until(condition, patience: float = 20.0) -> None:  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.01)
+
+
+def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_url: str, lab: Path) -> None:
+    options = {"stop": [he.Budget(3)]}
+    study = kept(store_url, **options)
+    (lab / "hang").touch()
+    worker = started(work, store_url, lab, options)
+    until(lambda: lines(lab / "evaluated"))
+    kill(worker)
+    (lab / "hang").unlink()
+    second = started(work, store_url, lab, options)
+    second.join(timeout=20)  # less than the lease of 30 s
+    assert second.exitcode == 0
+    assert [trial.state for trial in study.records] == [State.COMPLETE] * 3
+    assert len(lines(lab / "evaluated")) == 4
+    told = study.store.observations(study.book.study, 0)
+    assert "its worker was lost" in told[0].note
+    study.close()
+
+
+def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str) -> None:
+    study = kept(store_url)
+    terms = Terms(lease=1.0, lost_retries=1)
+    for owner in ("far|another-machine|77|123|a", "far|another-machine|78|124|b"):
+        if not study.records:
+            study.begin(owner, terms.lease)
+        else:
+            assert claim(study, owner, terms) is not None
+        assert claim(study, new_owner(), terms) is None
+        time.sleep(1.1)
+    # lost once, and tried again; lost twice, and that is enough
+    assert claim(study, new_owner(), terms) is None
+    [trial] = study.records
+    assert trial.state is State.FAILED
+    assert "its worker was lost" in trial.note
+    study.close()
+
+
+def test_a_person_has_a_trial_for_ever(store_url: str) -> None:
+    study = kept(store_url)
+    study.ask()
+    assert claim(study, new_owner(), Terms(lease=0.001)) is None
+    study.close()
+
+
+def test_owners_of_this_machine_are_known_to_live_or_not() -> None:
+    mine = new_owner()
+    assert not is_gone(mine)
+    head, pid, start, tail = mine.rsplit("|", 3)
+    assert is_gone(f"{head}|{pid}|{int(start) + 1}|{tail}")
+    assert is_gone(f"{head}|4194305|{start}|{tail}")
+    assert not is_gone(mine.replace("|", "|other", 1))
+    assert not is_gone(None)
+    assert not is_gone("nonsense")
+
+
+def test_killed_and_started_again_a_study_proposes_what_it_would_have(store_url: str, lab: Path) -> None:
+    """The run is killed while each of its trials is evaluated, and started again."""
+    options = {"stop": [he.Budget(8)], "first": 5}
+    straight = he.Study(kept(store_url, **options).space, he.Maximize(), hyperparameters="map", seed=3, first=5)
+    for _ in range(8):
+        trial = straight.ask()
+        straight.tell(trial, trial.params["x"] + trial.params["y"])
+    for begun in range(1, 9):
+        (lab / "hang").touch()
+        process = started(work, store_url, lab, options)
+        until(lambda n=begun: len(lines(lab / "evaluated")) >= 2 * n - 1)
+        kill(process)
+        (lab / "hang").unlink()
+        note_down(lab / "kills", str(begun))
+        study = kept(store_url, **options)
+        again = started(work, store_url, lab, {**options, "stop": [he.Budget(begun)]})
+        again.join(timeout=60)
+        assert again.exitcode == 0
+        study.close()
+    study = kept(store_url, **options)
+    assert [trial.params for trial in study.records] == [trial.params for trial in straight.records]
+    assert study.decide() == straight.decide()
+    study.close()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that any user can enter."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user; others see the refusal themselves")
+@pytest.mark.parametrize("what", ["the file", "the folder"])
+def test_a_store_that_may_not_be_written_says_so_and_stays_sound(what: str, open_folder: Path) -> None:
+    path, report = open_folder / "lab.db", open_folder / "report"
+    if what == "the file":
+        study = kept(f"sqlite:///{path}")
+        study.tell(study.ask(), 1.0)
+        study.close()
+    report.touch()
+    report.chmod(0o666)
+    process = started(as_nobody, what, path, report)
+    process.join(timeout=60)
+    told, said = report.read_text().split("\n", 1)
+    assert told == "0"
+    assert said.startswith("StorageError")
+    assert "read-only" in said or "may you write to its folder?" in said
+    if what == "the file":
+        sound(f"sqlite:///{path}")
+        assert kept(f"sqlite:///{path}").records[0].value == 1.0
+
+
+def test_a_disk_without_room_says_so_and_leaves_the_store_sound(open_folder: Path) -> None:
+    path, report = open_folder / "lab.db", open_folder / "report"
+    study = kept(f"sqlite:///{path}")
+    study.tell(study.ask(), 1.0)
+    study.close()
+    report.touch()
+    process = started(with_little_disk, path.stat().st_size + 60_000, path, report)
+    process.join(timeout=60)
+    told, said = report.read_text().split("\n", 1)
+    assert said.startswith("StorageError")
+    assert "nothing was changed" in said
+    sound(f"sqlite:///{path}")
+    again = kept(f"sqlite:///{path}")
+    values = [trial.value for trial in again.records]
+    assert None not in values[: int(told) + 1]
+    trial = again.ask()
+    assert again.tell(trial, 2.0).value == 2.0
