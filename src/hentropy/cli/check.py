@@ -97,7 +97,7 @@ def _parameter_row(name: str, words: Any) -> list[str]:
 def _kept_sentence(it: Checked) -> str:
     if it.kept is None or it.kept.trials is None:
         return f"It will be kept in {shown(it.place)}; it has not begun yet."
-    return f"It is kept in {shown(it.place)}, where it has {counted(it.kept.trials, 'trial')} and will go on."
+    return f"It is kept in {shown(it.place)}, where it has {counted(it.kept.trials, 'trial')}; it goes on from there."
 
 
 def _plain(file: Path, it: Checked) -> dict[str, Any]:

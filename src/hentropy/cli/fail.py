@@ -17,7 +17,7 @@ except ImportError:
 def fail(
     study: StudyName,
     number: TrialNumber,
-    why: Annotated[str, typer.Argument(metavar="[WHY]", help="What went wrong.", show_default=False)] = "",
+    why: Annotated[str, typer.Argument(metavar="WHY", help="What went wrong.", show_default=False)] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Correct what was told before; that is kept too.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,

@@ -22,8 +22,10 @@ def read_parameters(texts: Sequence[str]) -> dict[str, Parameter]:
     for text in texts:
         name, _, words = text.rpartition("=")
         try:
-            if not name.strip() or name.strip() in found:
-                raise InputError("its name is missing, or there twice")
+            if not name.strip():
+                raise InputError(f"write it as {FORM}")
+            if name.strip() in found:
+                raise InputError("its name is there twice")
             found[name.strip()] = parameter(words)
         except InputError as error:
             raise typer.BadParameter(f"{text!r}: {error}", param_hint="--parameter") from None

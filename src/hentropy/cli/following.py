@@ -1,7 +1,8 @@
 """What is printed while a study runs: a line for each experiment that ended, and what runs now."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any
 
 from rich.console import Console
@@ -11,10 +12,16 @@ from rich.text import Text
 from hentropy.cli.in_short import Glances, in_short
 from hentropy.cli.printing import console, json_text, measured, number, one_line, printable, say
 from hentropy.cli.trial_words import design
+from hentropy.errors import MissingExtra
 from hentropy.execution.outcome import Outcome
 from hentropy.execution.runner import Watch
 from hentropy.records import State, Trial, Verdict
 from hentropy.study import Study
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
 
 CHOOSING = "choosing the next experiment"
 LONGEST = 200
@@ -31,19 +38,18 @@ class Follower:
         self._running: dict[int, Trial] = {}
         self._console = console()
         self._status: Status | None = None
+        self._out = sys.stdout
 
     @contextmanager
     def watch(self) -> Iterator[Watch]:
-        """A watch for the runner; on a terminal, a line below says what runs now."""
+        """A watch for the runner; on a terminal, a line below says what runs now.
+
+        What an objective prints must not get between lines of JSON: then it goes to standard error.
+        """
         live = self._console.is_terminal and not self._as_json
         self._status = Status(CHOOSING, console=self._console) if live else None
-        try:
-            if self._status:
-                self._status.start()
+        with self._status or (redirect_stdout(sys.stderr) if self._as_json else nullcontext()):
             yield Watch(self._began, self._ended)
-        finally:
-            if self._status:
-                self._status.stop()
 
     def _began(self, trial: Trial) -> None:
         self._running[trial.number] = trial
@@ -53,8 +59,7 @@ class Follower:
         self._running.pop(trial.number, None)
         verdict = self._glances.verdict() if trial.state is State.COMPLETE else None
         if self._as_json:
-            self._console.file.write(json_text(_plain(trial, outcome, verdict)) + "\n")
-            self._console.file.flush()
+            typer.echo(json_text(_plain(trial, outcome, verdict)), file=self._out)
         else:
             line = one_line(ended_line(trial, outcome, verdict), _width(self._console))
             say(line, "red" if outcome.failed is not None else "", to=self._console)

@@ -35,7 +35,14 @@ def print_history(it: Found, number: int) -> None:
         say("Nothing was told of it yet.")
         return
     rows = [
-        [clock(o.at), o.by, o.state.value, measured(o.value, o.std_error), one_line(o.note, LONGEST_NOTE)] for o in told
+        [
+            clock(o.at),
+            o.by,
+            o.state.value,
+            measured(o.value, o.std_error),
+            one_line(o.note.partition("\n")[0], LONGEST_NOTE),
+        ]
+        for o in told
     ]
     columns = ["at", "by", "state", "value", "note"]
     console().print(table(columns, rows, left=["at", "by", "state", "note"]))

@@ -35,7 +35,7 @@ def _complete_decision(incomplete: str) -> list[str]:
 
 
 def init(
-    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The study file to write.")] = Path("study.toml"),
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study file to write.")] = Path("study.toml"),
     name: Annotated[str | None, typer.Option(help="The study's name. Default: that of the file.")] = None,
     parameter: Annotated[
         list[str] | None,

@@ -58,7 +58,7 @@ def chosen(question: str, answers: tuple[str, ...]) -> int:
 
 
 def _decision(plan: Plan) -> Plan:
-    choice = CHOICES[chosen("What do you want to have in the end?", tuple(choice.answer for choice in CHOICES))]
+    choice = CHOICES[chosen("What will you decide on in the end?", tuple(choice.answer for choice in CHOICES))]
     options = {ask.option: answered(ask.question, _default(ask), ask.value) for ask in choice.asks}
     return replace(plan, decision=choice.decision, options=options)
 

@@ -49,7 +49,7 @@ def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> Table:
 
     def outcome(trial: Trial) -> list[str]:
         value = measured(trial.value, trial.std_error)
-        return [trial.state.value, value, why(trial), one_line(trial.note, LONGEST_NOTE)]
+        return [trial.state.value, value, why(trial), one_line(trial.note.partition("\n")[0], LONGEST_NOTE)]
 
     return _table(trials, names, ["state", "measured", "gain", "note"], outcome)
 

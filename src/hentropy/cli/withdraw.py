@@ -17,7 +17,7 @@ except ImportError:
 def withdraw(
     study: StudyName,
     number: TrialNumber,
-    why: Annotated[str, typer.Argument(metavar="[WHY]", help="Why it is not run.", show_default=False)] = "",
+    why: Annotated[str, typer.Argument(metavar="WHY", help="Why it is not run.", show_default=False)] = "",
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:

@@ -1,0 +1,166 @@
+"""Data in and out on the command line: attach, export, import."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import hentropy as he
+from support.commands import STUDY, done, hentropy, lab
+
+ODD = """
+version = 1
+name = "odd"
+[space.value]
+type = "real"
+low = 0.0
+high = 1.0
+[space.param_value]
+type = "integer"
+low = 1
+high = 9
+[space."=risky"]
+type = "real"
+low = 0.0
+high = 1.0
+[decision]
+name = "maximize"
+"""
+NOTES = ["=1+1", "+x", "'quoted", 'two\nlines, "and" a comma', "\r lone", "plain", "über \u2028 ok", "- dash", "[red]"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def values(folder: Path) -> list[tuple[float, float | None, float | None]]:
+    study = he.Study.from_file(folder / "lab.toml")
+    return [(trial.params["x"], trial.value, trial.std_error) for trial in study.records]
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"x,value,std_error\n0.5,1,0.1\n-1,2.5e0,\n", ()),
+        (b"\xef\xbb\xbfx;value;std_error\r\n0.5;1;0.1\r\n-1;2.5;\r\n", ()),
+        (b"value\tx\tstd_error\n1\t0.5\t0.1\n\n2.5\t-1\t\n", ()),
+        (b'"the x","y",e,day\n0.5,1,0.1,mon\n-1,2.5,,tue\n', ("--map", "the x=x", "--value", "y", "--std-error", "e")),
+    ],
+)
+def test_earlier_data_in_their_many_forms(folder: Path, content: bytes, options: tuple[str, ...]) -> None:
+    lab(folder)
+    (folder / "old.csv").write_bytes(content)
+    assert "2 rows would be attached" in done("attach", "lab.toml", "old.csv", "--dry-run", *options)
+    assert not (folder / "hentropy.db").exists()
+    assert "2 rows attached" in done("attach", "lab.toml", "old.csv", *options)
+    assert values(folder) == [(0.5, 1.0, 0.1), (-1.0, 2.5, None)]
+    twice = hentropy("attach", "lab.toml", "old.csv", *options)
+    assert twice.code == 1
+    assert "in the study already" in twice.err
+    done("attach", "lab.toml", "old.csv", "--again", *options)
+    assert len(values(folder)) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "x,value\n0,1\n7,1\n0,\nq,1\n0,nan\n",
+            ["4 rows", "line 3: parameter x is 7.0, outside", "line 4: value is empty"],
+        ),
+        ("x,value\n0,1\nq,1\n0,nan\n", ["line 3: x is 'q': not a number", "line 4: value is nan: not a finite number"]),
+        ("x;value\n0,5;1\n", ["line 2: x is '0,5': a decimal comma"]),
+        ("x,value\n0,5,1\n", ["line 2: 3 cells for 2 columns; does it use decimal commas?"]),
+        ("x,value,std_error\n0,1,-2\n", ["line 2: the standard error told is -2.0"]),
+        ("y,value\n0,1\n", ["no column 'x'", "the columns of old.csv are y, value", "--map COLUMN=x"]),
+        ("x,y\n0,1\n", ["no column 'value'", "--value COLUMN"]),
+        ("x,x,value\n0,1,2\n", ["two columns named 'x'"]),
+        ("x,value\n", ["no rows"]),
+        ("", ["is empty"]),
+    ],
+)
+def test_bad_rows_are_named_and_nothing_is_attached(folder: Path, content: str, said: list[str]) -> None:
+    lab(folder)
+    (folder / "old.csv").write_text(content)
+    found = hentropy("attach", "lab.toml", "old.csv")
+    assert found.code == 1
+    for part in said:
+        assert part in found.err
+    assert not (folder / "hentropy.db").exists()
+
+
+def test_bad_rows_can_be_left_out(folder: Path) -> None:
+    lab(folder)
+    (folder / "old.csv").write_text("x,value\n0,1\n7,1\n")
+    said = hentropy("attach", "lab.toml", "old.csv", "--skip-bad")
+    assert "line 3: parameter x is 7.0" in said.err
+    assert "1 row attached" in said.out
+    assert values(folder) == [(0.0, 1.0, None)]
+
+
+def test_a_file_that_is_not_utf_8_is_refused(folder: Path) -> None:
+    lab(folder)
+    (folder / "old.csv").write_bytes("x,value\n0,1\n".encode("utf-16"))
+    assert "save it as CSV UTF-8" in hentropy("attach", "lab.toml", "old.csv").err
+    assert "COLUMN=PARAMETER" in hentropy("attach", "lab.toml", "old.csv", "--map", "x").err
+
+
+def without_times(text: str, form: str) -> list[dict[str, object]]:
+    rows = (
+        [json.loads(line) for line in text.split("\n") if line]
+        if form == "jsonl"
+        else list(csv.DictReader(text.split("\n")))
+    )
+    return [{key: value for key, value in row.items() if key not in ("asked_at", "ended_at")} for row in rows]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_export_and_import_are_inverse(folder: Path, form: str) -> None:
+    odd = folder / "odd.toml"
+    odd.write_text(ODD)
+    study = he.Study.from_file(odd)
+    study.attach({"value": 0.1, "param_value": 3, "=risky": 1 / 3}, (-0.5, 0.25))
+    for number, note in enumerate(NOTES, start=1):
+        study.ask()
+        study.tell(number, 0.1 * number, note=note)
+    for _ in range(3):
+        study.ask()
+    study.tell(len(NOTES) + 1, failed="@home")
+    study.withdraw(len(NOTES) + 2, note="late")
+    exported = done("export", "odd.toml", "--format", form)
+    if form == "csv":
+        assert exported.startswith("number,param_value,param_param_value,'=risky,state,value,std_error,gain,")
+        assert ",'=1+1," in exported
+        assert ",-0.5,0.25," in exported
+    done("export", "odd.toml", "--format", form, "--out", "odd.out")
+    assert (folder / "odd.out").read_bytes().decode() == exported
+    said = done("import", "odd.toml", "odd.out", "--store", "sqlite:///other.db")
+    assert said == f"{len(NOTES) + 4} trials imported; 1 of them wait for their values (hentropy ask lists them)\n"
+    again = done("export", "odd.toml", "--format", form, "--store", "sqlite:///other.db")
+    assert without_times(again, form) == without_times(exported, form)
+    assert he.Study.from_file(odd, storage="sqlite:///other.db").records == study.records
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("number,x,state,value\n0,0.5,complete,1\n2,0.5,complete,1\n", "record 1 has the number 2"),
+        ("number,x,state,value\n0,0.5,complete,\n", "line 2: the state is complete and the value None"),
+        ("number,x,state,value\n0,0.5,done,1\n", "line 2: state is 'done'"),
+        ("number,x,state,value\n0,9,complete,1\n", "outside [-1, 3]"),
+        ("number,y,state,value\n0,9,complete,1\n", "misses x and has unknown y"),
+        ('{"number": 0, "params": {"x": 0.5}, "state": "complete", "value": "1"}\n', "line 1: value is '1'"),
+        ('{"number": 0}\n', "line 1: not a trial"),
+        ("{nonsense\n", "line 1: not JSON"),
+    ],
+)
+def test_what_is_not_an_export_is_refused(folder: Path, content: str, said: str) -> None:
+    lab(folder, text=STUDY)
+    (folder / "in.txt").write_text(content)
+    found = hentropy("import", "lab.toml", "in.txt")
+    assert found.code == 1
+    assert said in found.err
+    assert values(folder) == []

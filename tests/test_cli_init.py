@@ -1,0 +1,97 @@
+"""`hentropy init`: what it writes passes `hentropy check`."""
+
+from pathlib import Path
+
+import pytest
+
+from hentropy.description import CHOICES, read
+from hentropy.description.decisions import DECISIONS
+from support.commands import done, hentropy
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_answer_is_a_decision() -> None:
+    assert {choice.decision for choice in CHOICES} <= set(DECISIONS)
+
+
+@pytest.mark.parametrize("decision", [choice.decision for choice in CHOICES])
+def test_every_decision_can_be_begun_without_questions(decision: str) -> None:
+    done("init", "lab.toml", "--decision", decision)
+    assert "lab.toml is in order" in done("check", "lab.toml")
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_is_written_for_each_objective_passes_the_check(folder: Path, number: int) -> None:
+    objective = [
+        ("--objective", "manual"),
+        ("--function", f"begun_{folder.name.replace('-', '_')}:growth"),
+        ("--command", "./measure --fast"),
+    ][number]
+    said = done("init", "--parameter", "x=real:0.1:10:log", "--parameter", "n=integer:1:8", "--trials", "9", *objective)
+    assert "hentropy check study.toml" in said
+    words = read(folder / "study.toml")
+    assert words.name == "study"
+    assert words.stop.trials == 9
+    assert [(name, p.type, p.low, p.high, p.log) for name, p in (words.space or {}).items()] == [
+        ("x", "real", 0.1, 10.0, True),
+        ("n", "integer", 1, 8, False),
+    ]
+    assert "study.toml is in order" in done("check", "study.toml")
+
+
+def test_options_of_a_decision(folder: Path) -> None:
+    done("init", "a.toml", "--decision", "top_k", "--option", "k=3", "--option", "largest=no", "--option", "cap=0.5")
+    words = read(folder / "a.toml").decision.model_dump()
+    assert (words["k"], words["largest"], words["cap"], words["weight"]) == (3, False, 0.5, 1.0)
+    done("init", "b.toml", "--decision", "level_sets", "--option", "thresholds=0.5 1")
+    assert read(folder / "b.toml").decision.model_dump()["thresholds"] == (0.5, 1.0)
+
+
+def test_designs_from_a_file(folder: Path) -> None:
+    assert "designs.csv cannot be read" in hentropy("init", "--pool", "designs.csv").err
+    assert not list(folder.iterdir())
+    (folder / "designs.csv").write_text("a,b\n0,1\n1,2\n2,0\n")
+    done("init", "--pool", "designs.csv")
+    assert "a list of 3; their parameters are a, b" in done("check", "study.toml")
+
+
+def test_a_file_that_is_there_is_left_alone(folder: Path) -> None:
+    (folder / "study.toml").write_text("mine")
+    assert "give --force" in hentropy("init").err
+    assert (folder / "study.toml").read_text() == "mine"
+    done("init", "--force")
+    assert "x1 and x2 from 0 to 1 are examples" in done("init", "--force")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("study.yaml",), 1, "does not end in .toml"),
+        (("no/study.toml",), 1, "there is no folder no"),
+        (("--parameter", "x"), 2, "NAME=real:LOW:HIGH"),
+        (("--parameter", "x=real:1:0"), 2, "must be below"),
+        (("--parameter", "x=real:a:b"), 2, "must be numbers"),
+        (("--parameter", "x=integer:0.5:2"), 2, "must be whole numbers"),
+        (("--parameter", "x=real:0:1:log"), 2, "lower bound above 0"),
+        (("--parameter", "x=real:0:1", "--parameter", "x=real:0:1"), 2, "there twice"),
+        (("--parameter", "x=real:0:1", "--pool", "p.csv"), 2, "not both"),
+        (("--decision", "best"), 2, "maximize"),
+        (("--option", "k=2"), 2, "--decision"),
+        (("--decision", "top_k", "--option", "k"), 2, "KEY=VALUE"),
+        (("--decision", "top_k", "--option", "k=many"), 1, "decision.k"),
+        (("--decision", "top_k", "--option", "size=2"), 1, "decision.size"),
+        (("--objective", "manual", "--function", "a:b"), 2, "a function goes with python"),
+        (("--function", "nonsense"), 1, "package.module:name"),
+        (("--trials", "0"), 2, "--trials"),
+    ],
+)
+def test_wrong_options_write_nothing(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    found = hentropy("init", *arguments)
+    assert found.code == code, found
+    assert said in " ".join(found.err.replace("│", " ").split())
+    assert not list(folder.iterdir())

@@ -1,0 +1,101 @@
+"""The command line as a process: signals, pipes, a terminal, completion in a shell."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import hentropy as he
+from support.commands import done, function, lab
+
+SOURCE = Path(he.__file__).parents[1]
+PYTHON = [sys.executable, "-m", "hentropy"]
+SLOW = "time.sleep(0.4)\n    return -(x - 1.0) ** 2"
+PATIENCE = 60.0
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", **more}
+
+
+@contextmanager
+def started(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([*PYTHON, *arguments], cwd=cwd, env=environment(), stdout=pipe, stderr=pipe, text=True)
+    try:
+        with process:
+            yield process
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2)])
+def test_a_run_that_is_stopped_goes_on_as_if_it_had_not(
+    number: signal.Signals, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lab(tmp_path, function(tmp_path, f"stopped_{workers}", SLOW))
+    with started("run", "lab.toml", "--workers", str(workers), cwd=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            if line.startswith("1:"):
+                break
+        time.sleep(0.2)
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 130
+        said = process.stderr.read()
+    assert "recorded, the same command goes on" in said
+    assert "Traceback" not in said
+    states = [trial.state.value for trial in he.Study.from_file("lab.toml").records]
+    assert "complete" in states
+    done("run", "lab.toml", "--workers", str(workers))
+    records = he.Study.from_file("lab.toml").records
+    assert [trial.state.value for trial in records] == ["complete"] * 4
+    if workers == 1:
+        done("run", "lab.toml", "--store", "sqlite:///unbroken.db")
+        assert records == he.Study.from_file("lab.toml", storage="sqlite:///unbroken.db").records
+
+
+def test_a_reader_that_leaves_early_is_no_error_to_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lab(tmp_path, function(tmp_path, "piped", SLOW))
+    with started("run", "lab.toml", cwd=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(PATIENCE)
+        assert process.stderr.read() == ""
+    assert json.loads(done("show", "lab.toml", "--json"))["counts"]["running"] <= 1
+
+
+def test_questions_on_a_terminal(tmp_path: Path) -> None:
+    near, far = pty.openpty()
+    # maximize by its number; x from 0 to 4, no whole numbers, no more; a person measures; 7 experiments
+    answers = ["1", "x", "nonsense", "0", "4", "", "", "1", "7"]
+    process = subprocess.Popen(
+        [*PYTHON, "init", "new.toml"], cwd=tmp_path, env=environment(TERM="dumb"), stdin=far, stdout=far, stderr=far
+    )
+    os.close(far)
+    os.write(near, "".join(f"{answer}\n" for answer in answers).encode())
+    said = b""
+    try:
+        while chunk := os.read(near, 4096):
+            said += chunk
+    except OSError:  # so the end of a terminal is told on Linux
+        pass
+    assert process.wait(PATIENCE) == 0, said.decode()
+    assert "'nonsense' is not a number" in said.decode()
+    os.close(near)
+    study = he.Study.from_file(tmp_path / "new.toml")
+    assert repr(study.space) == "Space(x=Real(low=0.0, high=4.0, log=False))"
+    assert study.stop == (he.Budget(7),)

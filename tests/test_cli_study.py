@@ -1,0 +1,281 @@
+"""Studies on the command line: asked and told by hand, run to the end, shown and deleted."""
+
+import io
+import json
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import hentropy as he
+from hentropy.cli.app import COMMANDS, app
+from support.commands import STUDY, done, function, hentropy, lab
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    text = " ".join(done(command, "--help").split())
+    assert f"Example: hentropy {command}" in text or f"&& hentropy {command}" in text
+
+
+def test_a_study_by_hand(folder: Path) -> None:
+    lab(folder)
+    [asked] = json.loads(done("ask", "lab.toml", "--json"))
+    assert asked["number"] == 0
+    assert set(asked) >= {"number", "params", "gain", "entropy", "origin"}
+    second = done("ask", "lab.toml")
+    assert "Please run this experiment" in second
+    assert "Still waiting" in second
+    assert "0: -0.83 is recorded" in done("tell", "lab.toml", "0", "-0.83", "--note", "[bold]cold[/bold] \x1b[31m")
+    assert json.loads(done("tell", "lab.toml", "1", "-1.5e-1", "--std-error", "0.1", "--json"))["std_error"] == 0.1
+    [third] = json.loads(done("ask", "lab.toml", "--json"))
+    assert third["gain"] > 0
+    assert "2: failed (broke)" in done("fail", "lab.toml", "2", "broke")
+    done("ask", "lab.toml")
+    assert "withdrawn" in done("withdraw", "lab.toml", "3", "no time")
+    study = he.Study.from_file(folder / "lab.toml")
+    states = [(t.number, t.state.value, t.value, t.std_error) for t in study.records]
+    assert states == [
+        (0, "complete", -0.83, None),
+        (1, "complete", -0.15, 0.1),
+        (2, "failed", None, None),
+        (3, "withdrawn", None, None),
+    ]
+    verdict = json.loads(done("decide", "lab.toml", "--json"))
+    assert verdict["expected_loss"] == study.decide().expected_loss
+    assert verdict["action"] == study.decide().action
+    assert "after 2 observations" in done("decide", "lab.toml")
+    shown = done("show", "lab.toml")
+    assert "4 trials: 2 complete, 1 failed, 1 withdrawn. Values from -0.83 (trial 0) to -0.15 (trial 1)." in shown
+    assert "[bold]cold[/bold]" in shown
+    assert "\x1b" not in shown
+
+
+def test_what_was_told_is_corrected_and_kept(folder: Path) -> None:
+    lab(folder)
+    done("ask", "lab.toml")
+    done("tell", "lab.toml", "0", "1")
+    assert "give --replace to correct it" in hentropy("tell", "lab.toml", "0", "2").err
+    assert done("tell", "lab.toml", "0", "1")
+    done("tell", "lab.toml", "0", "-2", "--replace")
+    history = json.loads(done("show", "lab.toml", "--number", "0", "--json"))["history"]
+    assert [one["value"] for one in history] == [1.0, -2.0]
+    assert re.search(r"│ +1 │.*│ +-2 │", done("show", "lab.toml", "--number", "0"), re.DOTALL)
+
+
+def test_asking_ends_with_the_rules_of_the_study(folder: Path) -> None:
+    lab(folder)
+    assert len(json.loads(done("ask", "lab.toml", "--count", "4", "--json"))) == 4
+    again = hentropy("ask", "lab.toml", "--json")
+    assert (again.code, json.loads(again.out)) == (0, [])
+    assert "the budget of 4 trials is used up" in again.err
+    assert [t["number"] for t in json.loads(done("ask", "lab.toml", "--json", "--anyway"))] == [4]
+
+
+def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
+    lab(folder, function(folder, "ran_to_the_end"))
+    first = done("run", "lab.toml")
+    assert re.search(r"^3: \S+ \(gain \S+\); entropy \S+; so far: x \S+, mean", first, re.MULTILINE)
+    assert "The end: the budget of 4 trials is used up." in first
+    assert "after 4 observations" in first
+    again = done("run", "lab.toml")
+    assert "goes on after 4 trials" in again
+    assert "3:" not in again
+    reference = he.Study.from_file(folder / "lab.toml", storage=f"sqlite:///{folder}/other.db")
+    for _ in range(4):
+        trial = reference.ask()
+        reference.tell(trial, -((trial.params["x"] - 1.0) ** 2))
+    assert he.Study.from_file(folder / "lab.toml").records == reference.records
+
+
+def test_json_lines_are_only_json(folder: Path) -> None:
+    lab(folder, function(folder, "talkative", "print('hello')\n    return x"))
+    said = hentropy("run", "lab.toml", "--json-lines")
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert [line.get("number") for line in lines] == [0, 1, 2, 3, None]
+    assert lines[-1]["stopped"] == "the budget of 4 trials is used up"
+    assert said.err.count("hello") == 4
+
+
+def test_processes_and_a_command(folder: Path) -> None:
+    program = folder / "measure"
+    program.write_text("#!/bin/sh\nread params\necho 1.5\n")
+    program.chmod(0o755)
+    lab(folder, 'type = "command"\ncommand = ["./measure"]')
+    assert "is in order" in done("check", "lab.toml")
+    done("run", "lab.toml", "--workers", "2")
+    assert [trial["value"] for trial in json.loads(done("show", "lab.toml", "--json"))["trials"]] == [1.5] * 4
+
+
+def test_a_broken_objective_is_told_once_and_the_run_ends(folder: Path) -> None:
+    lab(folder, function(folder, "broken", "raise RuntimeError('no [power]')"))
+    said = hentropy("run", "lab.toml")
+    assert said.code == 1
+    assert "0: failed: RuntimeError: no [power]" in said.out
+    assert "the first 3 experiments all failed" in said.err
+    assert "hentropy delete" in said.err
+
+
+def test_a_worker_knows_only_the_store(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    lab(folder, function(elsewhere, "far_away"))
+    url = f"sqlite:///{folder}/hentropy.db"
+    he.Study.from_file(folder / "lab.toml")
+    said = done("worker", "lab", "--store", url, "--folder", str(elsewhere))
+    assert said.count("\n") == 5
+    assert said.endswith("the end: the budget of 4 trials is used up\n")
+    assert done("show", "lab", "--store", url).count("complete │") == 4
+
+
+def test_other_versions_are_noted(folder: Path) -> None:
+    lab(folder, function(folder, "versions_differ"))
+    study = he.Study.from_file(folder / "lab.toml")
+    name, definition = study.name, study.book.study.definition
+    study.store.delete(study.book.study)
+    study.store.create(name, definition, {"hentropy": "0.0.1", "torch": "1.0"})
+    assert "hentropy 0.0.1 then" in hentropy("run", "lab.toml").err
+
+
+def test_list_and_delete(folder: Path) -> None:
+    assert "there is no store hentropy.db" in hentropy("list").err
+    assert not list(folder.iterdir())
+    lab(folder)
+    done("ask", "lab.toml")
+    [row] = json.loads(done("list", "--json"))
+    assert (row["name"], row["decision"], row["trials"], row["running"]) == ("lab", "maximize", 1, 1)
+    assert "│ lab  │ maximize" in done("list")
+    refused = hentropy("delete", "lab.toml")
+    assert refused.code == 1
+    assert "give --yes" in refused.err
+    assert "deleted: 'lab' from hentropy.db" in done("delete", "lab.toml", "--yes")
+    assert "has no studies yet" in done("list")
+    assert "hentropy.db; there are: none" in hentropy("show", "lab.toml").err
+
+
+def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None:
+    lab(folder)
+    said = done("check", "lab.toml")
+    for part in (
+        "one design with the greatest value (maximize)",
+        "The first 2 designs fill the space",
+        "You run the experiments",
+        "It stops after 4 experiments",
+        "It will be kept in hentropy.db; it has not begun yet",
+    ):
+        assert part in said
+    assert json.loads(done("check", "lab.toml", "--json"))["trials"] is None
+    assert [path.name for path in folder.iterdir()] == ["lab.toml"]
+    done("ask", "lab.toml")
+    assert "where it has 1 trial" in done("check", "lab.toml")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"maximize": "maximise"}, "did you mean maximize?"),
+        ({"first = 2": "first = 0"}, "first"),
+        ({"[stop]": '[objective]\ntype = "python"\nfunction = "absent:f"\n[stop]'}, "there is no module absent"),
+        (
+            {"[stop]": '[objective]\ntype = "python"\nfunction = "json:dumps"\n[stop]'},
+            "cannot be called with x by name",
+        ),
+        ({"[stop]": '[objective]\ntype = "command"\ncommand = ["./absent"]\n[stop]'}, "there is no program"),
+        ({"[stop]": '[objective]\ntype = "command"\ncommand = ["./plain"]\n[stop]'}, "chmod +x"),
+        ({"low = -1.0": "low = -2.0"}, "has another study 'lab', with 1 trials: space differ"),
+    ],
+)
+def test_check_finds_mistakes(folder: Path, change: dict[str, str], said: str) -> None:
+    lab(folder)
+    (folder / "plain").write_text("")
+    done("ask", "lab.toml")
+    text = STUDY
+    for old, new in change.items():
+        assert old in text
+        text = text.replace(old, new)
+    lab(folder, text=text)
+    found = hentropy("check", "lab.toml")
+    assert found.code == 1
+    assert said in found.err
+    as_json = hentropy("check", "lab.toml", "--json")
+    assert as_json.code == 1
+    assert json.loads(as_json.out)["ok"] is False
+
+
+def test_the_schema_is_printed_and_written(folder: Path) -> None:
+    assert json.loads(done("schema"))["title"] == "hentropy study file"
+    done("schema", "--out", "schema.json")
+    assert "there already" in hentropy("schema", "--out", "schema.json").err
+    assert (folder / "schema.json").read_text() == done("schema")
+    assert [path.name for path in folder.iterdir()] == ["schema.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("tell", "lab.toml", "0", "1,5"), 1, "with a decimal comma; write 1.5"),
+        (("tell", "lab.toml", "0", "abc"), 1, "'abc', which is not a number"),
+        (("tell", "lab.toml", "0", "nan"), 1, "use `hentropy fail`"),
+        (("tell", "lab.toml", "0", "-inf"), 1, "use `hentropy fail`"),
+        (("tell", "lab.toml", "0", "1", "--std-error", "-1"), 1, "not negative"),
+        (("tell", "lab.toml", "9", "1"), 1, "was never asked in this study (trials: 0 to 0)"),
+        (("tell", "lab.toml", "x", "1"), 2, "NUMBER"),
+        (("tell", "lab.toml", "0"), 2, "VALUE"),
+        (("show", "lab.toml", "--number", "9"), 1, "there is no trial 9"),
+        (("withdraw", "lab.toml", "9"), 1, "was never asked"),
+        (("run", "lab.toml"), 1, "its objective is manual. Use `hentropy ask lab.toml`"),
+        (("worker", "lab", "--store", "sqlite:///hentropy.db"), 1, "its objective is manual"),
+        (("worker", "lab", "--store", "sqlite:///hentropy.db", "--folder", "no"), 1, "there is no folder no"),
+        (("run", "lab.toml", "--workers", "0"), 2, "--workers"),
+        (("run", "lab.toml", "--executor", "cloud"), 2, "processes"),
+        (("decide", "lab.toml"), 1, "nothing has been told yet"),
+        (("ask", "absent.toml"), 1, "there is no file absent.toml; the study files in this folder are lab.toml"),
+        (("ask", "lab"), 1, "add --store"),
+        (("ask", "absent", "--store", "sqlite:///hentropy.db"), 1, "there is no study 'absent' in hentropy.db"),
+        (("show", "lab", "--store", "sqlite:///no.db"), 1, "there is no store no.db"),
+        (("list", "--store", "mysql://root:secret@host/x"), 1, "there is no store at"),
+        (("export", "lab.toml", "--format", "xml"), 2, "csv"),
+        (("export", "lab.toml", "--out", "lab.toml"), 1, "lab.toml is there already"),
+        (("import", "lab.toml", "lab.toml"), 1, "has trials already"),
+        (("check", "."), 1, "ending"),
+        (("frobnicate",), 2, "frobnicate"),
+    ],
+)
+def test_wrong_calls(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    lab(folder)
+    done("ask", "lab.toml")
+    before = {path.name for path in folder.iterdir()}
+    found = hentropy(*arguments)
+    text = " ".join(re.sub(r"[│╭╮╰╯─]", " ", found.err).split())
+    assert found.code == code, found
+    assert said in text
+    assert "Traceback" not in text
+    assert "secret" not in text
+    assert {path.name for path in folder.iterdir() if "-asking-" not in path.name and "-wal" not in path.name} <= before
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("hentropy init --decision to", "top_k"),
+        ("hentropy export x --format j", "jsonl"),
+        ("hentropy run x --executor d", "dask"),
+        ("hentropy ask ", "lab.toml"),
+    ],
+)
+def test_a_shell_completes(typed: str, offered: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab(folder)
+    (folder / "other.toml").write_text("[tool]\n")
+    monkeypatch.setenv("_HENTROPY_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    out = io.StringIO()
+    with redirect_stdout(out), pytest.raises(SystemExit):
+        app(prog_name="hentropy")
+    assert out.getvalue().split() == [offered]
