@@ -1,12 +1,10 @@
 """`hentropy decide`: what would be decided now."""
 
-from typing import Any
-
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.cli.opening import located, opened
-from hentropy.cli.printing import console, print_json
+from hentropy.cli.printing import print_json
+from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.cli.wording import in_commands
-from hentropy.records import Verdict
 
 
 def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> None:
@@ -21,15 +19,4 @@ def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> No
     if json:
         print_json(verdict_json(verdict))
     else:
-        console().print(verdict)
-
-
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as plain values."""
-    return {
-        "decision": verdict.decision,
-        "observations": verdict.observations,
-        "expected_loss": verdict.expected_loss,
-        "std_error": verdict.std_error,
-        "action": verdict.action,
-    }
+        print_verdict(verdict, study)

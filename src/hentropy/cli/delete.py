@@ -29,7 +29,8 @@ def delete(
     with found(located(study, store)) as it:
         has = counts(it.entries)
         what = f"{it.record.name!r} in {shown(it.store.place)} has {counted(sum(has.values()), 'trial')}"
-        lost = f"{what}, {counted(has['complete'], 'value')}; {has['running']} running. All of it would be lost."
+        running = f"; {has['running']} of them running or waiting" if has["running"] else ""
+        lost = f"{what}, {counted(has['complete'], 'value')}{running}. All of it would be lost."
         if not yes:
             if not sys.stdin.isatty():
                 raise InputError(f"{lost} There is no terminal to ask on; give --yes to delete it")

@@ -24,7 +24,7 @@ def in_short(verdict: Verdict) -> str:
     if all(isinstance(value, float) for value in values):
         return f"{len(rows)} rows, {stated} from {number(min(values))} to {number(max(values))}"
     counts = sorted(Counter(map(str, values)).items())
-    return ", ".join(f"{label} at {count}" for label, count in counts)
+    return f"{stated} {', '.join(f'{label} at {count}' for label, count in counts)}"
 
 
 def _value(value: object) -> str:

@@ -20,6 +20,8 @@ WHO_WORDS = ("I do, and tell the values", "a Python function", "a program")
 
 def questioned(plan: Plan, file: Path) -> Plan:
     """The plan with what a person answers."""
+    if plan.decision and plan.has_designs and plan.objective and plan.trials:
+        return plan
     say(f"A few questions for {file}; an empty answer takes what is in [brackets].")
     if plan.decision is None:
         plan = _decision(plan)

@@ -4,11 +4,11 @@ from enum import StrEnum
 from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
-from hentropy.cli.decide import verdict_json
 from hentropy.cli.following import Follower
 from hentropy.cli.opening import located, opened, shown, words_of
-from hentropy.cli.printing import console, counted, json_text, say
+from hentropy.cli.printing import counted, json_text, say
 from hentropy.cli.running import check_not_manual, going_on_later, note_versions
+from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.cli.wording import in_commands
 from hentropy.errors import MissingExtra
 from hentropy.execution.chosen import Kind, executor_of, objective_of, terms_of
@@ -64,7 +64,7 @@ def run(
             who = executor_of(kind, objective_of(words), workers, scheduler)
             with Follower(it, workers, json_lines).watch() as watch:
                 why = run_to_the_end(it, who, terms_of(words), watch)
-            _say_end(it, why, json_lines)
+            _say_end(it, why, study, json_lines)
 
 
 def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Kind:
@@ -81,7 +81,7 @@ def _say_begin(study: Study) -> None:
     say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
 
 
-def _say_end(study: Study, why: str, as_json: bool) -> None:
+def _say_end(study: Study, why: str, called: str, as_json: bool) -> None:
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
     if as_json:
@@ -90,4 +90,7 @@ def _say_end(study: Study, why: str, as_json: bool) -> None:
         return
     say(f"The end: {why}.", "bold")
     if verdict:
-        console().print(verdict)
+        print_verdict(verdict, called)
+    waiting = [str(trial.number) for trial in study.records if trial.state is State.RUNNING]
+    if waiting:
+        say(f"Still waiting for the values of {', '.join(waiting)}: hentropy ask {called} lists them.")

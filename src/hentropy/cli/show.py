@@ -3,14 +3,14 @@
 from typing import Annotated, Any
 
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
-from hentropy.cli.decide import verdict_json
 from hentropy.cli.history import history_json, print_history
 from hentropy.cli.opening import Found, found, located, shown
-from hentropy.cli.printing import console, counted, number, print_json, say
+from hentropy.cli.printing import console, counted, number, one_line, print_json, say
 from hentropy.cli.sentences import decision_sentence
 from hentropy.cli.standing import counts, holder, stop_reason
 from hentropy.cli.times import ago, clock, iso
 from hentropy.cli.trial_words import as_json, design, trials_table
+from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.description import space_of
 from hentropy.errors import MissingExtra
 from hentropy.records import Entry, State
@@ -19,6 +19,8 @@ try:
     import typer
 except ImportError:
     raise MissingExtra("typer", "cli") from None
+
+LONGEST_DESIGN = 50
 
 
 def show(
@@ -46,10 +48,10 @@ def show(
         if json:
             print_json(_plain(it, entries, last))
         else:
-            _print(it, entries, last)
+            _print(it, study, entries, last)
 
 
-def _print(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
+def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
     description = it.words.description
     say(f"{description.name}, in {shown(it.store.place)}", "bold")
     say(decision_sentence(description))
@@ -59,14 +61,15 @@ def _print(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> No
         say(f"It has enough: {why}.")
     for entry in entries:
         if entry.trial.state is State.RUNNING:
-            say(f"  {entry.trial.number} ({design(entry.trial.params)}): {holder(entry, it.store.now())}")
+            where = one_line(design(entry.trial.params), LONGEST_DESIGN)
+            say(f"  {entry.trial.number} ({where}): {holder(entry, it.store.now())}")
     if last:
         say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
         console().print(trials_table([entry.trial for entry in last], space_of(description).names))
     verdicts = it.store.verdicts(it.record)
     if verdicts:
         say(f"Last decided {ago(verdicts[-1].at)}:", "bold")
-        console().print(verdicts[-1].verdict)
+        print_verdict(verdicts[-1].verdict, called)
 
 
 def _by_state(entries: tuple[Entry, ...]) -> str:
@@ -80,6 +83,8 @@ def _range(entries: tuple[Entry, ...]) -> str:
     if not values:
         return ""
     low, high = min(values, key=lambda n: values[n]), max(values, key=lambda n: values[n])
+    if len(values) == 1:
+        return f" One value: {number(values[low])} (trial {low})."
     return f" Values from {number(values[low])} (trial {low}) to {number(values[high])} (trial {high})."
 
 

@@ -1,5 +1,7 @@
 """The first lines of a function or a program, for a new study that names one which is not there yet."""
 
+import importlib.util
+import keyword
 import os
 from pathlib import Path
 
@@ -32,10 +34,11 @@ def starter(plan: Plan, folder: Path) -> Path | None:
     if plan.objective == "python" and plan.function:
         module, _, name = plan.function.partition(":")
         path = folder / f"{module}.py"
-        if "." in module or path.exists() or (folder / module).exists():
+        there = path.exists() or (folder / module).exists()
+        if "." in module or there or importlib.util.find_spec(module) is not None:
             return None
         names = list(plan.parameters)
-        by_name = names and all(known.isidentifier() for known in names)
+        by_name = names and all(known.isidentifier() and not keyword.iskeyword(known) for known in names)
         parameters = ", ".join(["*", *names]) if by_name else "**params"
         path.write_text(FUNCTION.format(name=name, parameters=parameters), encoding="utf-8")
         return path
