@@ -30,9 +30,9 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     """The URL of an empty database of its own."""
     name = f"test_{uuid.uuid4().hex}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+        connection.execute(f"CREATE DATABASE {name}")
         yield postgres_server.replace("/postgres", f"/{name}")
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[call-overload]
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

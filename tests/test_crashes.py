@@ -133,7 +133,7 @@ def test_eight_workers_evaluate_every_trial_once(store_url: str, lab: Path) -> N
     study.close()
 
 
-def until(condition, patience: float = 20.0) -> None:  # type: ignore[no-untyped-def]
+def until(condition, patience: float = 20.0) -> None:
     deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, "it took too long"

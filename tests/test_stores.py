@@ -26,7 +26,7 @@ def test_databases_conform(store_url: str) -> None:
 class Forgetful(MemoryStore):
     """Loses every second change."""
 
-    def change(self, study, number, rule, by):  # type: ignore[no-untyped-def]
+    def change(self, study, number, rule, by):
         entry = super().change(study, number, rule, by)
         if entry.tries % 2:
             return super().change(study, number, lambda old: old, by)
@@ -96,7 +96,7 @@ def test_passwords_are_not_shown() -> None:
         (lambda path: path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000), "not an SQLite|damaged|not a store"),
     ],
 )
-def test_what_is_not_a_store_is_refused_and_left_alone(make, said: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_not_a_store_is_refused_and_left_alone(make, said: str, tmp_path: Path) -> None:
     path = tmp_path / "thing.db"
     make(path)
     before = path.read_bytes() if path.is_file() else None

@@ -30,7 +30,7 @@ POLL = 1.0
 
 @dataclass(frozen=True)
 class Watch:
-    """Who wants to know what happens: told of a trial that begins, one that ended and its outcome, trouble with the store."""
+    """Who wants to know what happens: of trials that begin, of those that end, of trouble with the store."""
 
     began: Callable[[Trial], None] = lambda trial: None
     ended: Callable[[Trial, Outcome], None] = lambda trial, outcome: None

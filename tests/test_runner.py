@@ -1,0 +1,282 @@
+"""`run`: a study to its end by one process, many, or a cluster, whatever happens to those who evaluate."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+import hentropy as he
+from hentropy.errors import StorageError, StudyError
+from hentropy.execution import Executor, Local, Outcome, Processes, PythonObjective
+from hentropy.execution.cluster import Dask
+from hentropy.execution.leases import Taken, Terms, finish, give_back, renew
+from hentropy.execution.owner import new_owner
+from hentropy.execution.runner import Watch, run
+from hentropy.records import State
+from hentropy.storage import MemoryStore, Store, open_store
+
+SPACE = he.Space(x=he.Real(0.0, 1.0))
+
+
+def study(budget: int = 6, first: int = 1000, storage: str | Store | None = None, **options: object) -> he.Study:
+    stop = [he.Budget(budget)]
+    given = {"hyperparameters": "map", "first": first, "stop": stop, **options}
+    return he.Study(SPACE, he.Maximize(), storage=storage, **given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Callable[[str], PythonObjective]:
+    """Makes an objective out of the body of `def measure(x)`, which may call note(text)."""
+
+    def made(body: str, timeout: float | None = None) -> PythonObjective:
+        lines = "".join(f"    {line}\n" for line in body.splitlines())
+        (tmp_path / "bench.py").write_text(
+            "import os, time\nfrom pathlib import Path\n"
+            "def note(text):\n"
+            f"    log = os.open({str(tmp_path / 'notes')!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
+            "    os.write(log, f'{text}\\n'.encode())\n"
+            "    os.close(log)\n"
+            f"def notes():\n    path = Path({str(tmp_path / 'notes')!r})\n"
+            "    return path.read_text().splitlines() if path.exists() else []\n"
+            f"def measure(x):\n{lines}"
+        )
+        return PythonObjective("bench:measure", tmp_path, timeout)
+
+    return made
+
+
+def notes(folder: Path) -> list[str]:
+    return (folder / "notes").read_text().splitlines() if (folder / "notes").exists() else []
+
+
+def states(made: he.Study) -> list[str]:
+    return [trial.state.value for trial in made.records]
+
+
+def test_a_run_is_the_same_as_asking_and_telling(lab: Callable[..., PythonObjective]) -> None:
+    made, plain = study(7, first=4), study(7, first=4)
+    reason = run(made, Local(lab("return -(x - 0.3) ** 2")))
+    for _ in range(7):
+        trial = plain.ask()
+        plain.tell(trial, -((trial.params["x"] - 0.3) ** 2))
+    assert reason == "the budget of 7 trials is used up"
+    assert made.records == plain.records
+
+
+def test_a_run_of_a_finished_study_does_nothing(lab: Callable[..., PythonObjective]) -> None:
+    made = study(3)
+    for _ in range(2):
+        run(made, Local(lab("return x")))
+        assert states(made) == ["complete"] * 3
+
+
+def test_what_is_not_worth_its_while_is_not_run(lab: Callable[..., PythonObjective], tmp_path: Path) -> None:
+    made = study(50, first=4, stop=[he.GainBelow(1e3)])
+    reason = run(made, Local(lab("note(x)\nreturn x")))
+    assert "below 1000" in reason
+    assert states(made) == ["complete"] * 4 + ["withdrawn"]
+    assert len(notes(tmp_path)) == 4
+
+
+FAILURES = {
+    "raises": ("raise ValueError('the lamp is dark')", None, "ValueError: the lamp is dark"),
+    "not a number": ("return float('nan')", None, "nan"),
+    "nothing": ("return None", None, "None"),
+    "hangs": ("time.sleep(60)", 0.5, "0.5 s"),
+    "dies": ("os._exit(3)", 30.0, "3"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+@pytest.mark.parametrize("many", [False, True])
+def test_failures_are_recorded_with_the_reason_and_the_study_goes_on(
+    name: str, many: bool, lab: Callable[..., PythonObjective]
+) -> None:
+    body, timeout, why = FAILURES[name]
+    objective = lab(f"note(x)\nif len(notes()) == 2:\n    {body}\nreturn x", timeout)
+    made = study(5)
+    run(made, Processes(objective, 1) if many or name == "dies" else Local(objective))
+    assert states(made) == ["complete", "failed", "complete", "complete", "complete"]
+    assert why in made.records[1].note
+
+
+def test_a_failure_is_tried_again_as_often_as_told(lab: Callable[..., PythonObjective], tmp_path: Path) -> None:
+    made = study(3)
+    body = "note(x)\nif len(notes()) in (2, 3, 5, 6, 7):\n    raise OSError(len(notes()))\nreturn x"
+    run(made, Local(lab(body)), Terms(retries=2))
+    assert states(made) == ["complete", "complete", "failed"]
+    tried = notes(tmp_path)
+    assert len(tried) == 7
+    assert len(set(tried)) == 3
+    told = made.store.observations(made.book.study, 1)
+    assert [(t.state, t.note.partition("\n")[0]) for t in told[:2]] == [
+        (State.RUNNING, "OSError: 2"),
+        (State.RUNNING, "OSError: 3"),
+    ]
+    assert told[2].value is not None
+
+
+def test_a_broken_objective_ends_the_run_early(lab: Callable[..., PythonObjective]) -> None:
+    made = study(50)
+    with pytest.raises(StudyError, match=r"first 3 experiments all failed.*no such lamp"):
+        run(made, Local(lab("raise KeyError('no such lamp')")))
+    assert states(made) == ["failed"] * 3
+
+
+@contextmanager
+def ours(kind: str, objective: PythonObjective, workers: int) -> Iterator[Executor]:
+    with Processes(objective, workers) if kind == "processes" else Dask(objective, workers) as executor:
+        yield executor
+
+
+def descendants(words: str) -> list[psutil.Process]:
+    """The processes that this one has started, directly or not, whose command line has these words."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if words in " ".join(process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def at_work(kind: str) -> list[psutil.Process]:
+    """The processes of workers that evaluate something just now: those of the cluster, or children of our own."""
+    calling = descendants("call.py")
+    return calling if kind == "processes" else [parent for call in calling if (parent := call.parent()) is not None]
+
+
+@pytest.mark.parametrize("kind", ["processes", "dask"])
+def test_workers_killed_while_they_work(
+    kind: str, lab: Callable[..., PythonObjective], tmp_path: Path, store_url: str
+) -> None:
+    """Twice one of the processes is killed in mid-evaluation: its trial is run again, and none is lost."""
+    made = study(10, storage=store_url)
+    objective = lab("note(f'{os.getpid()} {x!r}')\ntime.sleep(0.3)\nreturn x")
+    killed: list[int] = []
+
+    def kill_two(trial: he.Trial) -> None:
+        """When the third and the sixth trial begin, whoever works on an earlier one is killed."""
+        if trial.number in (2, 5) and len(killed) < 2:
+            until_ = time.monotonic() + 10.0
+            while not (victims := [p for p in at_work(kind) if p.pid not in killed]) and time.monotonic() < until_:
+                time.sleep(0.01)
+            killed.append(victims[0].pid)
+            victims[0].kill()
+
+    with ours(kind, objective, 3) as executor:
+        run(made, executor, Terms(lost_retries=10), Watch(began=kill_two))
+    assert len(killed) == 2
+    assert states(made) == ["complete"] * 10
+    assert all(trial.value == trial.params["x"] for trial in made.records)
+    lost = [t for t in made.store.observations(made.book.study) if t.state is State.RUNNING]
+    assert len(lost) >= 1
+    assert all("lost" in t.note or "SIGKILL" in t.note for t in lost)
+    evaluated = [float(line.split()[1]) for line in notes(tmp_path)]
+    assert set(evaluated) == {trial.params["x"] for trial in made.records}
+    made.close()
+
+
+def test_side_by_side_proposals_know_those_that_run(lab: Callable[..., PythonObjective]) -> None:
+    made = study(12, first=4)
+    run(made, Processes(lab("time.sleep(0.2)\nreturn x * (1 - x)"), 4))
+    designs = [round(trial.params["x"], 6) for trial in made.records]
+    assert len(set(designs)) == 12
+    assert states(made) == ["complete"] * 12
+
+
+def test_a_run_that_is_interrupted_gives_back_what_it_has(lab: Callable[..., PythonObjective]) -> None:
+    made = study(10)
+
+    def interrupt(trial: he.Trial) -> None:
+        if trial.number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(made, Local(lab("return x")), watch=Watch(began=interrupt))
+    entry = made.book.entries[3]
+    assert entry.owner is None
+    assert entry.lease_until is not None
+    assert entry.losses == 0
+    run(made, Local(lab("return x")))
+    assert states(made) == ["complete"] * 10
+
+
+class Away(MemoryStore):
+    """A store that does not answer for a while."""
+
+    refusals = 0
+
+    def change(self, study, number, rule, by):  # type: ignore[no-untyped-def]
+        if self.refusals:
+            self.refusals -= 1
+            raise StorageError("the server does not answer")
+        return super().change(study, number, rule, by)
+
+
+def test_an_outcome_is_held_while_the_store_is_away(lab: Callable[..., PythonObjective], tmp_path: Path) -> None:
+    store = Away()
+    made = study(3, storage=store)
+    troubles: list[str] = []
+
+    def leave(trial: he.Trial) -> None:
+        store.refusals = 2 if trial.number == 1 else 0
+
+    run(made, Local(lab("note(x)\nreturn x")), watch=Watch(began=leave, trouble=lambda e: troubles.append(str(e))))
+    assert states(made) == ["complete"] * 3
+    assert len(notes(tmp_path)) == 3
+    assert troubles == ["the server does not answer"] * 2
+
+
+def test_a_result_that_comes_too_late_is_dropped() -> None:
+    made = study()
+    slow, quick = new_owner(), new_owner()
+    trial = made.begin(slow, lease=0.01)
+    assert trial is not None
+    give_back(made, trial.number, slow)
+    made.book.change(trial.number, lambda old: replace(old, owner=quick))
+    finish(made, trial.number, quick, Outcome(1.0, None, None), Terms())
+    with pytest.raises(Taken, match="taken over by another worker"):
+        finish(made, trial.number, slow, Outcome(2.0, None, None), Terms())
+    assert made.records[0].value == 1.0
+
+
+def test_leases_are_renewed_while_an_experiment_lasts(store_url: str, lab: Callable[..., PythonObjective]) -> None:
+    """An experiment that takes four leases; another worker looks for lost trials all the time, and finds none."""
+    made = study(1, storage=store_url)
+    other = study(1, storage=store_url)
+    results: list[str] = []
+    thread = threading.Thread(target=lambda: results.append(run(other, Local(lab("return x")), Terms(lease=0.5))))
+    began = threading.Event()
+
+    def start(trial: he.Trial) -> None:
+        began.set()
+        thread.start()
+
+    run(made, Processes(lab("time.sleep(2)\nreturn x"), 1), Terms(lease=0.5), Watch(began=start))
+    thread.join(timeout=20)
+    assert began.is_set()
+    assert results == ["the budget of 1 trials is used up"]
+    assert made.book.entries[0].losses == 0
+    assert states(made) == ["complete"]
+    made.close()
+    other.close()
+
+
+def test_renewing_needs_the_owner(sqlite_url: str) -> None:
+    made = study(storage=open_store(sqlite_url))
+    owner = new_owner()
+    made.begin(owner, lease=10.0)
+    before = made.book.entries[0].lease_until
+    renew(made.store, made.book.study, 0, "somebody else", 1000.0)
+    made.book.sync()
+    assert made.book.entries[0].lease_until == before
+    renew(made.store, made.book.study, 0, owner, 1000.0)
+    made.book.sync()
+    assert made.book.entries[0].lease_until == pytest.approx(before + 990.0, abs=5.0)
