@@ -29,9 +29,12 @@ class Book:
     def sync(self) -> None:
         """Read what has changed in the store since the last time."""
         news = self.store.news(self.study, self._revision)
-        for entry in news.entries:
-            self.entries[entry.trial.number] = entry
-            self.tried.add(tuple(self.row(entry.trial).tolist()))
+        new = [entry.trial for entry in news.entries if entry.trial.number not in self._rows]
+        if new:
+            rows = self._space.encode_many([trial.params for trial in new])
+            self._rows.update(zip((trial.number for trial in new), rows, strict=True))
+            self.tried.update(map(tuple, rows.tolist()))
+        self.entries.update((entry.trial.number, entry) for entry in news.entries)
         self._revision = news.revision
 
     @property
@@ -40,13 +43,9 @@ class Book:
         return tuple(entry.trial for entry in self.entries.values())
 
     def row(self, trial: Trial) -> Tensor:
-        """The design of a trial as a row (d), encoded once."""
+        """The design of a trial as a row (d); those of the book were encoded once."""
         row = self._rows.get(trial.number)
-        if row is None:
-            row = self._space.encode(trial.params)
-            if trial.number in self.entries:
-                self._rows[trial.number] = row
-        return row
+        return self._space.encode(trial.params) if row is None else row
 
     def add(self, trials: Sequence[Trial], owner: str | None = None, lease: float | None = None) -> list[Trial]:
         """New trials, asked now; with an owner, they are its own for `lease` seconds. `Outdated` if not the next."""

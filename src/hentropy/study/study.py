@@ -172,13 +172,13 @@ class Study:
     def _fresh(self, size: int, count: int) -> list[Params]:
         """The first designs that were not tried, among the first so many that fill the space."""
         sample = self.space.sample(size, self.seed)
-        found: dict[tuple[float, ...], Tensor] = {}
-        for row, values in zip(sample, map(tuple, sample.tolist()), strict=True):
+        found: dict[tuple[float, ...], int] = {}
+        for position, values in enumerate(map(tuple, sample.tolist())):
             if len(found) == count:
                 break
             if values not in self.book.tried:
-                found.setdefault(values, row)
-        return [self.space.decode(row) for row in found.values()]
+                found.setdefault(values, position)
+        return [self.space.decode(sample[position]) for position in found.values()]
 
     def _proposed(self, count: int, before: Sequence[Trial]) -> list[Trial]:
         proposal = self._propose(count, before)

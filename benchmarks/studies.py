@@ -1,0 +1,118 @@
+"""Studies as they grow, and workers that wait: `python -m benchmarks.studies`.
+
+1. What asking and telling cost beside the proposal itself, with 100 and with 10,000 stored trials.
+2. Which share of their time eight workers stand idle for a proposal, with an experiment that takes two seconds.
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import hentropy as he
+from hentropy.execution import Outcome, Processes, PythonObjective
+from hentropy.execution.runner import Watch, run
+from hentropy.records import State
+
+SPACE = he.Space(**{f"x{i}": he.Real(0.0, 10.0) for i in range(1, 4)})
+SIZES = (100, 10_000)
+REPEATS = 200
+WORKERS, SECONDS, TRIALS = 8, 2.0, 64
+
+
+def grown(url: str | None, size: int) -> he.Study:
+    """A study with so many trials whose designs fill the space: no model is fitted."""
+    study = he.Study(SPACE, he.Maximize(), first=10**6, hyperparameters="map", storage=url, name=f"grown to {size}")
+    rows = SPACE.sample(size, seed=1)
+    study.attach_many((SPACE.decode(row), float(row.sum())) for row in rows)
+    return study
+
+
+def bookkeeping(kind: str, url: str | None) -> None:
+    """Milliseconds of an ask and of a tell, and of opening the study anew."""
+    for size in SIZES:
+        study = grown(url, size)
+        asks, tells = [], []
+        for _ in range(REPEATS):
+            start = time.perf_counter()
+            trial = study.ask()
+            between = time.perf_counter()
+            study.tell(trial, 1.0)
+            asks.append(between - start)
+            tells.append(time.perf_counter() - between)
+        opening = ""
+        if url is not None:
+            start = time.perf_counter()
+            he.load_study(study.name, url).close()
+            opening = f"{time.perf_counter() - start:.2f}"
+        ask, tell = (1e3 * statistics.median(times) for times in (asks, tells))
+        print(f"| {kind} | {size:,} | {ask:.1f} | {tell:.1f} | {opening} |", flush=True)
+        study.close()
+
+
+class Idle:
+    """Adds up, over all workers, the time without an experiment, until the last one has begun."""
+
+    def __init__(self, workers: int) -> None:
+        self.free, self.idle, self.since, self.start, self.until = workers, 0.0, 0.0, 0.0, 0.0
+        self.workers = workers
+
+    def _pass(self) -> None:
+        now = time.perf_counter()
+        self.start = self.start or now
+        self.idle += self.free * (now - (self.since or now))
+        self.since = now
+
+    def began(self, trial: he.Trial) -> None:
+        self._pass()
+        self.free -= 1
+        self.until, self.share = self.since, self.idle / (self.workers * max(self.since - self.start, 1e-9))
+
+    def ended(self, trial: he.Trial, outcome: Outcome) -> None:
+        self._pass()
+        self.free += 1
+
+
+def waiting(treatment: str, decision: he.Decision) -> None:
+    """The share of time that workers stand idle; the queue of outcomes is looked at only between proposals."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "sleeper.py").write_text(
+            "import math, time\n"
+            f"def measure(x1, x2, x3):\n    time.sleep({SECONDS})\n"
+            "    return -sum(abs(math.sin(x) * x ** 0.5) for x in (x1, x2, x3))\n"
+        )
+        url = f"sqlite:///{folder}/hentropy.db"
+        stop = [he.Budget(TRIALS)]
+        study = he.Study(SPACE, decision, hyperparameters=treatment, stop=stop, storage=url)
+        watch = Idle(WORKERS)
+        start = time.perf_counter()
+        run(
+            study,
+            Processes(PythonObjective("sleeper:measure", Path(folder)), WORKERS),
+            watch=Watch(watch.began, watch.ended),
+        )
+        wall = time.perf_counter() - start
+        complete = sum(trial.state is State.COMPLETE for trial in study.records)
+        print(f"| {decision!r} | {treatment} | {complete} | {wall:.0f} | {100 * watch.share:.0f} % |", flush=True)
+        study.close()
+
+
+def main() -> None:
+    print("| store | stored trials | ms per ask | ms per tell | s to open |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        bookkeeping("memory", None)
+        bookkeeping("SQLite", f"sqlite:///{folder}/hentropy.db")
+        if "POSTGRES_URL" in os.environ:
+            bookkeeping("PostgreSQL", os.environ["POSTGRES_URL"])
+    if "--quick" in sys.argv:
+        return
+    print("\n| decision | model | trials | seconds | idle for a proposal |\n|---|---|---|---|---|")
+    waiting("map", he.Maximize())
+    waiting("map", he.TopK(k=3, weight=1.0, cap=2.0))
+    waiting("mixture", he.TopK(k=3, weight=1.0, cap=2.0))
+
+
+if __name__ == "__main__":
+    main()
