@@ -1,5 +1,6 @@
 """The command `hentropy` and what all its commands share: how errors are told and how the process ends."""
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -79,8 +80,15 @@ COMMANDS: dict[str, Callable[..., None]] = {
 # a value such as -0.83 is not taken for an option
 SETTINGS = {"tell": {"ignore_unknown_options": True}}
 
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring of a command with each paragraph on one line: the terminal breaks lines where it has to."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 for name, command in COMMANDS.items():
-    app.command(name=name, context_settings=SETTINGS.get(name))(command)
+    app.command(name=name, help=_help(command), context_settings=SETTINGS.get(name))(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
