@@ -21,7 +21,6 @@ import pytest
 import hentropy as he
 from hentropy.cli.app import main
 from hentropy.description import json_schema
-from hentropy.storage import open_store
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, PAGE, README = ROOT / "examples", ROOT / "docs" / "studies.md", ROOT / "README.md"
@@ -174,8 +173,8 @@ def test_command_measures_again_what_did_not_work(tmp_path: Path, programs: Path
 def test_own_decision_prefers_the_broad_peak(tmp_path: Path, programs: Path) -> None:
     folder = copied("own_decision", tmp_path)
     said = run(folder, shell("run study.toml"))
-    assert "Robust(spread=[4.0]), after 12 observations" in said
-    assert states(exported(folder, programs)) == {"complete": 12}
+    assert "Robust(spread=[4.0]), after 9 observations" in said
+    assert states(exported(folder, programs)) == {"complete": 9}
     (best,) = decided(folder, programs)
     assert abs(best["temperature"] - 40.0) < 2.0
     assert "which runs code" in run(folder, "hentropy decide robust --store sqlite:///hentropy.db", programs, code=1)
@@ -233,3 +232,120 @@ def test_team_shares_a_study_by_dask_and_plain_workers(tmp_path: Path, postgres_
 
 def dask_command(name: str) -> list[str]:
     return [sys.executable, "-m", "dask", name]
+
+
+TIMING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d+ s ago|after \d+ trials|process \d+ on \S+,|\b\w+@\w[\w.-]*")
+NUMBER = re.compile(r"-?\d+(\.\d+)*(e[-+]?\d+)?")
+FRACTION = re.compile(r"-?\d+\.\d+(e[-+]?\d+)?")
+BY_MODEL = re.compile(r"│|so far:|^expected loss")
+"""Lines with numbers that come from a model: they may differ a little from machine to machine."""
+
+
+def stable(line: str) -> str:
+    """The part of a line of output that is the same everywhere: words, and whole numbers that no model has chosen."""
+    without = (NUMBER if BY_MODEL.search(line) else FRACTION).sub("#", TIMING.sub("~", line))
+    return " ".join(re.sub(r"[━┃┏┳┓┡╇┩└┴┘─│]", " ", without).split())
+
+
+def sessions(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that it is said to print."""
+    command, shown = "", list[str]()
+    for line in text.replace("\\\n", "").splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command, shown
+            command, shown = line.removeprefix("$ "), []
+        elif line != "...":
+            shown.append(line)
+    yield command, shown
+
+
+def follow(text: str, folder: Path, programs: Path) -> int:
+    """Do what a page says, in a folder; how many commands were run.
+
+    A block that begins with `# name.ending` is the file of that name. Lines of a console block that begin with `$ ` are
+    run. What they print must have all lines shown, in that order, as far as they are stable. A command that is shown to
+    end with an error must do so, and one that is shown to be killed is killed after what is shown before.
+    """
+    commands = 0
+    for found in FENCED.finditer(text):
+        if named := re.match(r"# (\w+\.\w+)\n", found[2]):
+            (folder / named[1]).write_text(found[2])
+        for command, shown in sessions(found[2]) if found[1] == "console" else ():
+            commands += 1
+            if shown and shown[-1] == "Killed":
+                printed = killed(command, shown.pop(), folder, len(shown))
+            else:
+                printed = run(folder, command, programs, code=int(any(line.startswith("error:") for line in shown)))
+            left = iter([stable(line) for line in printed.splitlines()])
+            for line in shown:
+                assert stable(line) in left, f"{command}: {line!r} is not in what is printed, or not there:\n{printed}"
+    return commands
+
+
+def killed(command: str, how: str, folder: Path, lines: int) -> str:
+    """What a command printed until it was killed, in the middle of what comes after so many lines."""
+    assert how == "Killed"
+    with started(folder, *COMMAND, *command.split()[1:]) as process:
+        assert process.stdout is not None
+        printed = [process.stdout.readline() for _ in range(lines)]
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGKILL)
+    return "".join(printed)
+
+
+def test_the_page_on_studies_is_true(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PAGE.read_text()
+    assert follow(text, tmp_path, programs) > 20
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "example"}
+    for found in FENCED.finditer(text):
+        if found[1] == "python" and not found[2].startswith("# "):
+            exec(compile("\n" * text[: found.start(2)].count("\n") + found[2], PAGE, "exec"), names)
+    assert names["from_file"].stopped == "the budget of 12 trials is used up"
+    for study in [value for value in names.values() if isinstance(value, he.Study)]:
+        study.close()
+
+
+def test_the_study_file_of_the_readme_runs(tmp_path: Path, programs: Path) -> None:
+    section = README.read_text().split("## A study from a file")[1].split("\n## ")[0]
+    assert follow(section, tmp_path, programs) > 0
+
+
+def test_a_page_that_is_not_true_is_found(tmp_path: Path) -> None:
+    page = "```text\n# said.txt\nyes 0.25\n```\n```console\n$ cat said.txt\n{}\n```\n"
+    assert follow(page.format("yes 0.26"), tmp_path, tmp_path) == 1
+    for wrong in ("no 0.25", "yes 1", "error: yes 0.25", "yes 0.25\nyes 0.25"):
+        with pytest.raises(AssertionError):
+            follow(page.format(wrong), tmp_path, tmp_path)
+
+
+def keys(schema: dict[str, Any], node: Any, path: str) -> Iterator[str]:
+    """All keys of a study file, with their tables; of decisions only how they are named."""
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    for form in [*node.get("anyOf", ()), *node.get("oneOf", ())]:
+        if set(form) != {"required"}:
+            yield from keys(schema, form, path)
+    if isinstance(node.get("additionalProperties"), dict) and node.get("type") == "object":
+        yield from keys(schema, node["additionalProperties"], f"{path}NAME.")
+    for name, inside in node.get("properties", {}).items():
+        if path == "decision." and name not in ("name", "python"):
+            continue
+        below = list(keys(schema, inside, f"{path}{name}."))
+        yield from below or [f"{path}{name}"]
+
+
+def test_the_page_names_every_key_of_a_study_file() -> None:
+    schema = json_schema()
+    section = PAGE.read_text().split("## What the file says")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE)) == set(keys(schema, schema, ""))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if (path / "study.toml").is_file()))
+def test_every_example_says_what_it_is(name: str) -> None:
+    readme = (EXAMPLES / name / "README.md").read_text()
+    files = {path.name for path in (EXAMPLES / name).iterdir() if path.is_file()} - {"README.md", "measurements.log"}
+    assert {file for file in files if ".db" not in file} == set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE))
+    for link in re.findall(r"\]\(([^)#]+)", readme):
+        assert (EXAMPLES / name / link).is_file(), link
