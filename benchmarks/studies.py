@@ -9,12 +9,12 @@ import statistics
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import hentropy as he
-from hentropy.execution import Outcome, Processes, PythonObjective
-from hentropy.execution.runner import Watch, run
-from hentropy.records import State
+from hentropy.execution import Processes, PythonObjective
+from hentropy.execution.runner import run
 
 SPACE = he.Space(**{f"x{i}": he.Real(0.0, 10.0) for i in range(1, 4)})
 SIZES = (100, 10_000)
@@ -52,50 +52,32 @@ def bookkeeping(kind: str, url: str | None) -> None:
         study.close()
 
 
-class Idle:
-    """Adds up, over all workers, the time without an experiment, until the last one has begun."""
-
-    def __init__(self, workers: int) -> None:
-        self.free, self.idle, self.since, self.start, self.until = workers, 0.0, 0.0, 0.0, 0.0
-        self.workers = workers
-
-    def _pass(self) -> None:
-        now = time.perf_counter()
-        self.start = self.start or now
-        self.idle += self.free * (now - (self.since or now))
-        self.since = now
-
-    def began(self, trial: he.Trial) -> None:
-        self._pass()
-        self.free -= 1
-        self.until, self.share = self.since, self.idle / (self.workers * max(self.since - self.start, 1e-9))
-
-    def ended(self, trial: he.Trial, outcome: Outcome) -> None:
-        self._pass()
-        self.free += 1
-
-
 def waiting(treatment: str, decision: he.Decision) -> None:
-    """The share of time that workers stand idle; the queue of outcomes is looked at only between proposals."""
+    """The share of their time that workers stand idle between two experiments, as they note it down themselves."""
     with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder, "notes")
         Path(folder, "sleeper.py").write_text(
-            "import math, time\n"
-            f"def measure(x1, x2, x3):\n    time.sleep({SECONDS})\n"
+            "import math, os, time\n"
+            "def measure(x1, x2, x3):\n"
+            f"    start = time.time()\n    time.sleep({SECONDS})\n"
+            f"    with open({str(notes)!r}, 'a') as file:\n"
+            "        file.write(f'{os.getpid()} {start} {time.time()}\\n')\n"
             "    return -sum(abs(math.sin(x) * x ** 0.5) for x in (x1, x2, x3))\n"
         )
-        url = f"sqlite:///{folder}/hentropy.db"
-        stop = [he.Budget(TRIALS)]
-        study = he.Study(SPACE, decision, hyperparameters=treatment, stop=stop, storage=url)
-        watch = Idle(WORKERS)
+        options = {"hyperparameters": treatment, "stop": [he.Budget(TRIALS)]}
+        study = he.Study(SPACE, decision, storage=f"sqlite:///{folder}/hentropy.db", **options)  # type: ignore[arg-type]
         start = time.perf_counter()
-        run(
-            study,
-            Processes(PythonObjective("sleeper:measure", Path(folder)), WORKERS),
-            watch=Watch(watch.began, watch.ended),
-        )
+        run(study, Processes(PythonObjective("sleeper:measure", Path(folder)), WORKERS))
         wall = time.perf_counter() - start
-        complete = sum(trial.state is State.COMPLETE for trial in study.records)
-        print(f"| {decision!r} | {treatment} | {complete} | {wall:.0f} | {100 * watch.share:.0f} % |", flush=True)
+        spells: dict[str, list[tuple[float, float]]] = {}
+        for line in notes.read_text().splitlines():
+            worker, begin, end = line.split()
+            spells.setdefault(worker, []).append((float(begin), float(end)))
+        busy = sum(end - begin for worker in spells.values() for begin, end in worker)
+        idle = sum(later[0] - earlier[1] for worker in spells.values() for earlier, later in pairwise(worker))
+        share = 100 * idle / (busy + idle)
+        name = type(decision).__name__
+        print(f"| {name} | {treatment} | {len(study.records)} | {wall:.0f} | {share:.0f} % |", flush=True)
         study.close()
 
 

@@ -47,7 +47,7 @@ def test_what_is_written_for_each_objective_passes_the_check(folder: Path, numbe
 def test_options_of_a_decision(folder: Path) -> None:
     done("init", "a.toml", "--decision", "top_k", "--option", "k=3", "--option", "largest=no", "--option", "cap=0.5")
     words = read(folder / "a.toml").decision.model_dump()
-    assert (words["k"], words["largest"], words["cap"], words["weight"]) == (3, False, 0.5, 1.0)
+    assert (words["k"], words["largest"], words["cap"], words["weight"]) == (3, False, 0.5, 5.0)
     done("init", "b.toml", "--decision", "level_sets", "--option", "thresholds=0.5 1")
     assert read(folder / "b.toml").decision.model_dump()["thresholds"] == (0.5, 1.0)
 

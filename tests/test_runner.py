@@ -213,7 +213,7 @@ class Away(MemoryStore):
 
     refusals = 0
 
-    def change(self, study, number, rule, by):  # type: ignore[no-untyped-def]
+    def change(self, study, number, rule, by):
         if self.refusals:
             self.refusals -= 1
             raise StorageError("the server does not answer")
@@ -262,7 +262,7 @@ def test_leases_are_renewed_while_an_experiment_lasts(store_url: str, lab: Calla
     run(made, Processes(lab("time.sleep(2)\nreturn x"), 1), Terms(lease=0.5), Watch(began=start))
     thread.join(timeout=20)
     assert began.is_set()
-    assert results == ["the budget of 1 trials is used up"]
+    assert results == ["the budget of 1 trial is used up"]
     assert made.book.entries[0].losses == 0
     assert states(made) == ["complete"]
     made.close()
@@ -279,4 +279,5 @@ def test_renewing_needs_the_owner(sqlite_url: str) -> None:
     assert made.book.entries[0].lease_until == before
     renew(made.store, made.book.study, 0, owner, 1000.0)
     made.book.sync()
+    assert before is not None
     assert made.book.entries[0].lease_until == pytest.approx(before + 990.0, abs=5.0)

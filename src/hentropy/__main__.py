@@ -8,6 +8,8 @@ try:
     from hentropy.cli.app import main
 except MissingExtra as error:
     sys.exit(f"error: {error}")
+except KeyboardInterrupt:
+    sys.exit(130)
 
 if __name__ == "__main__":
     main()

@@ -40,7 +40,8 @@ class Budget(StoppingRule):
 
     def reason(self, standing: Standing) -> str | None:
         """Whether the budget is used up."""
-        return f"the budget of {self.trials} trials is used up" if standing.trials >= self.trials else None
+        plural = "s" if self.trials != 1 else ""
+        return f"the budget of {self.trials} trial{plural} is used up" if standing.trials >= self.trials else None
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """The command `hentropy` and what all its commands share: how errors are told and how the process ends."""
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
+import torch
 from rich.text import Text
 
 from hentropy._version import __version__
@@ -93,6 +95,10 @@ for name, command in COMMANDS.items():
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line: 0 if all went well, 1 on an error that is told, 2 on wrong usage, 130 on Ctrl-C."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        # small matrices gain nothing from threads, and lose much where experiments use the other cores; and with one
+        # thread, every machine adds up in the same order
+        torch.set_num_threads(1)
     try:
         app(args=arguments)
     except HentropyError as error:

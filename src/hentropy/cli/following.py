@@ -10,9 +10,9 @@ from rich.status import Status
 from rich.text import Text
 
 from hentropy.cli.in_short import Glances, in_short
-from hentropy.cli.printing import console, json_text, measured, number, one_line, printable, say
+from hentropy.cli.printing import console, json_text, measured, note, number, one_line, printable, say
 from hentropy.cli.trial_words import design
-from hentropy.errors import MissingExtra
+from hentropy.errors import MissingExtra, StorageError
 from hentropy.execution.outcome import Outcome
 from hentropy.execution.runner import Watch
 from hentropy.records import State, Trial, Verdict
@@ -49,7 +49,7 @@ class Follower:
         live = self._console.is_terminal and not self._as_json
         self._status = Status(CHOOSING, console=self._console) if live else None
         with self._status or (redirect_stdout(sys.stderr) if self._as_json else nullcontext()):
-            yield Watch(self._began, self._ended)
+            yield Watch(self._began, self._ended, self._trouble)
 
     def _began(self, trial: Trial) -> None:
         self._running[trial.number] = trial
@@ -64,6 +64,9 @@ class Follower:
             line = one_line(ended_line(trial, outcome, verdict), _width(self._console))
             say(line, "red" if outcome.failed is not None else "", to=self._console)
         self._show_running()
+
+    def _trouble(self, error: StorageError) -> None:
+        note(f"{error}; the outcome is held, and recorded as soon as the store answers")
 
     def _show_running(self) -> None:
         if self._status:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hentropy.description import CHOICES, template, validated
+from hentropy.description import asks_for, template, validated
 from hentropy.description.pools import designs_in
 from hentropy.spaces import Parameter, Real
 
@@ -37,11 +37,10 @@ def completed(plan: Plan) -> Plan:
     if not plan.has_designs:
         plan = replace(plan, parameters={"x1": Real(0.0, 1.0), "x2": Real(0.0, 1.0)}, examples=True)
     decision = plan.decision or "maximize"
-    asked = next((choice.asks for choice in CHOICES if choice.decision == decision), ())
     return replace(
         plan,
         decision=decision,
-        options={**{ask.option: ask.default for ask in asked}, **plan.options},
+        options={**{ask.option: ask.default for ask in asks_for(decision, plan.parameters)}, **plan.options},
         objective=plan.objective or "manual",
         function=plan.function or "objective:measure",
         command=plan.command or ("./measure",),

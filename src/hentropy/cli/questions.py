@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hentropy.cli.plan import Plan
 from hentropy.cli.printing import console, number, say
-from hentropy.description import CHOICES, Ask
+from hentropy.description import CHOICES, Ask, asks_for
 from hentropy.errors import InputError
 from hentropy.spaces import Integer, Parameter, Real
 
@@ -23,10 +23,13 @@ def questioned(plan: Plan, file: Path) -> Plan:
     if plan.decision and plan.has_designs and plan.objective and plan.trials:
         return plan
     say(f"A few questions for {file}; an empty answer takes what is in [brackets].")
+    open_options = plan.decision is None
     if plan.decision is None:
-        plan = _decision(plan)
+        plan = replace(plan, decision=_decision())
     if not plan.has_designs:
         plan = replace(plan, parameters=_parameters())
+    if open_options:
+        plan = _options(plan)
     if plan.objective is None:
         plan = _objective(plan)
     if plan.trials is None:
@@ -59,10 +62,16 @@ def chosen(question: str, answers: tuple[str, ...]) -> int:
     return answered("Number?", "1", read)
 
 
-def _decision(plan: Plan) -> Plan:
-    choice = CHOICES[chosen("What will you decide on in the end?", tuple(choice.answer for choice in CHOICES))]
-    options = {ask.option: answered(ask.question, _default(ask), ask.value) for ask in choice.asks}
-    return replace(plan, decision=choice.decision, options=options)
+def _decision() -> str:
+    return CHOICES[chosen("What will you decide on in the end?", tuple(choice.answer for choice in CHOICES))].decision
+
+
+def _options(plan: Plan) -> Plan:
+    """The options of the decision; their defaults go with the parameters, which are known by now."""
+    asks = asks_for(plan.decision or "", plan.parameters)
+    if asks:
+        say("More on what you will decide.", "bold")
+    return replace(plan, options={ask.option: answered(ask.question, _default(ask), ask.value) for ask in asks})
 
 
 def _default(ask: Ask) -> str:

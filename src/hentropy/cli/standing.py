@@ -6,7 +6,7 @@ from hentropy.cli.times import ago
 from hentropy.description import Description, stopping_of
 from hentropy.execution.owner import is_gone
 from hentropy.records import Entry, State
-from hentropy.stopping import Standing
+from hentropy.study.ending import reason_to_stop
 
 
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -22,11 +22,7 @@ def last_activity(entries: Sequence[Entry], begun: float) -> float:
 
 def stop_reason(description: Description, entries: Sequence[Entry]) -> str | None:
     """Why the study has enough, by those of its rules that look at trials."""
-    trials = [entry.trial for entry in entries]
-    ended = sum(t.origin != "attached" and t.state in (State.COMPLETE, State.FAILED) for t in trials)
-    gains = tuple(trial.gain for trial in trials if trial.gain is not None)
-    standing = Standing(ended, 0.0, gains)
-    return next((why for rule in stopping_of(description) if (why := rule.reason(standing))), None)
+    return reason_to_stop(stopping_of(description), [entry.trial for entry in entries], seconds=0.0)
 
 
 def holder(entry: Entry, now: float) -> str:

@@ -1,6 +1,5 @@
 """Whether a study file goes with what its store has under the same name; nothing is changed."""
 
-import json
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -8,8 +7,8 @@ from hentropy.cli.opening import shown
 from hentropy.clock import Limits
 from hentropy.storage import open_store
 from hentropy.study import Study
-from hentropy.study.keeping import MATERIAL
-from hentropy.study.words import Options, Words, as_words, in_words
+from hentropy.study.keeping import differences
+from hentropy.study.words import Options, Words, in_words
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,7 @@ def kept_in(url: str, words: Words, study: Study) -> Kept:
         record = store.find(words.description.name)
         if record is None:
             return Kept(None)
-        there, here = as_words(record), in_words(_options(words, study))
-        differ = [part for part in MATERIAL if json.dumps(there[part]) != json.dumps(here[part])]
+        differ = differences(record, in_words(_options(words, study)))
         trials = len(store.news(record).entries)
     if not differ:
         return Kept(trials)

@@ -6,6 +6,7 @@ from typing import Any
 from hentropy.cli.printing import json_text
 from hentropy.cli.trial_words import as_json
 from hentropy.records import Entry
+from hentropy.study.table import titles_of
 
 NUMBERS = ("value", "std_error", "gain", "gain_error", "entropy")
 TEXTS = ("origin", "note")
@@ -18,15 +19,8 @@ RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def titles(names: Iterable[str]) -> dict[str, str]:
-    """The columns of parameters: "param_value" for a parameter that is called as another column, "value"."""
-    return {name: f"param_{name}" if _bare(name) in OTHERS else name for name in names}
-
-
-def _bare(name: str) -> str:
-    # also "param_value" gets a prefix: else it would be taken for "value"
-    while name.startswith("param_"):
-        name = name.removeprefix("param_")
-    return name
+    """The columns of parameters."""
+    return titles_of(names, OTHERS)
 
 
 def guarded(text: str) -> str:

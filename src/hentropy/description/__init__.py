@@ -5,7 +5,7 @@ from hentropy.description.describing import describe
 from hentropy.description.importing import imported
 from hentropy.description.json_schema import json_schema
 from hentropy.description.mistakes import validated
-from hentropy.description.questions import CHOICES, Ask, Choice
+from hentropy.description.questions import CHOICES, Ask, Choice, asks_for
 from hentropy.description.reading import read
 from hentropy.description.schema import Description
 from hentropy.description.template import template
@@ -15,6 +15,7 @@ __all__ = [
     "Ask",
     "Choice",
     "Description",
+    "asks_for",
     "decision_of",
     "describe",
     "imported",

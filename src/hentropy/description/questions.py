@@ -1,10 +1,11 @@
 """From what a person wants to end with to a decision: what `hentropy init` asks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.errors import InputError
+from hentropy.spaces import Parameter
 
 
 def _whole(text: str) -> int:
@@ -83,6 +84,7 @@ CHOICES: tuple[Choice, ...] = (
         "top_k",
         (
             Ask("k", "How many designs?", 5, "whole number"),
+            Ask("cap", "From which distance on, adding up all parameters, do designs differ enough?", 1.0, "number"),
             Ask("weight", "How much is a distance of 1 between designs worth, in units of the value?", 1.0, "number"),
             _LARGEST,
         ),
@@ -127,3 +129,23 @@ CHOICES: tuple[Choice, ...] = (
     ),
 )
 """All answers, the usual ones first."""
+
+REACH = 0.1
+"""Designs differ enough from this share of the largest distance on, unless something else is said."""
+
+
+def asks_for(decision: str, parameters: Mapping[str, Parameter]) -> tuple[Ask, ...]:
+    """The options to ask for, with defaults that go with the sizes of the parameters.
+
+    Distances are in the units of the parameters: designs that differ enough are worth 1 by default, in any units.
+    """
+    asks = next((choice.asks for choice in CHOICES if choice.decision == decision), ())
+    reach = REACH * sum(parameter.high - parameter.low for parameter in parameters.values())
+    if not reach:
+        return asks
+    sizes = {"cap": _rounded(reach), "weight": _rounded(1.0 / reach)}
+    return tuple(replace(ask, default=sizes.get(ask.option, ask.default)) for ask in asks)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.2g}")

@@ -1,10 +1,13 @@
 """`run`: ask, evaluate and tell until the study says stop; the same for one process, many workers, or many machines.
 
-A new experiment is proposed as soon as a worker is free, knowing those that run. Trials that lost workers left behind
-come first. Whoever runs a study may stop at any moment and be started again; several may run it at once.
+A new experiment is proposed as soon as a worker is free, knowing those that run. Where several workers would wait for
+proposals for a notable share of their time, some are made ahead. Trials that lost workers left behind come first.
+Whoever runs a study may stop at any moment and be started again; several may run it at once.
 """
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +27,9 @@ GIVE_UP_AFTER = 3
 PATIENCE = 600.0
 """Seconds for which an outcome is held while the store cannot take it: experiments are dear."""
 
+WAITING = 0.02
+"""Proposals are made ahead if one takes more than this share of an experiment."""
+
 POLL = 1.0
 """Seconds after which a runner with nothing to do looks again what the others have done."""
 
@@ -42,6 +48,22 @@ def run(study: Study, executor: Executor, terms: Terms | None = None, watch: Wat
     return _Run(study, executor, terms or Terms(), watch or Watch()).to_the_end()
 
 
+class Recent:
+    """The mean of the last few durations; zero before the first."""
+
+    def __init__(self, count: int = 8) -> None:
+        self._last: deque[float] = deque(maxlen=count)
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self._last.append(seconds)
+
+    @property
+    def mean(self) -> float:
+        """In seconds."""
+        return sum(self._last) / len(self._last) if self._last else 0.0
+
+
 class _Run:
     def __init__(self, study: Study, executor: Executor, terms: Terms, watch: Watch) -> None:
         self.study = study
@@ -50,6 +72,7 @@ class _Run:
         self.watch = watch
         self.owner = new_owner()
         self.in_hand: set[int] = set()
+        self.proposing, self.evaluating = Recent(), Recent()
         self.failures = 0
         self.stop: str | None = None
 
@@ -83,7 +106,7 @@ class _Run:
 
     def _begin(self) -> None:
         """Give every free worker a trial, as far as there are any to begin."""
-        while len(self.in_hand) < self.executor.workers:
+        while len(self.in_hand) < self._places():
             trial = claim(self.study, self.owner, self.terms) or self._asked()
             if trial is None:
                 return
@@ -91,11 +114,23 @@ class _Run:
             self.executor.submit(trial.number, trial.params)
             self.watch.began(trial)
 
+    def _places(self) -> int:
+        """How many trials may be in hand: one for each worker, and a few ahead where workers would wait for long.
+
+        A trial made ahead does not know the outcome that frees its worker. One worker alone never has any, so that its
+        proposals know all there is.
+        """
+        workers = self.executor.workers
+        waits = self.proposing.mean > WAITING * self.evaluating.mean > 0.0
+        return workers + (math.ceil(workers / 4) if workers > 1 and waits else 0)
+
     def _asked(self) -> Trial | None:
         """A new trial, unless the study has enough, or this one turns out not to be worth its while."""
+        start = time.monotonic()
         trial = None if self.stop else self.study.begin(self.owner, self.terms.lease)
         if trial is None:
             return None
+        self.proposing.add(time.monotonic() - start)
         self.stop = self.study.stopped
         if self.stop:
             self.study.withdraw(trial, note=f"not run: {self.stop}")
@@ -111,6 +146,7 @@ class _Run:
         for number, outcome in self.executor.wait(POLL):
             trial = self._recorded(number, outcome)
             self.in_hand.discard(number)
+            self.evaluating.add(outcome.seconds)
             if trial is not None:
                 self.watch.ended(trial, outcome)
                 self._give_up_if_broken(trial, outcome)

@@ -43,10 +43,9 @@ def enrolled(options: Options, storage: str | Path | Store | None) -> tuple[Stor
 
 def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
     """The record of a study that goes on, if it is the same study."""
-    there = as_words(found)
-    # as text: the order of the parameters is part of a space
-    differ = [part for part in MATERIAL if json.dumps(there[part]) != json.dumps(definition[part])]
+    differ = differences(found, definition)
     if differ:
+        there = as_words(found)
         lines = [f"  {part}: {there[part]!r} there, {definition[part]!r} here" for part in differ]
         raise StorageError(
             f"the study {found.name!r} in {store.place} is another one; these parts differ:\n"
@@ -55,6 +54,13 @@ def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) 
         )
     newest = {**{part: found.definition[part] for part in ("objective",) if part in found.definition}, **definition}
     return found if newest == found.definition else store.redefine(found, newest)
+
+
+def differences(found: StudyRecord, definition: Mapping[str, Any]) -> list[str]:
+    """The parts on which proposals depend in which a study in a store differs from a definition."""
+    there = as_words(found)
+    # as text: the order of the parameters is part of a space
+    return [part for part in MATERIAL if json.dumps(there[part]) != json.dumps(definition[part])]
 
 
 def versions() -> dict[str, str]:

@@ -22,10 +22,11 @@ from hentropy.models import fit
 from hentropy.records import State, Trial, Value, Verdict
 from hentropy.solvers import Auto, Cost, Proposal, Solver, propose
 from hentropy.spaces import DesignSpace, Params
-from hentropy.stopping import Standing, StoppingRule
+from hentropy.stopping import StoppingRule
 from hentropy.storage import Store
 from hentropy.study.book import Book, in_state
 from hentropy.study.checks import check_options, checked_record, checked_value, is_count, standard_errors
+from hentropy.study.ending import reason_to_stop
 from hentropy.study.keeping import Options, enrolled
 from hentropy.study.openings import Among, cost_per_success, open_rows
 from hentropy.study.table import trials_table
@@ -317,23 +318,18 @@ class Study:
     @property
     def stopped(self) -> str | None:
         """Why the study should stop now, by its rules or because nothing is left to ask; None while it should go on."""
-        return self._reason(State.COMPLETE, State.FAILED)
+        return self._reason(running=False)
 
     @property
     def enough(self) -> str | None:
         """Why no further experiment should begin: as `stopped`, with those that run counted as if they had ended."""
-        return self._reason(State.COMPLETE, State.FAILED, State.RUNNING)
+        return self._reason(running=True)
 
-    def _reason(self, *states: State) -> str | None:
+    def _reason(self, running: bool) -> str | None:
         trials = self.records
-        ended = sum(trial.origin != "attached" for trial in in_state(trials, *states))
-        gains = tuple(trial.gain for trial in trials if trial.gain is not None)
-        standing = Standing(ended, time.monotonic() - self._start, gains)
-        reasons = [rule.reason(standing) for rule in self.stop]
-        rows = open_rows(self.space, trials, self.book.row)
-        if rows is not None and not len(rows):
-            reasons.append(NONE_LEFT)
-        return next((reason for reason in reasons if reason), None)
+        reason = reason_to_stop(self.stop, trials, time.monotonic() - self._start, running=running)
+        rows = None if reason else open_rows(self.space, trials, self.book.row)
+        return NONE_LEFT if rows is not None and not len(rows) else reason
 
     def close(self) -> None:
         """Let go of the store's files and connections."""

@@ -1,6 +1,6 @@
 """Trials as a pandas DataFrame."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 NUMBERS = ("value", "std_error", "gain", "gain_error", "entropy")
 
 
+def titles_of(names: Iterable[str], others: Collection[str]) -> dict[str, str]:
+    """The columns of parameters: "param_value" for a parameter that is called as another column, "value"."""
+    return {name: f"param_{name}" if _bare(name) in others else name for name in names}
+
+
+def _bare(name: str) -> str:
+    # also "param_value" gets a prefix: else it would be taken for "value"
+    while name.startswith("param_"):
+        name = name.removeprefix("param_")
+    return name
+
+
 def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> "pandas.DataFrame":
     """One row per trial: number, parameters `names`, state, value, and what was expected when it was asked.
 
@@ -23,7 +35,7 @@ def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> "pandas.DataF
     except ImportError:
         raise MissingExtra("pandas", "pandas") from None
     others = [field.name for field in fields(Trial) if field.name not in ("number", "params")]
-    titles = [f"param_{name}" if name in ("number", *others) else name for name in names]
+    titles = titles_of(names, ("number", *others)).values()
     rows = [[t.number, *(t.params[name] for name in names), *(getattr(t, name) for name in others)] for t in trials]
     table = pandas.DataFrame(rows, columns=["number", *titles, *others])
     table["state"] = [trial.state.value for trial in trials]
