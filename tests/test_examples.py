@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ import pytest
 import hentropy as he
 from hentropy.cli.app import main
 from hentropy.description import json_schema
+from hentropy.records import State
+from hentropy.storage import open_store
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, PAGE, README = ROOT / "examples", ROOT / "docs" / "studies.md", ROOT / "README.md"
@@ -284,12 +286,14 @@ def follow(text: str, folder: Path, programs: Path) -> int:
 
 
 def killed(command: str, how: str, folder: Path, lines: int) -> str:
-    """What a command printed until it was killed, in the middle of what comes after so many lines."""
+    """What a command printed until it was killed, in the middle of the experiment that comes after so many lines."""
     assert how == "Killed"
     with started(folder, *COMMAND, *command.split()[1:]) as process:
         assert process.stdout is not None
         printed = [process.stdout.readline() for _ in range(lines)]
-        time.sleep(0.5)
+        with closing(open_store(folder / "hentropy.db")) as store:
+            (study,) = store.studies()
+            _await(lambda: any(entry.trial.state is State.RUNNING for entry in store.news(study).entries))
         os.killpg(process.pid, signal.SIGKILL)
     return "".join(printed)
 
