@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test demo bench format clean
+.PHONY: test demo bench format clean postgres
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -12,7 +12,11 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	touch $(STAMP)
 
-test: $(STAMP)
+# The tests of storage want PostgreSQL's server programs; where they cannot be had, those tests say so and are skipped.
+postgres:
+	@sh tests/support/install_postgres.sh
+
+test: $(STAMP) postgres
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
