@@ -55,7 +55,7 @@ def test_unknown_trials(trial: Any) -> None:
     with pytest.raises(he.StudyError, match=r"never asked in this study \(trials: none yet\)"):
         made.tell(trial, 1.0)
     made.ask()
-    with pytest.raises(he.StudyError, match=r"\(trials: 0 to 0\)"):
+    with pytest.raises(he.StudyError, match=r"\(trials: only 0\)"):
         made.tell(trial, 1.0)
 
 

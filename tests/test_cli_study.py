@@ -188,7 +188,7 @@ def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None
         ),
         ({"[stop]": '[objective]\ntype = "command"\ncommand = ["./absent"]\n[stop]'}, "there is no program"),
         ({"[stop]": '[objective]\ntype = "command"\ncommand = ["./plain"]\n[stop]'}, "chmod +x"),
-        ({"low = -1.0": "low = -2.0"}, "has another study 'lab', with 1 trials: space differ"),
+        ({"low = -1.0": "low = -2.0"}, "has another study 'lab', with 1 trial, which differs in space"),
     ],
 )
 def test_check_finds_mistakes(folder: Path, change: dict[str, str], said: str) -> None:
@@ -224,7 +224,7 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("tell", "lab.toml", "0", "nan"), 1, "use `hentropy fail`"),
         (("tell", "lab.toml", "0", "-inf"), 1, "use `hentropy fail`"),
         (("tell", "lab.toml", "0", "1", "--std-error", "-1"), 1, "not negative"),
-        (("tell", "lab.toml", "9", "1"), 1, "was never asked in this study (trials: 0 to 0)"),
+        (("tell", "lab.toml", "9", "1"), 1, "was never asked in this study (trials: only 0)"),
         (("tell", "lab.toml", "x", "1"), 2, "NUMBER"),
         (("tell", "lab.toml", "0"), 2, "VALUE"),
         (("show", "lab.toml", "--number", "9"), 1, "there is no trial 9"),

@@ -91,6 +91,6 @@ def _check_repeats(study: Study, data: Data, again: bool) -> None:
     repeats = sum((tuple(params.items()), value) in known for params, value in values)
     if repeats and not again:
         raise InputError(
-            f"{counted(repeats, 'row')} of {len(values)} are in the study already, with the same values; was this file"
-            " attached before? Nothing was attached. If they are measurements of their own, give --again"
+            f"of {counted(len(values), 'row')}, {repeats} {'is' if repeats == 1 else 'are'} in the study already, with the"
+            " same values; was this file attached before? Nothing was attached. If they are measurements of their own, give --again"
         )

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 from hentropy.cli.arguments import Force, StoreUrl, StudyName
-from hentropy.cli.opening import found, located
+from hentropy.cli.opening import file_of, found, located
 from hentropy.cli.printing import counted, note
 from hentropy.cli.trial_files import csv_text, json_lines
 from hentropy.cli.writing import check_new, write_new
 from hentropy.description import space_of
-from hentropy.errors import MissingExtra
+from hentropy.errors import InputError, MissingExtra
 
 try:
     import typer
@@ -44,7 +44,10 @@ def export(
     """
     if out is not None:
         check_new(out, force=force)
-    with found(located(study, store)) as it:
+    place = located(study, store)
+    if out is not None and out.resolve() in {path.resolve() for path in (place.file, file_of(place.url)) if path}:
+        raise InputError(f"{out} is the study itself; name another file to write the trials to")
+    with found(place) as it:
         entries = it.entries
     names = space_of(it.words.description).names
     text = csv_text(entries, names) if form is Format.CSV else json_lines(entries)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hentropy.cli.arguments import ENDINGS, study_files
+from hentropy.description.objectives import Manual
 from hentropy.errors import InputError, StudyError
 from hentropy.records import Entry, StudyRecord
 from hentropy.storage import Store, open_store
@@ -80,7 +81,10 @@ def found(place: Place) -> Iterator[Found]:
 
 
 def _begin(place: Place) -> str:
-    return "" if place.file is None else f". `hentropy run {place.file}` or `hentropy ask {place.file}` begins it"
+    if place.file is None or place.words is None:
+        return ""
+    manual = isinstance(place.words.description.objective, Manual)
+    return f". `hentropy {'ask' if manual else 'run'} {place.file}` begins it"
 
 
 @contextmanager
@@ -111,13 +115,13 @@ def words_of(place: Place, folder: Path | None = None) -> Words:
 
 def is_there(url: str) -> bool:
     """Whether a store can be there: whether its file is, if it is one."""
-    path = _file_of(url)
+    path = file_of(url)
     return path is None or path.exists()
 
 
 def shown(where: str) -> str:
     """A store for a person: its file as seen from here if it is in this folder; no passwords."""
-    path = _file_of(where)
+    path = file_of(where)
     if path is None:
         scheme, slashes, rest = where.partition("://")
         return f"{scheme}{slashes}{rest.rpartition('@')[2]}" if slashes else where
@@ -125,7 +129,8 @@ def shown(where: str) -> str:
     return str(path) if near.startswith("..") else near
 
 
-def _file_of(url: str) -> Path | None:
+def file_of(url: str) -> Path | None:
+    """The file of a store that is one."""
     scheme, slashes, rest = url.partition("://")
     if not slashes:
         return Path(url)

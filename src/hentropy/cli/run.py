@@ -7,7 +7,7 @@ from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.following import Follower
 from hentropy.cli.opening import located, opened, shown, words_of
 from hentropy.cli.printing import counted, json_text, say
-from hentropy.cli.running import check_not_manual, going_on_later, note_versions
+from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions
 from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.cli.wording import in_commands
 from hentropy.errors import MissingExtra
@@ -56,6 +56,8 @@ def run(
     words = words_of(place)
     check_not_manual(words, study)
     kind = _kind(executor, workers, scheduler)
+    if kind != "dask":  # the workers of a cluster may have what this machine has not
+        check_objective(words)
     with in_commands(), opened(place, begin=True, trusted=True) as it:
         note_versions(it)
         if not json_lines:
@@ -65,9 +67,15 @@ def run(
             with Follower(it, workers, json_lines).watch() as watch:
                 why = run_to_the_end(it, who, terms_of(words), watch)
             _say_end(it, why, study, json_lines)
+        if not any(trial.state is State.COMPLETE for trial in it.records):
+            raise typer.Exit(1)
 
 
 def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Kind:
+    if executor is Executors.LOCAL and workers > 1:
+        raise typer.BadParameter("local runs one experiment at a time; use processes", param_hint="--executor")
+    if executor not in (None, Executors.DASK) and scheduler is not None:
+        raise typer.BadParameter("a scheduler goes with the executor dask", param_hint="--scheduler")
     if executor is Executors.DASK or (executor is None and scheduler is not None):
         return "dask"
     if executor is Executors.PROCESSES or (executor is None and workers > 1):
@@ -91,6 +99,8 @@ def _say_end(study: Study, why: str, called: str, as_json: bool) -> None:
     say(f"The end: {why}.", "bold")
     if verdict:
         print_verdict(verdict, called)
+    else:
+        say("Nothing was measured, so nothing can be decided.")
     waiting = [str(trial.number) for trial in study.records if trial.state is State.RUNNING]
     if waiting:
         say(f"Still waiting for the values of {', '.join(waiting)}: hentropy ask {called} lists them.")

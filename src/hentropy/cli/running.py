@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hentropy.cli.interrupts import stopped_by_signals
+from hentropy.cli.objective_check import objective_mistakes
 from hentropy.cli.printing import counted, note
 from hentropy.description.objectives import Manual
 from hentropy.errors import InputError, MissingExtra
@@ -25,6 +26,13 @@ def check_not_manual(words: Words, called: str) -> None:
             f"a person runs the experiments of {words.description.name!r}: its objective is manual. Use `hentropy ask"
             f" {called}` and `hentropy tell {called} NUMBER VALUE`, or name a function or a program under [objective]"
         )
+
+
+def check_objective(words: Words) -> None:
+    """Refuse to begin where the function or the program is not there: every experiment would fail."""
+    mistakes = objective_mistakes(words)
+    if mistakes:
+        raise InputError("; ".join(mistakes))
 
 
 def note_versions(study: Study) -> None:

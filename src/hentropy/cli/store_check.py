@@ -4,6 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from hentropy.cli.opening import shown
+from hentropy.cli.printing import counted
 from hentropy.clock import Limits
 from hentropy.storage import open_store
 from hentropy.study import Study
@@ -32,8 +33,8 @@ def kept_in(url: str, words: Words, study: Study) -> Kept:
     return Kept(
         trials,
         [
-            f"{shown(url)} has another study {record.name!r}, with {trials} trials: {', '.join(differ)} differ;"
-            " give this one another name, or its earlier definition back"
+            f"{shown(url)} has another study {record.name!r}, with {counted(trials, 'trial')}, which differs in"
+            f" {', '.join(differ)}; give this one another name, or its earlier definition back"
         ],
     )
 

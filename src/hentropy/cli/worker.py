@@ -7,7 +7,7 @@ from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.following import ended_line
 from hentropy.cli.opening import located, opened, words_of
 from hentropy.cli.printing import one_line, say
-from hentropy.cli.running import check_not_manual, going_on_later, note_versions
+from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions
 from hentropy.cli.wording import in_commands
 from hentropy.errors import InputError, MissingExtra
 from hentropy.execution.chosen import executor_of, objective_of, terms_of
@@ -44,6 +44,7 @@ def worker(
     place = located(study, store)
     words = words_of(place, folder)
     check_not_manual(words, study)
+    check_objective(words)
     with in_commands(), opened(place, begin=True, trusted=True, folder=folder) as it:
         note_versions(it)
         with going_on_later(it):

@@ -34,7 +34,7 @@ def template(
     if decision not in DECISIONS:
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
     sections = [
-        _head(name),
+        _head(name, max(4, 2 * (len(parameters) + 1))),
         _space(parameters) if pool_file is None else _pool(pool_file),
         _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
         _MODEL,
@@ -60,13 +60,13 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
 
 
-def _head(name: str) -> str:
+def _head(name: str, first: int) -> str:
     return f"""\
 # A study: what can be run, what will be decided in the end, and when to stop.
 version = 1
 name = {toml_value(name)}
 # seed = 0   # the same seed gives the same proposals
-# first = 8   # how many first designs fill the space before the model is trusted
+# first = {first}   # how many first designs fill the space before the model is trusted
 """
 
 

@@ -94,7 +94,9 @@ def finish(study: Study, number: int, owner: str, outcome: Outcome, terms: Terms
         if outcome.failed is not None:
             return _again(old, _reason(outcome), outcome.lost, terms, now)
         value, error = checked_value((outcome.value, outcome.std_error))
-        trial = replace(old.trial, state=State.COMPLETE, value=value, std_error=error)
+        # why earlier tries failed stays in the history
+        note = old.trial.note if old.tries + old.losses == 0 else ""
+        trial = replace(old.trial, state=State.COMPLETE, value=value, std_error=error, note=note)
         return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
 
     return study.book.change(number, rule).trial
@@ -111,4 +113,5 @@ def _again(old: Entry, why: str, lost: bool, terms: Terms, now: float) -> Entry:
 
 
 def _reason(outcome: Outcome) -> str:
-    return f"{outcome.failed}\n{outcome.log}".strip() if outcome.log else str(outcome.failed)
+    said, log = str(outcome.failed), outcome.log.strip()
+    return said if log in said else f"{said}\n{log}"

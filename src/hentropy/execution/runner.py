@@ -21,8 +21,8 @@ from hentropy.execution.owner import new_owner
 from hentropy.records import State, Trial
 from hentropy.study import Study
 
-GIVE_UP_AFTER = 3
-"""So many failures in a row with nothing ever measured are taken for a broken objective."""
+NEVER_MEASURED, IN_A_ROW = 3, 10
+"""So many failures in a row, with nothing ever measured or after all went well, are taken for a broken objective."""
 
 PATIENCE = 600.0
 """Seconds for which an outcome is held while the store cannot take it: experiments are dear."""
@@ -168,9 +168,10 @@ class _Run:
 
     def _give_up_if_broken(self, trial: Trial, outcome: Outcome) -> None:
         self.failures = 0 if outcome.failed is None else self.failures + (trial.state is State.FAILED)
-        complete = any(entry.trial.state is State.COMPLETE for entry in self.study.book.entries.values())
-        if self.failures >= GIVE_UP_AFTER and not complete:
+        measured = any(entry.trial.state is State.COMPLETE for entry in self.study.book.entries.values())
+        if self.failures >= (IN_A_ROW if measured else NEVER_MEASURED):
+            which = "last" if measured else "first"
             raise StudyError(
-                f"the first {self.failures} experiments all failed; the last one with: {trial.note}\n"
+                f"the {which} {self.failures} experiments all failed; the last one with: {trial.note}\n"
                 "Mend the objective, and run again."
             )

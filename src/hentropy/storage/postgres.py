@@ -54,5 +54,5 @@ class Postgres(Backend):
         """The server's own words, with what usually helps."""
         said = " ".join(str(error.orig).split())
         if error.connection_invalidated or "connection" in said.lower():
-            return f"{self.place} does not answer: {said}; is the server running, and the address right?"
+            return f"{self.place} does not answer: {said}"
         return f"{self.place}: {said}"

@@ -72,7 +72,8 @@ class Book:
         if not isinstance(number, int) or number not in self.entries:
             self.sync()
         if not isinstance(number, int) or number not in self.entries:
-            known = f"0 to {len(self.entries) - 1}" if self.entries else "none yet"
+            last = len(self.entries) - 1
+            known = f"0 to {last}" if last > 0 else "only 0" if last == 0 else "none yet"
             raise StudyError(f"trial {number!r} was never asked in this study (trials: {known})")
         found = self.entries[number].trial
         if isinstance(trial, Trial) and trial.params != found.params:

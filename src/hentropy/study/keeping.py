@@ -20,6 +20,9 @@ from hentropy.study.words import Options, as_words, in_words
 MATERIAL = ("space", "pool", "decision", "seed", "first", "model", "own")
 """The parts of a definition that proposals depend on."""
 
+LONGEST = 60
+"""The most characters of a value in a message."""
+
 COMPUTED_WITH = ("torch", "gpytorch", "botorch", "numpy", "scipy")
 """The packages whose versions are recorded with a study."""
 
@@ -46,7 +49,7 @@ def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) 
     differ = differences(found, definition)
     if differ:
         there = as_words(found)
-        lines = [f"  {part}: {there[part]!r} there, {definition[part]!r} here" for part in differ]
+        lines = [line for part in differ for line in _lines(part, there[part], definition[part])]
         raise StorageError(
             f"the study {found.name!r} in {store.place} is another one; these parts differ:\n"
             + "\n".join(lines)
@@ -54,6 +57,22 @@ def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) 
         )
     newest = {**{part: found.definition[part] for part in ("objective",) if part in found.definition}, **definition}
     return found if newest == found.definition else store.redefine(found, newest)
+
+
+def _lines(path: str, there: Any, here: Any) -> list[str]:
+    """Where two definitions differ, one line for each value that does."""
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        if list(there) != list(here) and there == here:
+            return [f"  {path}: the order was {', '.join(there)}, now it is {', '.join(here)}"]
+        keys = [*there, *(key for key in here if key not in there)]
+        nested = (_lines(f"{path}.{key}", there.get(key), here.get(key)) for key in keys)
+        return [line for lines in nested for line in lines]
+    return [] if there == here else [f"  {path}: {_brief(there)} there, {_brief(here)} here"]
+
+
+def _brief(value: Any) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def differences(found: StudyRecord, definition: Mapping[str, Any]) -> list[str]:
