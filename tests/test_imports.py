@@ -39,6 +39,7 @@ OPTIONAL = {
     ("study", "hentropy.description"),
     ("storage", "hentropy.storage.database"),
     ("execution", "hentropy.execution.cluster"),
+    ("experiments", "hentropy.experiments.dask_crew"),
 }
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
 

@@ -1,7 +1,6 @@
 """`hentropy reproduce`: the paper's figures, made anew."""
 
-import os
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +8,12 @@ from rich.console import Console
 
 from hentropy.cli.progress import watched
 from hentropy.errors import MissingExtra
+from hentropy.experiments.crew import Crew
 from hentropy.experiments.figures import FIGURES
 from hentropy.experiments.ledger import Ledger
 from hentropy.experiments.plan import MOST_SEEDS, Plan, Results
 from hentropy.experiments.run import Job
-from hentropy.experiments.sweep import sweep
+from hentropy.experiments.sweep import crew_of
 from hentropy.experiments.tables import markdown, printed, task_table
 from hentropy.experiments.timing import markdown as timing_markdown
 from hentropy.experiments.timing import printed as timing_printed
@@ -30,6 +30,13 @@ EVERYTHING, TIMING = "all", "timing"
 What = Enum("What", {name: name for name in (*FIGURES, TIMING, EVERYTHING)}, type=str)  # type: ignore[misc]
 
 
+class Executors(StrEnum):
+    """Who does the runs."""
+
+    PROCESSES = "processes"
+    DASK = "dask"
+
+
 def reproduce(
     what: Annotated[list[What], typer.Argument(help="What to make.", show_default=False)],
     seeds: Annotated[
@@ -38,7 +45,14 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few queries and small settings: minutes, the same code.")
     ] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per core]")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side. [default: one per core]")] = None,
+    executor: Annotated[
+        Executors | None,
+        typer.Option(help="Who does the runs. Default: processes; dask with --scheduler.", show_default=False),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Results folder. [default: out/reproduce or out/quick]")] = None,
 ) -> None:
     """Make figures of the paper "Generalizing Bayesian Optimization with Decision-theoretic Entropies".
@@ -47,6 +61,7 @@ def reproduce(
 
     Example: hentropy reproduce figure-2 --quick
     """
+    crew = crew_of("dask" if _on_dask(executor, scheduler) else "processes", workers, scheduler)
     console = Console() if Console().is_terminal else Console(width=WIDTH_OF_FILES)
     wanted = {each.value for each in what}
     chosen = [name for name in FIGURES if name in wanted or EVERYTHING in wanted]
@@ -55,7 +70,7 @@ def reproduce(
     ledger = Ledger.open(folder)
     results = Results(ledger, plan)
     with ledger.writing():
-        _run(plan, ledger, workers or os.cpu_count() or 1, console)
+        _run(plan, ledger, crew, console)
         for task in plan.tasks:
             table = task_table(results, task.problem)
             _write(folder / "tables" / f"{task.problem}.md", markdown(table))
@@ -69,7 +84,11 @@ def reproduce(
     _tell_failures(results.failures(), ledger, console)
 
 
-def _run(plan: Plan, ledger: Ledger, workers: int, console: Console) -> None:
+def _on_dask(executor: Executors | None, scheduler: str | None) -> bool:
+    return executor is Executors.DASK or (executor is None and scheduler is not None)
+
+
+def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
     """The runs that are not on the disk yet, with their progress."""
     jobs = plan.jobs()
     done = {job: len(ledger.steps(job)) for job in jobs}
@@ -77,7 +96,7 @@ def _run(plan: Plan, ledger: Ledger, workers: int, console: Console) -> None:
     if todo:
         try:
             with watched(done, console) as report:
-                sweep(todo, ledger, workers, report)
+                crew.work(todo, ledger, report)
         except KeyboardInterrupt:
             console.print("stopped; all steps so far are recorded, and the same command goes on from there")
             raise typer.Exit(130) from None

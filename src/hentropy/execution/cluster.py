@@ -42,8 +42,8 @@ class Dask(Executor):
     def __init__(self, objective: Objective, workers: int, address: str | None = None, patience: float = 10.0) -> None:
         self.workers = checked_workers(workers)
         self._objective = objective
-        self._cluster = _cluster(workers) if address is None else None
-        self._client = _client(self._cluster or address, patience)
+        self._cluster = start_cluster(workers) if address is None else None
+        self._client = connect(self._cluster or address, patience)
         self._address = self._client.scheduler.address
         self._futures: dict[int, Future] = {}
         self._ended: SimpleQueue[tuple[int, Future]] = SimpleQueue()
@@ -96,13 +96,14 @@ class Dask(Executor):
         self._futures.clear()
         self._client.close()
         if self._cluster is not None:
-            _end(self._cluster)
+            end_cluster(self._cluster)
 
     def _listen(self, number: int) -> None:
         self._futures[number].add_done_callback(lambda future: self._ended.put((number, future)))
 
 
-def _cluster(workers: int) -> LocalCluster:
+def start_cluster(workers: int) -> LocalCluster:
+    """A cluster of this machine, which listens to this machine alone; leave it with `end_cluster`."""
     scheduler = {
         "allowed_failures": 0,  # we say what is run again
         "dashboard": False,
@@ -127,7 +128,7 @@ def _cluster(workers: int) -> LocalCluster:
         ) from error
 
 
-def _end(cluster: LocalCluster) -> None:
+def end_cluster(cluster: LocalCluster) -> None:
     """End a cluster at once: its workers have nothing to put in order, and would take seconds to do so."""
     for nanny in cluster.workers.values():
         nanny.close_gracefully()  # do not start it again
@@ -137,7 +138,8 @@ def _end(cluster: LocalCluster) -> None:
     cluster.close()
 
 
-def _client(target: Any, patience: float) -> Client:
+def connect(target: Any, patience: float) -> Client:
+    """A client of a cluster of ours, or of the scheduler at an address."""
     try:
         if isinstance(target, str):
             resolve_address(target)  # a client that was given nonsense cannot be closed any more
@@ -181,7 +183,12 @@ def _evaluate(objective: Objective, params: Mapping[str, Any]) -> Outcome:
 
 def _watch(worker: Worker, key: Any, evaluator: Evaluator, ended: threading.Event) -> None:
     while not ended.wait(LOOK):
-        task = worker.state.tasks.get(key)
-        if task is None or task.state == "cancelled":
+        if unwanted(worker, key):
             evaluator.close()
             return
+
+
+def unwanted(worker: Worker, key: Any) -> bool:
+    """Whether nobody waits any more for what a task of this worker will find."""
+    task = worker.state.tasks.get(key)
+    return task is None or task.state == "cancelled"
