@@ -90,7 +90,8 @@ def _check_repeats(study: Study, data: Data, again: bool) -> None:
     values = [(params, value[0] if isinstance(value, tuple) else value) for params, value in data.good]
     repeats = sum((tuple(params.items()), value) in known for params, value in values)
     if repeats and not again:
+        are = "is" if repeats == 1 else "are"
         raise InputError(
-            f"of {counted(len(values), 'row')}, {repeats} {'is' if repeats == 1 else 'are'} in the study already, with the"
-            " same values; was this file attached before? Nothing was attached. If they are measurements of their own, give --again"
+            f"of {counted(len(values), 'row')}, {repeats} {are} in the study already, with the same values; was this file"
+            " attached before? Nothing was attached. If they are measurements of their own, give --again"
         )
