@@ -92,6 +92,6 @@ def _check_repeats(study: Study, data: Data, again: bool) -> None:
     if repeats and not again:
         are = "is" if repeats == 1 else "are"
         raise InputError(
-            f"of {counted(len(values), 'row')}, {repeats} {are} in the study already, with the same values; was this file"
-            " attached before? Nothing was attached. If they are measurements of their own, give --again"
+            f"of {counted(len(values), 'row')}, {repeats} {are} in the study already, with the same values; was this"
+            " file attached before? Nothing was attached. If they are measurements of their own, give --again"
         )
