@@ -296,10 +296,17 @@ class Study:
             observations=len(in_state(self.book.trials, State.COMPLETE)),
             raw=found.action,
         )
+        self._keep(verdict)
+        return verdict
+
+    def _keep(self, verdict: Verdict) -> None:
+        """Record a verdict, unless the last one recorded said the same."""
+        if self._verdict is None:
+            earlier = self.store.verdicts(self.book.study)
+            self._verdict = earlier[-1].verdict if earlier else None
         if verdict != self._verdict:
             self.store.keep(self.book.study, verdict)
             self._verdict = verdict
-        return verdict
 
     def _rows(self, found: Entropy, belief: Belief) -> list[dict[str, Any]]:
         """The action as rows for a person; designs with what is known of their values."""
