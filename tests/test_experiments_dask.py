@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,10 +16,11 @@ from distributed import LocalCluster
 
 import hentropy as he
 from hentropy.errors import ExecutionError, InputError
-from hentropy.execution.cluster import connect, end_cluster, start_cluster
-from hentropy.experiments import Crew, Job, Ledger, News, Step, Task, crew_of, run, steps, sweep
+from hentropy.execution.cluster import connect, own_cluster
+from hentropy.experiments import Crew, Job, Ledger, News, Plan, Step, Task, crew_of, run, steps, sweep
 from hentropy.experiments.dask_crew import DaskCrew
 from hentropy.experiments.dask_task import labour
+from support.steps import step_with
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
 SOURCE = Path(he.__file__).parents[1]
@@ -27,14 +29,20 @@ SOURCE = Path(he.__file__).parents[1]
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     """Two workers on this machine; the tests join it by its address, and must leave it running."""
-    found = start_cluster(2)
-    yield found
-    end_cluster(found)
+    with own_cluster(2) as found:
+        yield found
 
 
 @pytest.fixture
 def crew(cluster: LocalCluster) -> Crew:
     return crew_of("dask", address=cluster.scheduler_address)
+
+
+@pytest.fixture
+def two(cluster: LocalCluster) -> LocalCluster:
+    """The cluster with both of its workers, when they are back."""
+    soon(lambda: len(cluster.scheduler.workers) == 2)
+    return cluster
 
 
 @pytest.fixture
@@ -111,51 +119,6 @@ def test_runs_that_fail_are_written_down_and_the_others_go_on(crew: Crew, ledger
     assert len(ledger.steps(jobs[2])) == 2
 
 
-@pytest.mark.parametrize("allowed", [0, 3])
-def test_a_run_whose_worker_is_killed_goes_on_elsewhere(
-    allowed: int, crew: Crew, ledger: Ledger, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cluster that is not ours begins a lost task anew by itself, as often as it allows."""
-    monkeypatch.setattr(cluster.scheduler, "allowed_failures", allowed)
-    jobs = [Job(SMALL, "random", seed) for seed in range(4)]
-    news: list[News] = []
-    killed: list[int] = []
-
-    def report(each: News) -> None:
-        news.append(each)
-        if each.steps == 2 and not killed:
-            killed.append(at_work(cluster)[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    crew.work(jobs, ledger, report)
-    assert len(killed) == 1
-    assert [each.failed for each in news if each.ended] == [None] * 4
-    for job in jobs:
-        assert timeless(ledger.steps(job)) == here(job)
-        assert [each.steps for each in news if each.job == job and not each.ended] == [0, 1, 2, 3, 4]
-
-
-def test_a_run_that_loses_every_worker_fails(crew: Crew, ledger: Ledger, cluster: LocalCluster) -> None:
-    job = Job(replace(SMALL, queries=8), "hentropy", 0)
-    killed: list[int] = []
-
-    def report(each: News) -> None:
-        for pid in at_work(cluster):
-            if 0 < each.steps < 8 and pid not in killed:
-                killed.append(pid)
-                os.kill(pid, signal.SIGKILL)
-
-    crew.work([job], ledger, report)
-    assert len(killed) == 2
-    assert "ended in the middle of the run; this was try 2 of 2" in (ledger.failure(job) or "")
-    recorded = ledger.steps(job)
-    assert 2 <= len(recorded) < 9
-    crew.work([job], ledger, lambda _: None)  # the same again mends it
-    assert ledger.failure(job) is None
-    assert ledger.steps(job)[: len(recorded)] == recorded
-    assert timeless(ledger.steps(job)) == here(job)
-
-
 def test_a_worker_of_another_version_is_refused(cluster: LocalCluster) -> None:
     with connect(cluster.scheduler_address, 10.0) as client:
         found = client.submit(labour, Job(SMALL, "random", 0), [], "0.0.1").result()
@@ -164,52 +127,67 @@ def test_a_worker_of_another_version_is_refused(cluster: LocalCluster) -> None:
     assert "Traceback" in found.traceback
 
 
-INTERRUPTED = """
-import sys
-from pathlib import Path
-from hentropy.experiments import Job, Ledger, Task, sweep
-
-if __name__ == "__main__":
-    task = Task("multihills-two-levels", first=4, queries=1000, methods=("random",))
-    ledger = Ledger.open(Path(sys.argv[1]))
-    try:
-        told = lambda news: print(news.steps, flush=True)
-        sweep([Job(task, "random", 0)], ledger, 1, told, "dask", sys.argv[2] or None)
-    except KeyboardInterrupt:
-        print("interrupted", flush=True)
-"""
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
 
 
-@pytest.mark.parametrize("whose", ["ours", "not ours"])
-def test_an_interrupt_leaves_what_is_recorded_and_ends_our_own_cluster(
-    whose: str, cluster: LocalCluster, tmp_path: Path
+def test_an_interrupt_leaves_the_cluster_of_others_and_ends_what_we_began_there(
+    cluster: LocalCluster, crew: Crew, ledger: Ledger
 ) -> None:
-    (tmp_path / "script.py").write_text(INTERRUPTED)
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
-    address = "" if whose == "ours" else cluster.scheduler_address
-    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "results"), address]
+    job = Job(replace(SMALL, queries=1000), "random", 0)
+
+    def report(news: News) -> None:
+        if news.steps == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.work([job], ledger, report)
+    assert timeless(ledger.steps(job)) == here(Job(SMALL, "random", 0))[:3]
+    assert ledger.failure(job) is None
+    with ledger.claimed(job):  # nobody holds it any more
+        assert cluster.scheduler.workers
+    soon(lambda: not at_work(cluster))
+
+
+def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
+    cluster: LocalCluster, ledger: Ledger, tmp_path: Path
+) -> None:
+    jobs = Plan.of(["multihills-sequence"], seeds=1, quick=True).jobs()
+    todo = [job for job in jobs if job.method in ("one-shot-paper", "hentropy", "random")]
+    for job in jobs:
+        if job not in todo:
+            ledger.begin(job)
+            for number in range(job.task.queries + 1):
+                ledger.add(job, step_with(number))
+    command = [sys.executable, "-m", "hentropy", "reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "results"]
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, "--executor", "dask", "--workers", "1"], cwd=tmp_path, start_new_session=True, **PIPES
     ) as process:
-        assert process.stdout is not None
-        while process.stdout.readline() not in ("3\n", ""):
-            pass
-        children = psutil.Process(process.pid).children(recursive=True)
+        soon(lambda: len(ledger.steps(todo[0])) > 0)
+        began = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGINT)
         said, complaints = process.communicate(timeout=30)
-    assert (process.returncode, complaints) == (0, "")
-    assert said.endswith("interrupted\n")
-    assert bool(children) == (whose == "ours")
-    assert not psutil.wait_procs(children, timeout=5)[1]
-    job = Job(replace(SMALL, methods=("random",)), "random", 0)
-    recorded = Ledger.existing(tmp_path / "results").steps(job)
-    assert len(recorded) >= 3
-    assert timeless(recorded[:3]) == here(job)[:3]
-    assert Ledger.existing(tmp_path / "results").failure(job) is None
-    until = time.monotonic() + 10
-    while any(each.processing for each in cluster.scheduler.workers.values()):
+    assert (process.returncode, complaints) == (130, "")
+    assert "all steps so far are recorded" in said
+    assert began
+    assert not psutil.wait_procs(began, timeout=5)[1]
+    recorded = ledger.steps(todo[0])
+    assert recorded
+    again = subprocess.run(
+        [*command, "--scheduler", cluster.scheduler_address], cwd=tmp_path, timeout=60, check=False, **PIPES
+    )
+    assert (again.returncode, again.stderr) == (0, "")
+    assert ledger.steps(todo[0])[: len(recorded)] == recorded
+    for job in todo:
+        assert timeless(ledger.steps(job)) == here(job)
+    assert list((tmp_path / "results" / "figures").glob("figure-6*.png"))
+
+
+def soon(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not what():
         assert time.monotonic() < until
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 def test_clusters_that_cannot_work_are_told_in_a_sentence(ledger: Ledger) -> None:
@@ -222,3 +200,52 @@ def test_clusters_that_cannot_work_are_told_in_a_sentence(ledger: Ledger) -> Non
         crew_of("dask", 0)
     crew_of("dask", 1).work([], ledger, lambda _: None)  # nothing to do, nothing to start
     assert not list(ledger.folder.rglob("*.jsonl"))
+
+
+def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recorded(
+    two: LocalCluster, crew: Crew, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster that is not ours begins a lost task anew by itself; here we go on instead after the recorded steps."""
+    monkeypatch.setattr(two.scheduler, "allowed_failures", 3)
+    jobs = [Job(SMALL, "random", seed) for seed in range(4)]
+    news: list[News] = []
+    killed: list[int] = []
+
+    def report(each: News) -> None:
+        news.append(each)
+        if each.steps == 2 and not killed:
+            killed.append(at_work(two)[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    crew.work(jobs, ledger, report)
+    assert len(killed) == 1
+    assert [each.failed for each in news if each.ended] == [None] * 4
+    for job in jobs:
+        assert timeless(ledger.steps(job)) == here(job)
+        assert [each.steps for each in news if each.job == job and not each.ended] == [0, 1, 2, 3, 4]
+
+
+def test_a_run_goes_on_when_its_worker_is_killed_and_fails_when_the_next_is_too(
+    two: LocalCluster, crew: Crew, ledger: Ledger
+) -> None:
+    job = Job(replace(SMALL, queries=8), "hentropy", 0)
+    other = Job(SMALL, "random", 1)
+    killed: dict[int, int] = {}
+
+    def report(each: News) -> None:
+        for pid in at_work(two) if each.job == job and 0 < each.steps < 8 else ():
+            if pid not in killed:
+                killed[pid] = each.steps
+                os.kill(pid, signal.SIGKILL)
+
+    DaskCrew(1, two.scheduler_address).work([job, other], ledger, report)
+    first, second = killed.values()
+    assert first < second
+    assert "ended in the middle of the run; this was try 2 of 2" in (ledger.failure(job) or "")
+    recorded = ledger.steps(job)
+    assert second <= len(recorded) < 9
+    assert timeless(ledger.steps(other)) == here(other)
+    crew.work([job], ledger, lambda _: None)  # the same again mends it
+    assert ledger.failure(job) is None
+    assert ledger.steps(job)[: len(recorded)] == recorded
+    assert timeless(ledger.steps(job)) == here(job)

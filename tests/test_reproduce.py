@@ -26,7 +26,7 @@ def test_help_shows_an_example(tmp_path: Path) -> None:
     found = hentropy("reproduce", "--help", cwd=tmp_path)
     assert found.returncode == 0
     assert "hentropy reproduce figure-2 --quick" in found.stdout
-    for option in ("--seeds", "--quick", "--workers", "--out"):
+    for option in ("--seeds", "--quick", "--workers", "--executor", "--scheduler", "--out"):
         assert option in found.stdout
 
 
@@ -43,11 +43,21 @@ def test_unknown_names_list_the_known_ones(tmp_path: Path) -> None:
         assert name in said
 
 
-@pytest.mark.parametrize("options", [("--seeds", "0"), ("--workers", "0"), ("--seeds", "many")])
+@pytest.mark.parametrize(
+    "options", [("--seeds", "0"), ("--workers", "0"), ("--seeds", "many"), ("--executor", "elves")]
+)
 def test_nonsense_options_are_refused(options: tuple[str, str], tmp_path: Path) -> None:
     found = hentropy("reproduce", "figure-1", *options, cwd=tmp_path)
     assert found.returncode == 2
     assert options[0] in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scheduler_is_of_no_use_to_processes(tmp_path: Path) -> None:
+    options = ("--executor", "processes", "--scheduler", "tcp://127.0.0.1:9")
+    found = hentropy("reproduce", "figure-1", *options, cwd=tmp_path)
+    assert found.returncode == 1
+    assert "is that of a Dask scheduler, but the executor is processes" in " ".join(found.stderr.split())
     assert not list(tmp_path.iterdir())
 
 

@@ -40,12 +40,14 @@ class Executors(StrEnum):
 def reproduce(
     what: Annotated[list[What], typer.Argument(help="What to make.", show_default=False)],
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=MOST_SEEDS, help="Runs per method. [default: 20; 2 with --quick]")
+        int | None, typer.Option(min=1, max=MOST_SEEDS, help="Runs per method. Default: 20; 2 with --quick.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few queries and small settings: minutes, the same code.")
     ] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side. [default: one per core]")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs side by side. Default: one per core, or per worker of --scheduler.")
+    ] = None,
     executor: Annotated[
         Executors | None,
         typer.Option(help="Who does the runs. Default: processes; dask with --scheduler.", show_default=False),
@@ -53,7 +55,7 @@ def reproduce(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Results folder. [default: out/reproduce or out/quick]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Results folder. Default: out/reproduce or out/quick.")] = None,
 ) -> None:
     """Make figures of the paper "Generalizing Bayesian Optimization with Decision-theoretic Entropies".
 

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -17,6 +17,7 @@ from hentropy.execution.objective import Objective
 from hentropy.execution.outcome import Outcome, failure
 
 try:
+    import dask.config
     from distributed import CancelledError, Client, Future, KilledWorker, LocalCluster, Worker, get_worker
     from distributed.comm import resolve_address
 except ImportError:
@@ -26,6 +27,8 @@ FETCH = 10.0
 """Seconds to wait for an outcome that is ready."""
 LOOK = 0.2
 """Seconds after which a worker looks whether anybody still wants the outcome."""
+GIVE_UP = "1000 days"
+"""Dask ends a worker for good that is not there some time after it was lost, also if that is for the second time."""
 
 
 class Dask(Executor):
@@ -42,8 +45,9 @@ class Dask(Executor):
     def __init__(self, objective: Objective, workers: int, address: str | None = None, patience: float = 10.0) -> None:
         self.workers = checked_workers(workers)
         self._objective = objective
-        self._cluster = start_cluster(workers) if address is None else None
-        self._client = connect(self._cluster or address, patience)
+        self._ours = contextlib.ExitStack()
+        cluster = self._ours.enter_context(own_cluster(workers)) if address is None else None
+        self._client = connect(cluster or address, patience)
         self._address = self._client.scheduler.address
         self._futures: dict[int, Future] = {}
         self._ended: SimpleQueue[tuple[int, Future]] = SimpleQueue()
@@ -95,15 +99,24 @@ class Dask(Executor):
             future.cancel()
         self._futures.clear()
         self._client.close()
-        if self._cluster is not None:
-            end_cluster(self._cluster)
+        self._ours.close()
 
     def _listen(self, number: int) -> None:
         self._futures[number].add_done_callback(lambda future: self._ended.put((number, future)))
 
 
-def start_cluster(workers: int) -> LocalCluster:
-    """A cluster of this machine, which listens to this machine alone; leave it with `end_cluster`."""
+@contextlib.contextmanager
+def own_cluster(workers: int) -> Iterator[LocalCluster]:
+    """A cluster of this machine, which listens to this machine alone, and starts every worker again that dies."""
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": GIVE_UP}):
+        cluster = _started(workers)
+        try:
+            yield cluster
+        finally:
+            _end(cluster)
+
+
+def _started(workers: int) -> LocalCluster:
     scheduler = {
         "allowed_failures": 0,  # we say what is run again
         "dashboard": False,
@@ -128,7 +141,7 @@ def start_cluster(workers: int) -> LocalCluster:
         ) from error
 
 
-def end_cluster(cluster: LocalCluster) -> None:
+def _end(cluster: LocalCluster) -> None:
     """End a cluster at once: its workers have nothing to put in order, and would take seconds to do so."""
     for nanny in cluster.workers.values():
         nanny.close_gracefully()  # do not start it again

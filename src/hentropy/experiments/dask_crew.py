@@ -6,10 +6,11 @@ case, and a run that is lost after hours loses its last step alone. Events may c
 returns its steps, too, and what is missing is taken from there.
 """
 
+import logging
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -17,7 +18,7 @@ from uuid import uuid4
 
 from hentropy._version import __version__
 from hentropy.errors import ExecutionError, MissingExtra
-from hentropy.execution.cluster import connect, end_cluster, start_cluster
+from hentropy.execution.cluster import connect, own_cluster
 from hentropy.experiments.crew import News, Report
 from hentropy.experiments.dask_task import TOPIC, Found, heard, labour
 from hentropy.experiments.ledger import Ledger
@@ -25,6 +26,7 @@ from hentropy.experiments.run import Job, Step
 
 try:
     from distributed import CancelledError, Client, Future, KilledWorker
+    from distributed.utils import silence_logging_cmgr
 except ImportError:
     raise MissingExtra("distributed", "dask") from None
 
@@ -54,20 +56,10 @@ class DaskCrew:
         """All runs to their ends."""
         if not jobs:
             return
-        with self._client(len(jobs)) as client:
-
-            def room() -> int:
-                return self.workers or max(1, len(client.nthreads()))
-
-            _Foreman(client, ledger, report, room).work(jobs)
-
-    @contextmanager
-    def _client(self, jobs: int) -> Iterator[Client]:
-        with ExitStack() as stack:
+        with silence_logging_cmgr(logging.CRITICAL), ExitStack() as stack:
             target: Any = self.address
             if target is None:
-                target = start_cluster(min(self.workers or 1, jobs))
-                stack.callback(end_cluster, target)
+                target = stack.enter_context(own_cluster(min(self.workers or 1, len(jobs))))
             client = connect(target, self.patience)
             stack.callback(client.close)
             try:
@@ -77,7 +69,7 @@ class DaskCrew:
                 raise ExecutionError(
                     f"the Dask scheduler at {where} has no workers; start some with `dask worker {where} --nthreads 1`"
                 ) from None
-            yield client
+            _Foreman(client, ledger, report, self.workers).work(jobs)
 
 
 @dataclass
@@ -96,11 +88,11 @@ class _Errand:
 class _Foreman:
     """Hands out runs, and writes down what is heard of them."""
 
-    def __init__(self, client: Client, ledger: Ledger, report: Report, room: Callable[[], int]) -> None:
+    def __init__(self, client: Client, ledger: Ledger, report: Report, workers: int | None) -> None:
         self.client = client
         self.ledger = ledger
         self.report = report
-        self.room = room
+        self.workers = workers
         self.busy: dict[str, _Errand] = {}
         self.inbox: SimpleQueue[tuple[str, str | Future]] = SimpleQueue()
 
@@ -110,7 +102,7 @@ class _Foreman:
         try:
             while waiting or self.busy:
                 self._check()
-                while waiting and len(self.busy) < self.room():
+                while waiting and len(self.busy) < self._room():
                     self._begin(waiting.popleft())
                 try:
                     key, found = self.inbox.get(timeout=LOOK)
@@ -120,6 +112,15 @@ class _Foreman:
                     self._take(self.busy[key], found)
         finally:
             self._leave()
+
+    def _room(self) -> int:
+        """How many runs may be on the cluster, which grows and shrinks."""
+        if self.workers is not None:
+            return self.workers
+        try:
+            return max(1, len(self.client.nthreads()))
+        except OSError:  # it does not answer: we look at that elsewhere
+            return 0
 
     def _hear(self, event: tuple[float, dict[str, str]]) -> None:
         self.inbox.put((event[1]["key"], event[1]["told"]))
