@@ -140,8 +140,8 @@ class _Foreman:
     def _send(self, errand: _Errand, done: Sequence[Step]) -> None:
         key = f"hentropy-run-{uuid4().hex}"
         errand.key, errand.go, errand.tries = key, None, errand.tries + 1
-        self.busy[key] = errand
         errand.future = self.client.submit(labour, errand.job, list(done), __version__, key=key, pure=False)
+        self.busy[key] = errand
         errand.future.add_done_callback(lambda future: self.inbox.put((key, future)))
 
     def _take(self, errand: _Errand, found: str | Future) -> None:
