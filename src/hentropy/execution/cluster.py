@@ -172,7 +172,7 @@ def _fetched(future: Future) -> Outcome | None:
         return None
     except KilledWorker as error:
         where = error.last_worker.address
-        return failure(f"the Dask worker {where} ended in the middle of the evaluation, and was lost", lost=True)
+        return failure(f"the Dask worker ended in the middle of the evaluation, and was lost ({where})", lost=True)
     except CancelledError as error:
         return failure(f"Dask cancelled the evaluation: {error}", lost=True)
     except Exception as error:  # a worker without hentropy, or of another version
