@@ -51,7 +51,7 @@ def test_a_study_by_hand(folder: Path) -> None:
     verdict = json.loads(done("decide", "lab.toml", "--json"))
     assert verdict["expected_loss"] == study.decide().expected_loss
     assert verdict["action"] == study.decide().action
-    assert "after 2 observations" in done("decide", "lab.toml")
+    assert "One design with the greatest value (maximize), after 2 observations:\n" in done("decide", "lab.toml")
     shown = done("show", "lab.toml")
     assert "4 trials: 2 complete, 1 failed, 1 withdrawn. Values from -0.83 (trial 0) to -0.15 (trial 1)." in shown
     assert "[bold]cold[/bold]" in shown
@@ -119,7 +119,7 @@ def test_a_broken_objective_is_told_once_and_the_run_ends(folder: Path) -> None:
     said = hentropy("run", "lab.toml")
     assert said.code == 1
     assert "0: failed: RuntimeError: no [power]" in said.out
-    assert "the first 3 experiments all failed" in said.err
+    assert "3 experiments failed, and nothing was ever measured" in said.err
     assert "hentropy delete" in said.err
 
 
@@ -258,6 +258,33 @@ def test_wrong_calls(folder: Path, arguments: tuple[str, ...], code: int, said: 
     assert "Traceback" not in text
     assert "secret" not in text
     assert {path.name for path in folder.iterdir() if "-asking-" not in path.name and "-wal" not in path.name} <= before
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"the {what} of the dough in the third bowl" for what in ("heat", "salt", "yeast", "water", "age", "weight")],
+        [f"parameter{i}" for i in range(9)],
+        ["note", "trial", "number"],
+    ],
+)
+def test_wide_tables_lose_nothing(folder: Path, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hentropy.cli.printing.WIDTH", 80)
+    space = "".join(f'[space."{name}"]\ntype = "real"\nlow = 1.0e-7\nhigh = 2.0e-7\n' for name in names)
+    lab(folder, text=re.sub(r"\[space.x\].*(?=\[decision\])", lambda _: space, STUDY, flags=re.DOTALL))
+    asked = done("ask", "lab.toml")
+    done("tell", "lab.toml", "0", "-1.2345e-7", "--std-error", "1.2345e-9")
+    said = {"ask": asked, "decide": done("decide", "lab.toml"), "show": done("show", "lab.toml")}
+    [trial] = json.loads(done("show", "lab.toml", "--json"))["trials"]
+    action = json.loads(done("decide", "lab.toml", "--json"))["action"][0]
+    for command, text in said.items():
+        tables = [line for line in text.splitlines() if line.startswith(("│", "┃", "trial 0:"))]
+        assert all(len(line) <= 80 for line in tables)
+        assert "…" not in text
+        for name in names:
+            assert f"{(action if command == 'decide' else trial['params'])[name]:.5g}" in text
+            assert set(name.split()) <= set(re.split(r"[\s│┃,]+", text))
+    assert "-1.2345e-07 ± 1.2345e-09" in said["show"]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,31 @@ def test_a_rich_console_prints_a_verdict_at_its_own_width() -> None:
     assert "expected loss -3" in captured.get()
 
 
+LONG = [f"the {what} of the dough in the third bowl" for what in ("heat", "salt", "yeast", "water", "age", "weight")]
+
+
+@pytest.mark.parametrize("names", [LONG, [f"x{i}" for i in range(9)]])
+@pytest.mark.parametrize("rows", [1, 3, 12])
+def test_a_verdict_that_is_too_wide_lies_on_its_side_and_nothing_is_cut(names: list[str], rows: int) -> None:
+    said = [{name: -1.2345e-7 * (10 * i + k + 1) for k, name in enumerate(names)} | {"sd": 0.5} for i in range(rows)]
+    text = str(verdict(action=said))
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "…" not in text
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        name, *cells = [cell.strip() for cell in line.strip("│┃").split("│" if "│" in line else "┃")]
+        found.setdefault(name, []).extend(cells)
+    for name in names:
+        assert found[name] == [f"{row[name]:.5g}" for row in said]
+    assert found[""] == [str(number + 1) for number in range(rows)]
+
+
+def test_a_name_that_is_wider_than_the_screen_is_broken_not_cut() -> None:
+    text = str(verdict(action=[{"w" * 200: 1.2345, "mean": -1.2345e-5}]))
+    assert text.count("w") == 200
+    assert "-1.2345e-05" in text
+
+
 def test_a_parameter_called_mean_is_not_overwritten() -> None:
     made = he.Study(he.Space(mean=he.Real(0.0, 1.0)), he.Maximize(), hyperparameters="map")
     for value in (0.1, 0.5, 0.9):

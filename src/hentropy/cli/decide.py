@@ -1,7 +1,7 @@
 """`hentropy decide`: what would be decided now."""
 
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
-from hentropy.cli.opening import located, opened
+from hentropy.cli.opening import as_typed, located, opened, words_of
 from hentropy.cli.printing import print_json
 from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.cli.wording import in_commands
@@ -14,9 +14,10 @@ def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> No
 
     Example: hentropy decide lab.toml --json
     """
-    with in_commands(), opened(located(study, store)) as it:
+    place = located(study, store)
+    with in_commands(), opened(place) as it:
         verdict = it.decide()
     if json:
         print_json(verdict_json(verdict))
     else:
-        print_verdict(verdict, study)
+        print_verdict(verdict, as_typed(study, store), words_of(place).description)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hentropy.cli.in_short import Glances, in_short
 from hentropy.cli.printing import console, json_text, measured, note, number, one_line, printable, say
-from hentropy.cli.trial_words import design
+from hentropy.cli.trial_tables import design
 from hentropy.errors import MissingExtra, StorageError
 from hentropy.execution.outcome import Outcome
 from hentropy.execution.runner import Watch

@@ -6,7 +6,8 @@ from hentropy.cli.opening import Found
 from hentropy.cli.printing import console, measured, one_line, say, table
 from hentropy.cli.standing import holder
 from hentropy.cli.times import clock, iso
-from hentropy.cli.trial_words import as_json, design, why
+from hentropy.cli.trial_tables import design
+from hentropy.cli.trial_words import as_json, why
 from hentropy.errors import StudyError
 from hentropy.records import Entry, State
 

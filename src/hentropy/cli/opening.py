@@ -1,6 +1,8 @@
 """From what a person calls a study, a file or a name in a store, to the study."""
 
 import os
+import re
+import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -120,18 +122,39 @@ def is_there(url: str) -> bool:
 
 
 def shown(where: str) -> str:
-    """A store for a person: its file as seen from here if it is in this folder; no passwords."""
+    """A store for a person: its file as seen from here if it is in this folder; no users, no passwords."""
     path = file_of(where)
     if path is None:
-        scheme, slashes, rest = where.partition("://")
-        return f"{scheme}{slashes}{rest.rpartition('@')[2]}" if slashes else where
+        scheme, _, host = _parts(where)
+        return f"{scheme}{host}"
     near = os.path.relpath(path)
     return str(path) if near.startswith("..") else near
+
+
+def as_typed(which: str, url: str | None) -> str:
+    """How a study was called on the command line, to be typed once more; without a password."""
+    if url is None:
+        return shlex.quote(which)
+    scheme, user, host = _parts(url)
+    store = url if file_of(url) is not None else f"{scheme}{user}{host}"
+    return f"{shlex.quote(which)} --store {shlex.quote(store)}"
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """The scheme of a URL, the user, and the rest without password and options; all that is doubtful is left out."""
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return f"{url.partition(':')[0]}:", "", "..."
+    before, _, after = rest.partition("?")
+    user, at, host = before.rpartition("@")
+    if not at and "@" in after:  # a password with a question mark, or an option with an @
+        return f"{scheme}://", "", "..."
+    return f"{scheme}://", f"{user.partition(':')[0]}{at}", host
 
 
 def file_of(url: str) -> Path | None:
     """The file of a store that is one."""
     scheme, slashes, rest = url.partition("://")
     if not slashes:
-        return Path(url)
-    return Path(rest.removeprefix("/").partition("?")[0]) if scheme.startswith("sqlite") else None
+        return None if re.match(r"(sqlite|postgres\w*):", url, re.IGNORECASE) else Path(url)
+    return Path(rest.removeprefix("/").partition("?")[0]) if scheme.lower().startswith("sqlite") else None

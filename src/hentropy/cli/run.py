@@ -5,11 +5,12 @@ from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.following import Follower
-from hentropy.cli.opening import located, opened, shown, words_of
+from hentropy.cli.opening import as_typed, located, opened, shown, words_of
 from hentropy.cli.printing import counted, json_text, say
 from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions
 from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.cli.wording import in_commands
+from hentropy.description import Description
 from hentropy.errors import MissingExtra
 from hentropy.execution.chosen import Kind, executor_of, objective_of, terms_of
 from hentropy.execution.runner import run as run_to_the_end
@@ -66,7 +67,7 @@ def run(
             who = executor_of(kind, objective_of(words), workers, scheduler)
             with Follower(it, workers, json_lines).watch() as watch:
                 why = run_to_the_end(it, who, terms_of(words), watch)
-            _say_end(it, why, study, json_lines)
+            _say_end(it, why, as_typed(study, store), json_lines, words.description)
         if not any(trial.state is State.COMPLETE for trial in it.records):
             raise typer.Exit(1)
 
@@ -89,7 +90,7 @@ def _say_begin(study: Study) -> None:
     say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
 
 
-def _say_end(study: Study, why: str, called: str, as_json: bool) -> None:
+def _say_end(study: Study, why: str, called: str, as_json: bool, description: Description) -> None:
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
     if as_json:
@@ -98,7 +99,7 @@ def _say_end(study: Study, why: str, called: str, as_json: bool) -> None:
         return
     say(f"The end: {why}.", "bold")
     if verdict:
-        print_verdict(verdict, called)
+        print_verdict(verdict, called, description)
     else:
         say("Nothing was measured, so nothing can be decided.")
     waiting = [str(trial.number) for trial in study.records if trial.state is State.RUNNING]

@@ -14,6 +14,19 @@ MODELS = {
 
 def decision_sentence(description: Description) -> str:
     """What will be decided."""
+    what = _decision(description)
+    if isinstance(description.decision, Named):
+        return f"In the end you will have {what}."
+    return f"It decides by {what}."
+
+
+def decided_sentence(description: Description) -> str:
+    """What is decided, as the heading of it."""
+    what = _decision(description)
+    return what[0].upper() + what[1:] if isinstance(description.decision, Named) else f"Decided by {what}"
+
+
+def _decision(description: Description) -> str:
     words = description.decision
     options = {
         key: value
@@ -22,11 +35,11 @@ def decision_sentence(description: Description) -> str:
     }
     said = "".join(f", {key} {_value(value)}" for key, value in options.items())
     if isinstance(words, OwnClass):
-        return f"It decides by a class of your own ({words.python}{said})."
+        return f"a class of your own ({words.python}{said})"
     if not isinstance(words, Named):
-        return "It decides by a class made in Python, which has no words."
+        return "a class made in Python, which has no words"
     answer = next((choice.answer for choice in CHOICES if choice.decision == words.name), words.name)
-    return f"In the end you will have {answer} ({words.name}{said})."
+    return f"{answer} ({words.name}{said})"
 
 
 def _value(value: object) -> str:

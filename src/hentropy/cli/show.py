@@ -4,12 +4,13 @@ from typing import Annotated, Any
 
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.cli.history import history_json, print_history
-from hentropy.cli.opening import Found, found, located, shown
+from hentropy.cli.opening import Found, as_typed, found, located, shown
 from hentropy.cli.printing import console, counted, number, one_line, print_json, say
 from hentropy.cli.sentences import decision_sentence
 from hentropy.cli.standing import counts, holder, stop_reason
 from hentropy.cli.times import ago, clock, iso
-from hentropy.cli.trial_words import as_json, design, trials_table
+from hentropy.cli.trial_tables import design
+from hentropy.cli.trial_words import as_json, trials_table
 from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.description import space_of
 from hentropy.errors import MissingExtra
@@ -48,7 +49,7 @@ def show(
         if json:
             print_json(_plain(it, entries, last))
         else:
-            _print(it, study, entries, last)
+            _print(it, as_typed(study, store), entries, last)
 
 
 def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
@@ -69,7 +70,7 @@ def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry
     verdicts = it.store.verdicts(it.record)
     if verdicts:
         say(f"Last decided {ago(verdicts[-1].at)}:", "bold")
-        print_verdict(verdicts[-1].verdict, called)
+        print_verdict(verdicts[-1].verdict, called, description)
 
 
 def _by_state(entries: tuple[Entry, ...]) -> str:

@@ -1,16 +1,12 @@
 """Trials as a table for a person, and as plain values for a script."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
-
-from hentropy.cli.printing import measured, number, one_line, table
+from hentropy.cli.printing import measured, number, one_line
 from hentropy.cli.times import iso
+from hentropy.cli.trial_tables import TrialRow, TrialTable
 from hentropy.records import Entry, Trial
-
-MOST_COLUMNS = 6
-"""More parameters than these share one column."""
 
 LONGEST_NOTE = 40
 
@@ -34,24 +30,27 @@ def as_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def design(params: Mapping[str, Any]) -> str:
-    """A design on one line."""
-    return ", ".join(f"{name} {number(value)}" for name, value in params.items())
-
-
-def asked_table(trials: Sequence[Trial], names: Sequence[str]) -> Table:
+def asked_table(trials: Sequence[Trial], names: Sequence[str], gains: bool = True) -> TrialTable:
     """What to run: number, parameters, and why."""
-    return _table(trials, names, ["gain"], lambda trial: [why(trial)])
+    rows = [TrialRow(trial, {"gain": why(trial)} if gains else {}) for trial in trials]
+    return TrialTable(names, rows, between="\n")
 
 
-def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> Table:
+def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> TrialTable:
     """What was run, and what came of it."""
-
-    def outcome(trial: Trial) -> list[str]:
-        value = measured(trial.value, trial.std_error)
-        return [trial.state.value, value, why(trial), one_line(trial.note.partition("\n")[0], LONGEST_NOTE)]
-
-    return _table(trials, names, ["state", "measured", "gain", "note"], outcome)
+    rows = [
+        TrialRow(
+            trial,
+            {
+                "state": trial.state.value,
+                "measured": measured(trial.value, trial.std_error),
+                "gain": why(trial),
+                "note": one_line(trial.note.partition("\n")[0], LONGEST_NOTE),
+            },
+        )
+        for trial in trials
+    ]
+    return TrialTable(names, rows)
 
 
 def why(trial: Trial) -> str:
@@ -59,13 +58,3 @@ def why(trial: Trial) -> str:
     if trial.gain is not None:
         return number(trial.gain)
     return {"first": "first design", "attached": "attached"}.get(trial.origin, "")
-
-
-def _table(trials: Sequence[Trial], names: Sequence[str], more: list[str], cells: Any) -> Table:
-    wide = len(names) <= MOST_COLUMNS
-    columns = ["number", *(names if wide else ["design"]), *more]
-    rows = []
-    for trial in trials:
-        values = [number(trial.params[name]) for name in names] if wide else [design(trial.params)]
-        rows.append([str(trial.number), *values, *cells(trial)])
-    return table(columns, rows, left=["design", "state", "note"])

@@ -3,15 +3,19 @@
 from typing import Any
 
 from hentropy.cli.printing import console, say
+from hentropy.cli.sentences import decided_sentence
+from hentropy.description import Description
 from hentropy.records import Verdict
-from hentropy.records.verdict import SHOWN_ROWS
 
 
-def print_verdict(verdict: Verdict, called: str) -> None:
+def print_verdict(verdict: Verdict, called: str, description: Description) -> None:
     """A verdict as a table, and where to find the rows that it leaves out."""
-    console().print(verdict)
-    if len(verdict.action) > SHOWN_ROWS:
-        say(f"All {len(verdict.action)} rows: hentropy decide {called} --json")
+    say(f"{decided_sentence(description)}, {verdict.stands_on}:", "bold")
+    console().print(verdict.rows)
+    if verdict.left_out:
+        say(f"... and {verdict.left_out} more rows; hentropy decide {called} --json has all of them")
+    for line in verdict.summary:
+        say(line)
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:

@@ -2,16 +2,19 @@
 
 import html
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 SHOWN_ROWS = 12
 LONGEST = 110
 WIDTH = 80
+WIDEST = 100_000
 
 
 @dataclass(frozen=True)
@@ -41,29 +44,42 @@ class Verdict:
     @property
     def heading(self) -> str:
         """The decision, shortened to a line, and what it stands on."""
-        plural = "s" if self.observations != 1 else ""
-        return f"{_clipped(self.decision, LONGEST)}, after {self.observations} observation{plural}"
+        return f"{_clipped(self.decision, LONGEST)}, {self.stands_on}"
+
+    @property
+    def stands_on(self) -> str:
+        """How much was known."""
+        return f"after {self.observations} observation{'s' if self.observations != 1 else ''}"
+
+    @property
+    def rows(self) -> "Rows":
+        """The rows that are shown, for a console of any width."""
+        cells = [[_short(row.get(name)) for name in self.columns] for row in self.action[:SHOWN_ROWS]]
+        return Rows(tuple(self.columns), cells)
+
+    @property
+    def left_out(self) -> int:
+        """How many rows are not shown."""
+        return max(0, len(self.action) - SHOWN_ROWS)
+
+    @property
+    def summary(self) -> list[str]:
+        """All rows in short, if some are not shown, and the expected loss."""
+        error = f" ± {self.std_error:.2g} (Monte Carlo)" if self.std_error else ""
+        loss = f"expected loss {self.expected_loss + 0.0:.6g}{error}"
+        if not self.left_out:
+            return [loss]
+        stated = self.columns[-1]
+        return [_summary(stated, [row[stated] for row in self.action]), loss]
 
     @property
     def notes(self) -> list[str]:
-        """What stands under the rows: a summary of those left out, and the expected loss."""
-        error = f" ± {self.std_error:.2g} (Monte Carlo)" if self.std_error else ""
-        loss = [f"expected loss {self.expected_loss + 0.0:.6g}{error}"]
-        left = len(self.action) - SHOWN_ROWS
-        if left <= 0:
-            return loss
-        stated = self.columns[-1]
-        summary = _summary(stated, [row[stated] for row in self.action])
-        return [f"... and {left} more rows in verdict.action", summary, *loss]
+        """What stands under the rows."""
+        more = [f"... and {self.left_out} more rows in verdict.action"] if self.left_out else []
+        return [*more, *self.summary]
 
     def __rich__(self) -> RenderableType:
-        table = Table()
-        table.add_column("", justify="right", style="dim")
-        for name in self.columns:
-            table.add_column(Text(name), justify="right")
-        for position, row in enumerate(self.action[:SHOWN_ROWS], start=1):
-            table.add_row(str(position), *(Text(_short(row.get(name))) for name in self.columns))
-        return Group(Text(self.heading, style="bold"), table, *(Text(note) for note in self.notes))
+        return Group(Text(self.heading, style="bold"), self.rows, *(Text(note) for note in self.notes))
 
     def __str__(self) -> str:
         console = Console(width=WIDTH, no_color=True, force_terminal=False)
@@ -79,6 +95,52 @@ class Verdict:
         )
         notes = "<br>".join(html.escape(note) for note in self.notes)
         return f"<p><b>{html.escape(self.heading)}</b></p><table><tr>{head}</tr>{body}</table><p>{notes}</p>"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows under named columns; where these do not fit, each name has a line and each row a column."""
+
+    names: Sequence[str]
+    cells: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        table = self._upright()
+        if _fits(table, console, options):
+            yield table
+            return
+        done = 0
+        while done < len(self.cells):
+            upto = done + 1
+            while upto < len(self.cells) and _fits(self._lying(done, upto + 1), console, options):
+                upto += 1
+            yield self._lying(done, upto)
+            done = upto
+
+    def _upright(self) -> Table:
+        table = Table()
+        table.add_column("", justify="right", style="dim")
+        for name in self.names:
+            table.add_column(Text(name), justify="right", overflow="fold")
+        for position, row in enumerate(self.cells, start=1):
+            table.add_row(str(position), *map(Text, row))
+        return table
+
+    def _lying(self, start: int, end: int) -> Table:
+        """The rows from one to another, as columns."""
+        table = Table()
+        table.add_column("", overflow="fold")
+        for position in range(start + 1, end + 1):
+            table.add_column(str(position), justify="right", overflow="fold")
+        for column, name in enumerate(self.names):
+            table.add_row(Text(name), *(Text(row[column]) for row in self.cells[start:end]))
+        return table
+
+
+def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
+    """Whether no cell has to be broken."""
+    wide = options.update(width=WIDEST, max_width=WIDEST)
+    return Measurement.get(console, wide, table).maximum <= options.max_width
 
 
 def _short(value: Any) -> str:
