@@ -6,7 +6,7 @@ import pytest
 
 from hentropy.description import CHOICES, read
 from hentropy.description.decisions import DECISIONS
-from support.commands import done, hentropy
+from support.commands import done, function, hentropy, lab
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,36 @@ def test_what_is_written_for_each_objective_passes_the_check(folder: Path, numbe
         ("x", "real", 0.1, 10.0, True),
         ("n", "integer", 1, 8, False),
     ]
-    assert "study.toml is in order" in done("check", "study.toml")
+    if number == 0:
+        assert "study.toml is in order" in done("check", "study.toml")
+        return
+    for command in ("check", "run", "worker"):
+        refused = hentropy(command, "study.toml")
+        assert refused.code == 1
+        assert "is still the stub; write there how an experiment is run" in refused.err
+    assert not list(folder.glob("*.db*"))
+    [stub] = [path for path in folder.iterdir() if path.name != "study.toml" and path.is_file()]
+    written = {1: ("raise NotImplementedError", "return 1.5  # "), 2: ("print(json", "print(1.5)  # ")}[number]
+    stub.write_text(stub.read_text().replace(*written))
+    if number == 2:  # a module that is loaded stays as it was
+        assert "study.toml is in order" in done("check", "study.toml")
+
+
+@pytest.mark.parametrize(
+    ("body", "stub"),
+    [
+        ("raise NotImplementedError", True),
+        ('"""Doc."""\n    raise NotImplementedError("later")', True),
+        ("return x", False),
+        ("if x > 1:\n        raise NotImplementedError\n    return x", False),
+        ("x = 1\n    raise NotImplementedError", False),
+        ("raise ValueError", False),
+    ],
+)
+def test_a_stub_is_known_by_its_text(folder: Path, body: str, stub: bool) -> None:
+    module = f"stub_{abs(hash(body))}"
+    lab(folder, function(folder, module, body))
+    assert ("is still the stub" in hentropy("check", "lab.toml").err) is stub
 
 
 def test_options_of_a_decision(folder: Path) -> None:
@@ -68,6 +97,13 @@ def test_a_file_that_is_there_is_left_alone(folder: Path) -> None:
     assert "x1 and x2 from 0 to 1 are examples" in done("init", "--force")
 
 
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="/proc is a folder in which nobody can write")
+def test_a_file_that_cannot_be_written_is_named_itself() -> None:
+    said = hentropy("init", "/proc/x.toml")
+    assert said.code == 1
+    assert said.err.startswith("error: /proc/x.toml cannot be written: ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -88,6 +124,14 @@ def test_a_file_that_is_there_is_left_alone(folder: Path) -> None:
         (("--objective", "manual", "--function", "a:b"), 2, "a function goes with python"),
         (("--function", "nonsense"), 1, "package.module:name"),
         (("--trials", "0"), 2, "--trials"),
+        (("--function", "class:def"), 1, "a word of Python itself"),
+        (("--function", "oven:def"), 1, "has 'def', which is a word of Python itself"),
+        (("--function", "oven.py:measure"), 1, "write oven:measure, without .py"),
+        (("--function", "oven:mea-sure"), 1, "package.module:name"),
+        (("--name=-v",), 1, "starts with a dash"),
+        (("--name", "n" * 201), 1, "it has 201 letters; at most 200"),
+        (("--parameter", "x=real:-1e308:1e308"), 1, "too wide for double precision"),
+        (("--parameter", "x=integer:0:1" + "0" * 400), 2, "too wide for double precision"),
     ],
 )
 def test_wrong_options_write_nothing(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:

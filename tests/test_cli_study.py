@@ -10,6 +10,9 @@ import pytest
 
 import hentropy as he
 from hentropy.cli.app import COMMANDS, app
+from hentropy.cli.opening import as_typed, shown
+from hentropy.errors import NoStore
+from hentropy.storage import open_store
 from support.commands import STUDY, done, function, hentropy, lab
 
 
@@ -115,7 +118,7 @@ def test_processes_and_a_command(folder: Path) -> None:
 
 
 def test_a_broken_objective_is_told_once_and_the_run_ends(folder: Path) -> None:
-    lab(folder, function(folder, "broken", "raise RuntimeError('no [power]')"))
+    lab(folder, function(folder, "broken_lab", "raise RuntimeError('no [power]')"))
     said = hentropy("run", "lab.toml")
     assert said.code == 1
     assert "0: failed: RuntimeError: no [power]" in said.out
@@ -188,6 +191,8 @@ def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None
         ),
         ({"[stop]": '[objective]\ntype = "command"\ncommand = ["./absent"]\n[stop]'}, "there is no program"),
         ({"[stop]": '[objective]\ntype = "command"\ncommand = ["./plain"]\n[stop]'}, "chmod +x"),
+        ({"low = -1.0": "low = -1e308", "high = 3.0": "high = 1e308"}, "too wide for double precision"),
+        ({"[stop]": '[storage]\nurl = "sqlite:///no/x.db"\n[stop]'}, "storage.url: there is no folder"),
         ({"low = -1.0": "low = -2.0"}, "has another study 'lab', with 1 trial, which differs in space"),
     ],
 )
@@ -206,6 +211,42 @@ def test_check_finds_mistakes(folder: Path, change: dict[str, str], said: str) -
     as_json = hentropy("check", "lab.toml", "--json")
     assert as_json.code == 1
     assert json.loads(as_json.out)["ok"] is False
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret@host/x",
+        "POSTGRESQL://me:secret@host/x",
+        "postgresql://host/x?user=me&password=secret",
+        "postgresql://host/x?password=secret@secret",
+        "postgresql://me:sec?ret-secret@host/x",
+        "postgresql:me:secret@host/x",
+    ],
+)
+def test_no_password_is_shown(url: str) -> None:
+    assert "secret" not in shown(url)
+    assert "secret" not in as_typed("lab", url)
+    assert shown(url).lower().startswith("postgresql:")
+
+
+def test_a_store_is_typed_again_as_it_was() -> None:
+    assert as_typed("lab", "sqlite:///my lab.db") == "lab --store 'sqlite:///my lab.db'"
+    assert as_typed("lab", "postgresql://me:secret@host:1/x") == "lab --store postgresql://me@host:1/x"
+    assert as_typed("my lab.toml", None) == "'my lab.toml'"
+    assert shown("SQLITE:///lab.db") == "lab.db"
+
+
+def test_check_leaves_a_database_as_it_is(folder: Path, postgres_url: str) -> None:
+    lab(folder, text=f'{STUDY}[storage]\nurl = "{postgres_url}?application_name=secret"\n')
+    assert "it has not begun yet" in done("check", "lab.toml")
+    assert "secret" not in done("check", "lab.toml", "--json")
+    assert "there is no store" in hentropy("list", "--store", postgres_url).err
+    assert "'lab' has not begun: there is no store" in hentropy("show", "lab.toml").err
+    with pytest.raises(NoStore):
+        open_store(postgres_url, make=False)
+    done("ask", "lab.toml")
+    assert "where it has 1 trial" in done("check", "lab.toml")
 
 
 def test_the_schema_is_printed_and_written(folder: Path) -> None:
@@ -235,14 +276,14 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("run", "lab.toml", "--workers", "0"), 2, "--workers"),
         (("run", "lab.toml", "--executor", "cloud"), 2, "processes"),
         (("decide", "lab.toml"), 1, "nothing has been told yet"),
-        (("ask", "absent.toml"), 1, "there is no file absent.toml; the study files in this folder are lab.toml"),
+        (("ask", "absent.toml"), 1, "there is no file absent.toml; the study file in this folder is lab.toml"),
         (("ask", "lab"), 1, "add --store"),
         (("ask", "absent", "--store", "sqlite:///hentropy.db"), 1, "there is no study 'absent' in hentropy.db"),
         (("show", "lab", "--store", "sqlite:///no.db"), 1, "there is no store no.db"),
         (("list", "--store", "mysql://root:secret@host/x"), 1, "there is no store at"),
         (("export", "lab.toml", "--format", "xml"), 2, "csv"),
         (("export", "lab.toml", "--out", "lab.toml"), 1, "lab.toml is there already"),
-        (("import", "lab.toml", "lab.toml"), 1, "has trials already"),
+        (("import", "lab.toml", "lab.toml"), 1, "is not an export of this study"),
         (("check", "."), 1, "ending"),
         (("frobnicate",), 2, "frobnicate"),
     ],

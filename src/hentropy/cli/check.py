@@ -10,7 +10,7 @@ from hentropy.cli.objective_check import objective_mistakes
 from hentropy.cli.opening import is_there, shown
 from hentropy.cli.printing import console, counted, number, print_json, say, table
 from hentropy.cli.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
-from hentropy.cli.store_check import Kept, kept_in
+from hentropy.cli.store_check import Kept, kept_in, no_folder
 from hentropy.description import Description
 from hentropy.errors import HentropyError, InputError, MissingExtra
 from hentropy.study import Study
@@ -39,8 +39,8 @@ def check(
 ) -> None:
     """Check a study file and say in plain words what it will do.
 
-    No experiment is run, and nothing is written. The module of a Python objective is imported, so that mistakes in it
-    are found now.
+    No experiment is run, and no store is made; one of an earlier version is brought up to date. The module of a Python
+    objective is imported, so that mistakes in it are found now.
 
     Example: hentropy check lab.toml
     """
@@ -67,7 +67,7 @@ def checked(file: Path, url: str | None = None) -> Checked:
         raise InputError("\n".join([str(error), *mistakes])) from None
     place = url or words.place
     kept = kept_in(place, words, study) if is_there(place) else None
-    mistakes += kept.mistakes if kept else []
+    mistakes += kept.mistakes if kept else no_folder(place)
     with closing(study):
         if mistakes:
             raise InputError("\n".join([f"{file} cannot be run:", *(f"  {line}" for line in mistakes)]))
@@ -110,5 +110,5 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "first": it.first,
         "store": shown(it.place),
         "trials": it.kept.trials if it.kept else None,
-        "description": description.model_dump(mode="json", exclude={"own"}),
+        "description": description.model_dump(mode="json", exclude={"own", "storage"}),
     }

@@ -44,6 +44,8 @@ def parameter(words: str) -> Parameter:
         return Real(float(bounds[0]), float(bounds[1]), log)
     except InputError:
         raise
+    except OverflowError:
+        raise InputError("the range is too wide for double precision") from None
     except ValueError:
         whole = "whole numbers" if kind == "integer" else "numbers"
         raise InputError(f"the bounds {bounds[0]} and {bounds[1]} must be {whole}") from None

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
-from hentropy.cli.opening import located, opened, shown
+from hentropy.cli.opening import located, opened, shown, words_of
 from hentropy.cli.printing import counted, say
-from hentropy.cli.trial_reading import trials_in
+from hentropy.cli.trial_reading import exported_in
 from hentropy.cli.wording import in_commands
+from hentropy.description import space_of
 from hentropy.errors import MissingExtra, Outdated, StudyError
 from hentropy.records import State
 
@@ -24,20 +25,24 @@ def import_(
 ) -> None:
     """Put exported trials into a study that has none yet.
 
-    Numbers, states, values and notes come back. Times are those of the import. Other data, without numbers and states,
-    are added by `hentropy attach`.
+    Numbers, states, values, notes and times come back; the history of each begins with the import. Other data, without
+    numbers and states, are added by `hentropy attach`.
 
     Example: hentropy import lab.toml lab.csv
     """
-    with in_commands(), opened(located(study, store), begin=True) as it:
+    place = located(study, store)
+    # before the study is begun: a file that cannot be used leaves nothing behind
+    imported = exported_in(file, space_of(words_of(place).description))
+    with in_commands(), opened(place, begin=True) as it:
         has = f"{it.name!r} in {shown(it.store.place)} has trials already; import into a study that has none"
         if it.records:
             raise StudyError(has)
-        trials = trials_in(file, it.space)
+        now = it.store.now()
         try:
-            it.book.add(trials)
+            it.store.add(it.book.study, [one.entry(now) for one in imported], it.book.by)
         except Outdated:
             raise StudyError(has) from None
-    running = sum(trial.state is State.RUNNING for trial in trials)
-    waiting = f"; {running} of them wait for their values (hentropy ask lists them)" if running else ""
-    say(f"{counted(len(trials), 'trial')} imported{waiting}")
+    running = sum(one.trial.state is State.RUNNING for one in imported)
+    wait = "waits for its value" if running == 1 else "wait for their values"
+    waiting = f"; {running} of them {wait} (hentropy show lists what waits)" if running else ""
+    say(f"{counted(len(imported), 'trial')} imported{waiting}")

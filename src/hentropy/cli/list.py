@@ -8,7 +8,7 @@ from hentropy.cli.opening import DATABASE, is_there, shown
 from hentropy.cli.printing import console, print_json, say, table
 from hentropy.cli.standing import counts, last_activity
 from hentropy.cli.times import ago, iso
-from hentropy.errors import StudyError
+from hentropy.errors import NoStore, StudyError
 from hentropy.records import StudyRecord
 from hentropy.storage import Store, open_store
 
@@ -19,10 +19,15 @@ def list_(store: StoreUrl = None, json: AsJson = False) -> None:
     Example: hentropy list --store sqlite:///lab.db
     """
     url = store or f"sqlite:///{DATABASE}"
+    hint = "" if store else "; name another with --store URL"
+    none = StudyError(f"there is no store {shown(url)}{hint}")
     if not is_there(url):
-        hint = "" if store else "; name another with --store URL"
-        raise StudyError(f"there is no store {shown(url)}{hint}")
-    with closing(open_store(url)) as there:
+        raise none
+    try:
+        opened = open_store(url, make=False)
+    except NoStore:
+        raise none from None
+    with closing(opened) as there:
         rows = [_row(there, study) for study in there.studies()]
         place = shown(there.place)
     if json:

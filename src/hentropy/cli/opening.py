@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hentropy.cli.arguments import ENDINGS, study_files
 from hentropy.description.objectives import Manual
-from hentropy.errors import InputError, StudyError
+from hentropy.errors import InputError, NoStore, StudyError
 from hentropy.records import Entry, StudyRecord
 from hentropy.storage import Store, open_store
 from hentropy.study import Study, load_study
@@ -60,19 +60,26 @@ def _hint(path: Path, url: str | None) -> str:
     folder = path.parent
     files = study_files(folder) if folder.is_dir() else []
     there = "this folder" if folder == Path() else str(folder)
-    has = f"the study files in {there} are {', '.join(files)}" if files else f"{there} has no study files"
+    has = _which(files, there)
     if url is not None:
         return f"; {has}"
     named = f"to name a study by its name in a store, add --store, such as --store sqlite:///{DATABASE}"
     return f"; {has}. `hentropy init` writes one; {named}"
 
 
+def _which(files: list[str], there: str) -> str:
+    if len(files) == 1:
+        return f"the study file in {there} is {files[0]}"
+    return f"the study files in {there} are {', '.join(files)}" if files else f"{there} has no study files"
+
+
 @contextmanager
 def found(place: Place) -> Iterator[Found]:
-    """The study as its store knows it; an error if it is not there. Nothing is made or changed."""
-    if not is_there(place.url):
-        raise StudyError(f"{place.name!r} has not begun: there is no store {shown(place.url)} yet{_begin(place)}")
-    with closing(open_store(place.url)) as store:
+    """The study as its store knows it; an error if it is not there.
+
+    No store is made, no study begun; to open a store of an earlier version brings its tables up to date.
+    """
+    with closing(_store(place)) as store:
         record = store.find(place.name)
         if record is None:
             known = ", ".join(repr(study.name) for study in store.studies()) or "none"
@@ -80,6 +87,15 @@ def found(place: Place) -> Iterator[Found]:
                 f"there is no study {place.name!r} in {shown(store.place)}; there are: {known}{_begin(place)}"
             )
         yield Found(store, record, Words.recorded(record, Path()))
+
+
+def _store(place: Place) -> Store:
+    try:
+        if is_there(place.url):
+            return open_store(place.url, make=False)
+    except NoStore:
+        pass
+    raise StudyError(f"{place.name!r} has not begun: there is no store {shown(place.url)} yet{_begin(place)}")
 
 
 def _begin(place: Place) -> str:

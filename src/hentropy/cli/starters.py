@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from hentropy.cli.plan import Plan
+from hentropy.cli.writing import naming
 
 FUNCTION = '''\
 """The experiment."""
@@ -16,7 +17,10 @@ def {name}({parameters}):
     raise NotImplementedError("write here how an experiment is run")
 '''
 
-PROGRAM = '''\
+MARK = 'print(json.dumps({"failed": "write here how an experiment is run"}))'
+"""The last line of a program that is still to be written."""
+
+PROGRAM = f'''\
 #!/usr/bin/env python3
 """One experiment: reads the parameters as JSON, prints its value on the last line."""
 
@@ -24,8 +28,8 @@ import json
 import sys
 
 params = json.load(sys.stdin)
-# on success: print(json.dumps({"value": 1.5, "std_error": 0.1})), or the value alone
-print(json.dumps({"failed": "write here how an experiment is run"}))
+# on success: print(json.dumps({{"value": 1.5, "std_error": 0.1}})), or the value alone
+{MARK}
 '''
 
 
@@ -40,13 +44,15 @@ def starter(plan: Plan, folder: Path) -> Path | None:
         names = list(plan.parameters)
         by_name = names and all(known.isidentifier() and not keyword.iskeyword(known) for known in names)
         parameters = ", ".join(["*", *names]) if by_name else "**params"
-        path.write_text(FUNCTION.format(name=name, parameters=parameters), encoding="utf-8")
+        with naming(path):
+            path.write_text(FUNCTION.format(name=name, parameters=parameters), encoding="utf-8")
         return path
     if plan.objective == "command" and plan.command:
         path = folder / plan.command[0]
         if os.sep not in plan.command[0] or path.is_absolute() or path.exists() or not path.parent.is_dir():
             return None
-        path.write_text(PROGRAM, encoding="utf-8")
-        path.chmod(0o755)
+        with naming(path):
+            path.write_text(PROGRAM, encoding="utf-8")
+            path.chmod(0o755)
         return path
     return None

@@ -1,11 +1,15 @@
-"""Whether a study file goes with what its store has under the same name; nothing is changed."""
+"""Whether a study file goes with what its store has under the same name.
+
+No study is changed and no store is made; to open one of an earlier version brings its tables up to date.
+"""
 
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from hentropy.cli.opening import shown
+from hentropy.cli.opening import file_of, shown
 from hentropy.cli.printing import counted
 from hentropy.clock import Limits
+from hentropy.errors import NoStore
 from hentropy.storage import open_store
 from hentropy.study import Study
 from hentropy.study.keeping import differences
@@ -20,9 +24,21 @@ class Kept:
     mistakes: list[str] = field(default_factory=list)
 
 
-def kept_in(url: str, words: Words, study: Study) -> Kept:
-    """What a store has of the study that a file describes, which `study` is in memory."""
-    with closing(open_store(url)) as store:
+def no_folder(url: str) -> list[str]:
+    """What is wrong with the place of a store that is still to be made."""
+    path = file_of(url)
+    if path is None or path.parent.is_dir():
+        return []
+    return [f"storage.url: there is no folder {path.parent} for {path.name}; make it first"]
+
+
+def kept_in(url: str, words: Words, study: Study) -> Kept | None:
+    """What a store has of the study that a file describes, which `study` is in memory; None if there is no store."""
+    try:
+        opened = open_store(url, make=False)
+    except NoStore:
+        return None
+    with closing(opened) as store:
         record = store.find(words.description.name)
         if record is None:
             return Kept(None)

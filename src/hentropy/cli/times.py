@@ -11,6 +11,12 @@ def iso(seconds: float | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def seconds(text: str) -> float:
+    """The time that ISO 8601 says; without a zone it is in UTC."""
+    read = datetime.fromisoformat(text)
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
 def clock(seconds: float) -> str:
     """A time by the clock of this place."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")

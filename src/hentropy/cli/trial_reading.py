@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hentropy.cli.csv_tables import cells, csv_table, number_in, read_text
-from hentropy.cli.trial_files import NUMBERS, OTHERS, titles, unguarded
+from hentropy.cli.times import seconds
+from hentropy.cli.trial_files import NUMBERS, OTHERS, TEXTS, TIMES, titles, unguarded
 from hentropy.errors import InputError
-from hentropy.records import State, Trial
+from hentropy.records import Entry, State, Trial
 from hentropy.spaces import DesignSpace
 from hentropy.study.checks import checked_record
 from hentropy.study.telling import clean
@@ -17,18 +19,33 @@ ORIGINS = ("first", "proposed", "attached")
 NEEDED = ("number", "state", "value")
 
 
-def trials_in(file: Path, space: DesignSpace) -> list[Trial]:
+@dataclass(frozen=True)
+class Exported:
+    """A trial of a file, and when it was asked and ended if the file says so."""
+
+    trial: Trial
+    asked_at: float | None
+    ended_at: float | None
+
+    def entry(self, now: float) -> Entry:
+        """The trial as a store keeps it; times that are not known are those of now."""
+        ended = None if self.trial.state is State.RUNNING else now if self.ended_at is None else self.ended_at
+        begun = ended if self.asked_at is None else self.asked_at
+        return Entry(self.trial, now if begun is None else begun, ended)
+
+
+def exported_in(file: Path, space: DesignSpace) -> list[Exported]:
     """The trials of an exported file, in the order of their numbers, checked against the space."""
     text = read_text(file)
     rows = _json_rows(text, file) if text.lstrip().startswith("{") else _csv_rows(text, file, space)
     trials = []
     for where, plain in rows:
         try:
-            trials.append(_trial(plain))
+            trials.append(Exported(_trial(plain), *(_time(name, plain.get(name)) for name in TIMES)))
         except InputError as error:
             raise InputError(f"{file}, {where}: {error}; nothing was imported") from None
-    trials.sort(key=lambda trial: trial.number)
-    return [checked_record(trial, number, space) for number, trial in enumerate(trials)]
+    trials.sort(key=lambda one: one.trial.number)
+    return [replace(one, trial=checked_record(one.trial, number, space)) for number, one in enumerate(trials)]
 
 
 def _json_rows(text: str, file: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -72,7 +89,8 @@ def _plain(row: Mapping[str, str], named: Mapping[str, str]) -> dict[str, Any]:
     params = {name: number_in(title, row[title]) for name, title in named.items()}
     numbers = {name: number_in(name, row[name]) for name in NUMBERS if row.get(name, "").strip()}
     number = number_in("number", row["number"])
-    texts = {name: unguarded(row[name]) for name in ("origin", "note") if name in row}
+    texts = {name: unguarded(row[name]) for name in TEXTS if name in row}
+    texts |= {name: row[name].strip() for name in TIMES if row.get(name, "").strip()}
     whole = int(number) if number.is_integer() else number
     return {"number": whole, "params": params, "state": row["state"].strip(), **numbers, **texts}
 
@@ -92,6 +110,15 @@ def _trial(plain: Mapping[str, Any]) -> Trial:
     if (state == State.COMPLETE.value) != (numbers["value"] is not None):
         raise InputError(f"the state is {state} and the value {numbers['value']}; only a complete trial has a value")
     return Trial(number, plain["params"], State(state), origin=origin, note=clean(plain.get("note") or ""), **numbers)
+
+
+def _time(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        return seconds(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}; it must be a time such as 2026-01-31T12:00:00Z") from None
 
 
 def _number(name: str, value: Any) -> float | None:

@@ -1,6 +1,9 @@
 """Files that commands write: whole or not at all, and never over another without being told."""
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hentropy.errors import InputError
@@ -10,12 +13,25 @@ def write_new(path: Path, text: str, *, force: bool) -> None:
     """Write a file; one that is there is left alone unless `force`."""
     check_new(path, force=force)
     # beside its place first: a full disk leaves what was there
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = path.with_name(f".hentropy.{os.getpid()}")
+    with naming(path):
+        try:
+            beside.write_text(text, encoding="utf-8", newline="")
+            beside.replace(path)
+        finally:
+            with suppress(OSError):  # the first error says more
+                beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Within, what keeps a file from being written is told with its own name."""
     try:
-        beside.write_text(text, encoding="utf-8", newline="")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        read_only = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+        why = "the folder is read-only" if read_only else error.strerror or str(error)
+        raise InputError(f"{path} cannot be written: {why}") from None
 
 
 def check_new(path: Path, *, force: bool) -> None:

@@ -11,6 +11,9 @@ try:
 except ImportError:
     raise MissingExtra("pydantic", "storage") from None
 
+LONGEST_NAME = 200
+"""Letters of the name of a study that every store can keep."""
+
 
 class Words(BaseModel):
     """A table of a study file: a frozen value; a key that is not known is a mistake."""
@@ -36,6 +39,14 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _study_name(text: str) -> str:
+    if text.startswith("-"):
+        raise ValueError(f"{text!r} starts with a dash, which commands take for an option; start with a letter")
+    if len(text) > LONGEST_NAME:
+        raise ValueError(f"it has {len(text)} letters; at most {LONGEST_NAME} are allowed")
+    return text
+
+
 def _two_names(reference: str) -> str:
     split(reference)
     return reference
@@ -48,6 +59,9 @@ YesNo = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, Field(strict=True)]
 Label = Annotated[Text, AfterValidator(_one_line)]
 """Text on one line that is not empty."""
+
+StudyName = Annotated[Label, AfterValidator(_study_name)]
+"""What a study can be called: the store has room for so much, and commands take it for a name."""
 
 Reference = Annotated[Text, AfterValidator(_two_names)]
 """Something in a Python module: "package.module:name"."""

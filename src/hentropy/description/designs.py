@@ -1,5 +1,6 @@
 """The designs of a study in words: parameters, or a pool."""
 
+import math
 from typing import Annotated, Literal
 
 from hentropy.description.base import Label, Number, Rows, Whole, Words, YesNo
@@ -12,6 +13,15 @@ except ImportError:
     raise MissingExtra("pydantic", "storage") from None
 
 _LOG = "Whether equal ratios count as equal steps, as for rates and concentrations; low must then be above 0."
+
+
+def _check_range(low: float, high: float) -> None:
+    try:
+        wide = float(high) - float(low)
+    except OverflowError:  # of whole numbers beyond what a double can be
+        wide = math.inf
+    if not math.isfinite(wide):
+        raise InputError("the range is too wide for double precision; bring low and high closer together")
 
 
 class RealWords(Words):
@@ -30,6 +40,7 @@ class RealWords(Words):
 
     @model_validator(mode="after")
     def _can_be_made(self) -> "RealWords":
+        _check_range(self.low, self.high)
         self.made()
         return self
 
@@ -50,6 +61,7 @@ class IntegerWords(Words):
 
     @model_validator(mode="after")
     def _can_be_made(self) -> "IntegerWords":
+        _check_range(self.low, self.high)
         self.made()
         return self
 

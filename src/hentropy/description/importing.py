@@ -1,6 +1,7 @@
 """Things in Python modules by name, such as "objective:measure", with errors that say what went wrong in the module."""
 
 import importlib
+import keyword
 import sys
 import traceback
 from pathlib import Path
@@ -14,8 +15,14 @@ from hentropy.errors import InputError
 def split(reference: str) -> tuple[str, str]:
     """The module and the name in "package.module:name"."""
     module, _, name = reference.partition(":")
-    if not (name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
+    if name and module.endswith(".py"):
+        raise InputError(f"{reference!r} names a file; write {module.removesuffix('.py')}:{name}, without .py")
+    parts = [*module.split("."), name]
+    if not all(part.isidentifier() for part in parts):
         raise InputError(f"{reference!r} is not of the form package.module:name")
+    word = next((part for part in parts if keyword.iskeyword(part)), None)
+    if word is not None:
+        raise InputError(f"{reference!r} has {word!r}, which is a word of Python itself; give it another name")
     return module, name
 
 

@@ -6,7 +6,7 @@ order of the parameters is part of it, so keep the order of keys when storing it
 
 from typing import Annotated, Any, Literal
 
-from hentropy.description.base import Label, Whole, Words
+from hentropy.description.base import Label, StudyName, Whole, Words
 from hentropy.description.decisions import AnyDecision, Named, Own
 from hentropy.description.designs import ParameterWords, PoolWords
 from hentropy.description.objectives import AnyObjective, Manual
@@ -32,7 +32,7 @@ class Description(Words):
     model_config = ConfigDict(title="hentropy study file")
 
     version: Annotated[Literal[1], Field(description="The version of the words of this file: 1.")]
-    name: Annotated[Label, Field(description="The name of the study.")]
+    name: Annotated[StudyName, Field(description="The name of the study.")]
     seed: Annotated[
         Whole, Field(ge=0, lt=SEEDS, description="Where the random numbers start: the same seed, the same proposals.")
     ] = 0

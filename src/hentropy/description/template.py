@@ -44,7 +44,7 @@ def template(
         _STORAGE,
     ]
     text = "\n".join(sections)
-    validated(tomllib.loads(text), "this template")
+    validated(tomllib.loads(text), "the study file")
     return text
 
 
