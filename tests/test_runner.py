@@ -11,12 +11,12 @@ import psutil
 import pytest
 
 import hentropy as he
-from hentropy.errors import StorageError, StudyError
+from hentropy.errors import Gone, StorageError, StudyError
 from hentropy.execution import Executor, Local, Outcome, Processes, PythonObjective
 from hentropy.execution.cluster import Dask
-from hentropy.execution.leases import Taken, Terms, finish, give_back, renew
+from hentropy.execution.leases import Taken, Terms, _take, claim, finish, give_back, renew
 from hentropy.execution.owner import new_owner
-from hentropy.execution.runner import Watch, run
+from hentropy.execution.runner import Watch, _Run, run
 from hentropy.records import State
 from hentropy.storage import MemoryStore, Store, open_store
 
@@ -123,9 +123,23 @@ def test_a_failure_is_tried_again_as_often_as_told(lab: Callable[..., PythonObje
 
 def test_a_broken_objective_ends_the_run_early(lab: Callable[..., PythonObjective]) -> None:
     made = study(50)
-    with pytest.raises(StudyError, match=r"first 3 experiments all failed.*no such lamp"):
+    with pytest.raises(StudyError, match=r"3 experiments failed, and nothing was ever measured.*no such lamp"):
         run(made, Local(lab("raise KeyError('no such lamp')")))
     assert states(made) == ["failed"] * 3
+
+
+def test_a_long_run_of_failures_ends_the_run(lab: Callable[..., PythonObjective]) -> None:
+    made = study(50)
+    with pytest.raises(StudyError, match=r"10 experiments failed, in a row.*the lamp broke"):
+        run(made, Local(lab("note(x)\nif len(notes()) > 2:\n    raise OSError('the lamp broke')\nreturn x")))
+    assert states(made) == ["complete"] * 2 + ["failed"] * 10
+
+
+def test_leaving_the_interpreter_is_a_failure(lab: Callable[..., PythonObjective]) -> None:
+    made = study(3)
+    run(made, Local(lab("note(x)\nif len(notes()) == 2:\n    raise SystemExit(0)\nreturn x")))
+    assert states(made) == ["complete", "failed", "complete"]
+    assert "SystemExit" in made.records[1].note
 
 
 @contextmanager
@@ -209,29 +223,113 @@ def test_a_run_that_is_interrupted_gives_back_what_it_has(lab: Callable[..., Pyt
 
 
 class Away(MemoryStore):
-    """A store that does not answer for a while."""
+    """A store that does not answer for a while: so many calls of each kind fail."""
 
-    refusals = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.refusals = {"change": 0, "add": 0, "news": 0}
+
+    def _answer(self, kind: str) -> None:
+        if self.refusals[kind]:
+            self.refusals[kind] -= 1
+            raise StorageError("the server does not answer")
 
     def change(self, study, number, rule, by):
-        if self.refusals:
-            self.refusals -= 1
-            raise StorageError("the server does not answer")
+        self._answer("change")
         return super().change(study, number, rule, by)
 
+    def add(self, study, entries, by):
+        self._answer("add")
+        return super().add(study, entries, by)
 
-def test_an_outcome_is_held_while_the_store_is_away(lab: Callable[..., PythonObjective], tmp_path: Path) -> None:
+    def news(self, study, since=0):
+        self._answer("news")
+        return super().news(study, since)
+
+
+@pytest.mark.parametrize("kind", ["change", "add", "news"])
+def test_a_store_that_is_away_is_waited_for(kind: str, lab: Callable[..., PythonObjective], tmp_path: Path) -> None:
+    """Nothing that runs is given up, nothing measured is lost, nothing is measured twice."""
     store = Away()
-    made = study(3, storage=store)
+    made = study(4, storage=store)
     troubles: list[str] = []
 
     def leave(trial: he.Trial) -> None:
-        store.refusals = 2 if trial.number == 1 else 0
+        store.refusals[kind] = 2 if trial.number == 1 else 0
 
-    run(made, Local(lab("note(x)\nreturn x")), watch=Watch(began=leave, trouble=lambda e: troubles.append(str(e))))
-    assert states(made) == ["complete"] * 3
-    assert len(notes(tmp_path)) == 3
-    assert troubles == ["the server does not answer"] * 2
+    watch = Watch(began=leave, trouble=lambda error: troubles.append(str(error)))
+    run(made, Processes(lab("note(x)\ntime.sleep(0.2)\nreturn x"), 2), watch=watch)
+    assert states(made) == ["complete"] * 4
+    assert len(notes(tmp_path)) == 4
+    assert troubles
+    assert set(troubles) == {"the server does not answer"}
+
+
+def test_a_study_that_was_deleted_ends_the_run(lab: Callable[..., PythonObjective]) -> None:
+    made = study(5)
+
+    def delete(trial: he.Trial) -> None:
+        made.store.delete(made.book.study)
+
+    with pytest.raises(Gone, match="no longer in memory"):
+        run(made, Local(lab("return x")), watch=Watch(began=delete))
+
+
+def test_a_trial_is_given_back_even_if_the_executor_does_not_close(lab: Callable[..., PythonObjective]) -> None:
+    class Stuck(Local):
+        def close(self) -> None:
+            super().close()
+            raise OSError("stuck")
+
+    def interrupt(trial: he.Trial) -> None:
+        raise KeyboardInterrupt
+
+    made = study(2)
+    with pytest.raises(OSError, match="stuck"):
+        run(made, Stuck(lab("return x")), watch=Watch(began=interrupt))
+    assert made.book.entries[0].owner is None
+
+
+def test_of_two_who_want_a_lost_trial_one_gets_it() -> None:
+    made = study()
+    made.begin("far|elsewhere|1|1|a", lease=-1.0)
+    now = made.store.now()
+    both = [_take(owner, Terms(), now) for owner in ("first", "second")]
+    assert made.book.change(0, both[0]).owner == "first"
+    with pytest.raises(Taken, match="another worker"):
+        made.book.change(0, both[1])
+
+
+def test_a_worker_that_is_seen_to_live_has_more_time() -> None:
+    """An objective may let nothing else run, not even the renewal of the lease."""
+    made = study()
+    made.begin(new_owner(), lease=-1.0)
+    assert claim(made, "another", Terms(lease=1.0)) is None
+    assert claim(made, "another", Terms(lease=0.001)) is not None
+
+
+def test_what_was_given_back_is_free_whatever_the_clock_says() -> None:
+    made = study()
+    mine = new_owner()
+    made.begin(mine, lease=60.0)
+    give_back(made, 0, mine)
+    made.book.change(0, lambda old: replace(old, lease_until=(old.lease_until or 0.0) + 3600.0))
+    assert claim(made, "another", Terms()) is not None
+
+
+@pytest.mark.parametrize(
+    ("workers", "proposing", "evaluating", "places"),
+    [(1, 1.0, 2.0, 1), (8, 1.0, 2.0, 10), (8, 0.03, 2.0, 8), (8, 1.0, 0.0, 8), (2, 0.1, 0.1, 3)],
+)
+def test_proposals_are_made_ahead_where_workers_would_wait(
+    workers: int, proposing: float, evaluating: float, places: int, lab: Callable[..., PythonObjective]
+) -> None:
+    with Processes(lab("return x"), workers) as executor:
+        going = _Run(study(), executor, Terms(), Watch())
+        going.proposing.add(proposing)
+        if evaluating:
+            going.evaluating.add(evaluating)
+        assert going._places() == places
 
 
 def test_a_result_that_comes_too_late_is_dropped() -> None:

@@ -6,6 +6,8 @@
     ├── ModelError       a belief that cannot be made: a matrix that is not positive definite, an unsupported model
     ├── StudyError       an ask, tell or decide that does not fit the state of the study
     ├── StorageError     a store that cannot be opened, read or written
+    │   ├── NoStore      a database without a store, where one was to be read
+    │   ├── Gone         a study or trial that is no longer in its store
     │   └── Outdated     what was to be written stands on trials that are no longer the newest
     ├── ExecutionError   workers that cannot be reached, or that are asked for more after the end
     └── MissingExtra     an optional part that is not installed (also an ImportError)
@@ -41,6 +43,14 @@ class StudyError(HentropyError):
 
 class StorageError(HentropyError):
     """A store that cannot be opened, read or written."""
+
+
+class NoStore(StorageError):  # noqa: N818 (it reads better where it is caught)
+    """A database without a store, where one was to be read."""
+
+
+class Gone(StorageError):  # noqa: N818 (it reads better where it is caught)
+    """A study or trial that is not, or no longer, in the store: waiting does not help."""
 
 
 class Outdated(StorageError):  # noqa: N818 (it reads better where it is caught)

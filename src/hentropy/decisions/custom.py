@@ -1,6 +1,7 @@
 """A decision from a plain function."""
 
 from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from torch import Tensor
@@ -32,7 +33,9 @@ class FunctionDecision(Decision):
         return super().points(a) if self._points is None else self._points(a)
 
     def __repr__(self) -> str:
-        return f"decision({self._function.__name__}, {type(self.actions).__name__})"
+        function = self._function
+        name = function.__name__ if isinstance(function, FunctionType | BuiltinFunctionType) else repr(function)
+        return f"decision({name}, {type(self.actions).__name__})"
 
 
 def decision(

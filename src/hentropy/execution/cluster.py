@@ -25,6 +25,8 @@ except ImportError:
 
 FETCH = 10.0
 """Seconds to wait for an outcome that is ready."""
+ALIVE = 1.0
+"""Seconds after which one who waits looks whether the scheduler is still there."""
 LOOK = 0.2
 """Seconds after which a worker looks whether anybody still wants the outcome."""
 GIVE_UP = "1000 days"
@@ -49,6 +51,7 @@ class Dask(Executor):
         cluster = self._ours.enter_context(own_cluster(workers)) if address is None else None
         self._client = connect(cluster or address, patience)
         self._address = self._client.scheduler.address
+        self._is_closed = False
         self._futures: dict[int, Future] = {}
         self._ended: SimpleQueue[tuple[int, Future]] = SimpleQueue()
 
@@ -63,11 +66,18 @@ class Dask(Executor):
         deadline = None if timeout is None else time.monotonic() + timeout
         outcomes: list[tuple[int, Outcome]] = []
         while self._futures and (not outcomes or not self._ended.empty()):
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = ALIVE if deadline is None else min(ALIVE, max(0.0, deadline - time.monotonic()))
             try:
                 number, future = self._ended.get(timeout=left)
             except Empty:
-                break
+                if self._client.status == "closed":  # it has tried to reach the scheduler for a while
+                    raise ExecutionError(
+                        f"the Dask scheduler at {self._address} is gone, and with it what ran there; start it again,"
+                        " and run again"
+                    ) from None
+                if deadline is not None and time.monotonic() >= deadline:
+                    break
+                continue
             outcome = _fetched(future)
             if outcome is None:
                 self._listen(number)
@@ -89,17 +99,21 @@ class Dask(Executor):
     @property
     def closed(self) -> bool:
         """Whether it takes no more."""
-        return self._client.status == "closed"
+        return self._is_closed
 
     def close(self) -> None:
         """Cancel what runs, which ends its processes, and leave; a cluster of our own ends."""
-        if self.closed:
+        if self._is_closed:
             return
-        for future in self._futures.values():
-            future.cancel()
-        self._futures.clear()
-        self._client.close()
-        self._ours.close()
+        self._is_closed = True
+        try:
+            if self._client.status != "closed":
+                for future in self._futures.values():
+                    future.cancel()
+                self._client.close()
+        finally:
+            self._futures.clear()
+            self._ours.close()
 
     def _listen(self, number: int) -> None:
         self._futures[number].add_done_callback(lambda future: self._ended.put((number, future)))

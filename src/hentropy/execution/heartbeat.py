@@ -39,6 +39,6 @@ class Heartbeat:
             for number in tuple(self._in_hand()):
                 try:
                     renew(self._store, self._study, number, self._owner, self._lease)
-                except StorageError:
+                except StorageError:  # also one that says that all is gone: the runner will be told the same
                     # a store that does not answer now may do so the next time; if not, the lease ends, as it should
                     break

@@ -38,11 +38,11 @@ class Here(Evaluator):
         try:
             if self._function is None:
                 self._function = load(self._name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return replace(failure(f"{self._name} could not be loaded: {said(error)}"), log=_shown(error))
         try:
             return from_function(returned(self._function(**params)), "")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return replace(failure(said(error)), log=_shown(error))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from hentropy.errors import HentropyError
 from hentropy.execution.outcome import Outcome
-from hentropy.execution.owner import is_gone
+from hentropy.execution.owner import is_alive, is_gone
 from hentropy.records import Entry, State, StudyRecord, Trial
 from hentropy.storage import Store
 from hentropy.study import Study
@@ -27,6 +27,10 @@ class Terms:
     lost_retries: int = 3
 
 
+SILENT_LEASES = 60
+"""So many leases more has a worker that does not renew its lease, but is seen to live."""
+
+
 class Taken(HentropyError):  # noqa: N818 (it reads better where it is caught)
     """Somebody else has this trial by now."""
 
@@ -36,7 +40,7 @@ def claim(study: Study, owner: str, terms: Terms) -> Trial | None:
     study.book.sync()
     now = study.store.now()
     for entry in list(study.book.entries.values()):
-        if not _is_free(entry, now):
+        if not _is_free(entry, now, terms):
             continue
         try:
             taken = study.book.change(entry.trial.number, _take(owner, terms, now))
@@ -47,14 +51,21 @@ def claim(study: Study, owner: str, terms: Terms) -> Trial | None:
     return None
 
 
-def _is_free(entry: Entry, now: float) -> bool:
-    leased = entry.trial.state is State.RUNNING and entry.lease_until is not None
-    return leased and (entry.lease_until <= now or is_gone(entry.owner))  # type: ignore[operator]
+def _is_free(entry: Entry, now: float, terms: Terms) -> bool:
+    """Whether anybody may take a trial: given back, left by a process that has ended, or its lease is over.
+
+    A worker that surely lives, on this machine, may have an objective that lets nothing else run for long, not even the
+    renewal of the lease: it is given more time.
+    """
+    if entry.trial.state is not State.RUNNING or entry.lease_until is None:
+        return False
+    grace = SILENT_LEASES * terms.lease if is_alive(entry.owner) else 0.0
+    return entry.owner is None or is_gone(entry.owner) or entry.lease_until + grace <= now
 
 
 def _take(owner: str, terms: Terms, now: float) -> Callable[[Entry], Entry]:
     def rule(old: Entry) -> Entry:
-        if not _is_free(old, now):
+        if not _is_free(old, now, terms):
             raise Taken(f"trial {old.trial.number} has another worker by now")
         if old.owner is None:
             return replace(old, owner=owner, lease_until=now + terms.lease)
@@ -89,6 +100,8 @@ def finish(study: Study, number: int, owner: str, outcome: Outcome, terms: Terms
     now = study.store.now()
 
     def rule(old: Entry) -> Entry:
+        if old.owner is None and (old.trial.state, old.trial.value) == (State.COMPLETE, outcome.value):
+            return old  # it was recorded just before the store went away
         if old.owner != owner:
             raise Taken(f"trial {number} was taken over by another worker; this result is dropped")
         if outcome.failed is not None:

@@ -5,6 +5,9 @@ import socket
 import uuid
 from pathlib import Path
 
+UNSEEN = "unseen"
+"""The start of a process that is there, but cannot be looked at."""
+
 
 def new_owner() -> str:
     """A name for one worker of this process: machine, process, its start, and a part that no other worker has."""
@@ -14,11 +17,23 @@ def new_owner() -> str:
 
 def is_gone(owner: str | None) -> bool:
     """Whether the process of an owner surely has ended: only for those of this machine can that be known."""
+    return _lives(owner) is False
+
+
+def is_alive(owner: str | None) -> bool:
+    """Whether the process of an owner surely lives, on this machine."""
+    return _lives(owner) is True
+
+
+def _lives(owner: str | None) -> bool | None:
     try:
         _, machine, pid, start, _ = (owner or "").split("|")
-        return machine == _machine() and _start(int(pid)) != start
+        number = int(pid)
     except ValueError:
-        return False
+        return None
+    if machine != _machine():
+        return None
+    return _start(number) in (start, UNSEEN)
 
 
 def _machine() -> str:
@@ -37,12 +52,10 @@ def _start(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         pass
-    if Path("/proc/self/stat").exists():
-        return ""
     try:
-        os.kill(pid, 0)
+        os.kill(pid, 0)  # asks only; some systems show /proc only to the owner of a process, or have none
     except ProcessLookupError:
         return ""
     except OSError:
         pass
-    return "running"
+    return UNSEEN

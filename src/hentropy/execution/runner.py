@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hentropy.errors import StorageError, StudyError
+from hentropy.errors import Gone, StorageError, StudyError
 from hentropy.execution.executor import Executor
 from hentropy.execution.heartbeat import Heartbeat
 from hentropy.execution.leases import Taken, Terms, claim, finish, give_back
@@ -74,19 +74,20 @@ class _Run:
         self.in_hand: set[int] = set()
         self.proposing, self.evaluating = Recent(), Recent()
         self.failures = 0
-        self.stop: str | None = None
+        self.away_since: float | None = None
 
     def to_the_end(self) -> str:
         beat = Heartbeat(self.study.store, self.study.book.study, self.owner, self.terms.lease, lambda: self.in_hand)
         with beat:
             try:
                 while not self._is_over():
-                    self._begin()
                     self._gather()
             finally:
-                self.executor.close()
-                self._give_back()
-        return self.stop or self.study.enough or "nothing is left to do"
+                try:
+                    self.executor.close()
+                finally:
+                    self._give_back()
+        return self.study.enough or "nothing is left to do"
 
     def _give_back(self) -> None:
         """Let others have what is unfinished, at once; if the store does not answer, they get it when leases end."""
@@ -97,8 +98,30 @@ class _Run:
                 give_back(self.study, number, self.owner)
 
     def _is_over(self) -> bool:
-        """Nothing in hand, nothing more to begin, and no other worker whose trial could come back."""
-        return not self.in_hand and bool(self.stop or self.study.enough) and not self._others_work()
+        """Begin what can be begun; over is a run with nothing in hand, nothing to begin, and nobody else at work.
+
+        A store that does not answer is waited for, while experiments that run go on.
+        """
+        try:
+            self._begin()
+            over = not self.in_hand and bool(self.study.enough) and not self._others_work()
+        except Gone:
+            raise
+        except StorageError as error:
+            self._endure(error)
+            return False
+        self.away_since = None
+        return over
+
+    def _endure(self, error: StorageError) -> None:
+        """Wait for a store that is away, for some time."""
+        now = time.monotonic()
+        self.away_since = now if self.away_since is None else self.away_since
+        if now > self.away_since + PATIENCE:
+            raise error
+        self.watch.trouble(error)
+        if not self.in_hand:
+            time.sleep(POLL)
 
     def _others_work(self) -> bool:
         entries = self.study.book.entries.values()
@@ -107,7 +130,8 @@ class _Run:
     def _begin(self) -> None:
         """Give every free worker a trial, as far as there are any to begin."""
         while len(self.in_hand) < self._places():
-            trial = claim(self.study, self.owner, self.terms) or self._asked()
+            self.study.book.sync()
+            trial = self._mine() or claim(self.study, self.owner, self.terms) or self._asked()
             if trial is None:
                 return
             self.in_hand.add(trial.number)
@@ -124,24 +148,24 @@ class _Run:
         waits = self.proposing.mean > WAITING * self.evaluating.mean > 0.0
         return workers + (math.ceil(workers / 4) if workers > 1 and waits else 0)
 
+    def _mine(self) -> Trial | None:
+        """A trial that became ours just when the store went away, so that nobody began it."""
+        entries = self.study.book.entries.values()
+        mine = (entry.trial for entry in entries if entry.owner == self.owner and entry.trial.state is State.RUNNING)
+        return next((trial for trial in mine if trial.number not in self.in_hand), None)
+
     def _asked(self) -> Trial | None:
-        """A new trial, unless the study has enough, or this one turns out not to be worth its while."""
+        """A new trial, unless the study has enough."""
         start = time.monotonic()
-        trial = None if self.stop else self.study.begin(self.owner, self.terms.lease)
-        if trial is None:
-            return None
-        self.proposing.add(time.monotonic() - start)
-        self.stop = self.study.stopped
-        if self.stop:
-            self.study.withdraw(trial, note=f"not run: {self.stop}")
-            return None
+        trial = self.study.begin(self.owner, self.terms.lease)
+        if trial is not None:
+            self.proposing.add(time.monotonic() - start)
         return trial
 
     def _gather(self) -> None:
         """Wait until something has ended, and record it; with nothing in hand, wait for what others do."""
         if not self.in_hand:
-            if not self._is_over():
-                time.sleep(POLL)
+            time.sleep(POLL)
             return
         for number, outcome in self.executor.wait(POLL):
             trial = self._recorded(number, outcome)
@@ -159,6 +183,8 @@ class _Run:
                 return finish(self.study, number, self.owner, outcome, self.terms)
             except Taken:
                 return None
+            except Gone:
+                raise
             except StorageError as error:
                 if time.monotonic() > deadline:
                     came = outcome.failed or f"{outcome.value!r}, standard error {outcome.std_error!r}"
@@ -170,8 +196,8 @@ class _Run:
         self.failures = 0 if outcome.failed is None else self.failures + (trial.state is State.FAILED)
         measured = any(entry.trial.state is State.COMPLETE for entry in self.study.book.entries.values())
         if self.failures >= (IN_A_ROW if measured else NEVER_MEASURED):
-            which = "last" if measured else "first"
+            before = "in a row" if measured else "and nothing was ever measured"
             raise StudyError(
-                f"the {which} {self.failures} experiments all failed; the last one with: {trial.note}\n"
+                f"{self.failures} experiments failed, {before}; the last one with: {trial.note}\n"
                 "Mend the objective, and run again."
             )

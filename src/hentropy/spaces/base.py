@@ -115,7 +115,7 @@ def _number(name: str, value: Any) -> float:
         if isinstance(value, str | bytes):
             raise TypeError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
 
 

@@ -1,12 +1,16 @@
 """What differs between databases: how to connect, to lock, to tell the time, and what their errors mean."""
 
 import json
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 WRITES = "hentropy_writes"
 """The execution option of a connection that is going to write."""
@@ -27,14 +31,36 @@ class Backend(ABC):
         """The right to propose for a study; it ends with the process at the latest."""
 
     @abstractmethod
-    def now(self) -> float:
+    def now(self, connection: Connection) -> float:
         """Seconds since 1970 by a clock that all users of the database share."""
 
     @abstractmethod
     def explain(self, error: DBAPIError) -> str:
         """What an error of the driver means, and what to do."""
 
+    def explained(self, error: SQLAlchemyError) -> str:
+        """What an error means; those that do not come from the driver speak for themselves."""
+        return self.explain(error) if isinstance(error, DBAPIError) else f"{self.place}: {' '.join(str(error).split())}"
+
+
+def shown(url: URL) -> str:
+    """A URL for a person: without the password, wherever it stands in it."""
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def plain(value: Any) -> Any:
+    """A value as every database keeps it: numbers that are finite, text, lists, and mappings with keys of text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
 
 def as_json(value: Any) -> str:
-    """JSON; what an action of one's own may hold beside numbers and text is kept as text."""
-    return json.dumps(value, default=str)
+    """JSON of plain values."""
+    return json.dumps(value, allow_nan=False)

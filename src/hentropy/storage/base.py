@@ -17,6 +17,11 @@ Change = Callable[[Entry], Entry]
 """A rule: the entry as it stands to the entry as it shall be; it may raise, and then nothing is changed."""
 
 
+Definition = Mapping[str, Any]
+Redefinition = Callable[[Definition], Definition]
+"""A rule for the definition of a study."""
+
+
 @dataclass(frozen=True)
 class News:
     """The entries that changed since some revision, in the order of their numbers, and the revision now."""
@@ -34,12 +39,12 @@ class Store(ABC):
         """Where it is, in words for a person; without passwords."""
 
     @abstractmethod
-    def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
+    def create(self, name: str, definition: Definition, versions: Mapping[str, str]) -> StudyRecord:
         """A new study; a `StorageError` if the name is taken."""
 
     @abstractmethod
-    def redefine(self, study: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
-        """The study with another definition."""
+    def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
+        """The study with another definition, which the rule makes of the one that stands."""
 
     @abstractmethod
     def find(self, name: str) -> StudyRecord | None:

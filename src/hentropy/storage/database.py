@@ -9,52 +9,54 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, make_url, select, update
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
-from hentropy.errors import InputError, Outdated, StorageError
+from hentropy.errors import Gone, InputError, Outdated, StorageError
 from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Verdict
-from hentropy.storage.backend import WRITES, Backend
-from hentropy.storage.base import Change, News, Store, observation, told_anew
+from hentropy.storage.backend import WRITES, Backend, plain, shown
+from hentropy.storage.base import Change, News, Redefinition, Store, observation, told_anew
 from hentropy.storage.migrating import prepare
 from hentropy.storage.postgres import Postgres
 from hentropy.storage.sqlite import Sqlite
 from hentropy.storage.tables import observations, studies, trials, verdicts
 
-SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):")
+SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
 """How a URL begins, also a mistyped one; anything else is taken for a path."""
 
 
-def open_database(where: str | Path) -> "Database":
-    """The store at a path or URL, made or migrated if need be."""
-    return Database(_backend(where))
+def open_database(where: str | Path, make: bool) -> "Database":
+    """The store at a path or URL, migrated if need be, and made if it is not there and `make` says so."""
+    return Database(_backend(where), make)
 
 
 def _backend(where: str | Path) -> Backend:
     if isinstance(where, Path) or not SCHEME.match(where):
         return Sqlite(Path(where))
     try:
-        url = make_url(where)
-    except ArgumentError as error:
-        raise InputError(f"the store's URL cannot be read: {error}") from None
+        scheme, colon, rest = where.partition(":")
+        url = make_url(f"{scheme.lower()}{colon}{rest}")
+    except (ArgumentError, ValueError):  # what they say may hold a password
+        raise InputError(
+            "the store's URL cannot be read; it looks like sqlite:///FILE or postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
     kind = url.get_backend_name()
     if kind == "sqlite" and url.database and url.database != ":memory:":
         return Sqlite(Path(url.database))
     if kind in ("postgresql", "postgres"):
         return Postgres(url)
-    shown = url.render_as_string(hide_password=True)
     raise InputError(
-        f"there is no store at {shown!r}; give sqlite:///FILE, postgresql://USER@HOST/DATABASE, or memory://"
+        f"there is no store at {shown(url)!r}; give sqlite:///FILE, postgresql://USER@HOST/DATABASE, or memory://"
     )
 
 
 class Database(Store):
     """Studies in tables; what differs between databases is in the backend."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, make: bool = True) -> None:
         self._backend = backend
         # a store that nobody closes lets go of its connections when it is forgotten
         weakref.finalize(self, backend.engine.dispose)
-        prepare(backend)
+        prepare(backend, make)
 
     @property
     def place(self) -> str:
@@ -66,8 +68,8 @@ class Database(Store):
         try:
             with self._backend.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
                 yield connection
-        except DBAPIError as error:
-            raise StorageError(self._backend.explain(error)) from error
+        except SQLAlchemyError as error:
+            raise StorageError(self._backend.explained(error)) from error
 
     def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
         """A new study."""
@@ -87,12 +89,16 @@ class Database(Store):
             raise
         return _study(made)
 
-    def redefine(self, study: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
+    def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
         """The study with another definition."""
+        this = studies.c.id == study.id
         with self._transaction(writes=True) as connection:
             self._revision(connection, study, lock=True)
-            connection.execute(update(studies).where(studies.c.id == study.id).values(definition=dict(definition)))
-        return replace(study, definition=dict(definition))
+            stands = connection.execute(select(studies.c.definition).where(this)).scalar_one()
+            new = dict(rule(stands))
+            if new != stands:
+                connection.execute(update(studies).where(this).values(definition=new))
+        return replace(study, definition=new)
 
     def find(self, name: str) -> StudyRecord | None:
         """The study with this name."""
@@ -144,7 +150,7 @@ class Database(Store):
             revision = self._revision(connection, study, lock=True) + 1
             row = connection.execute(select(trials).where(this)).mappings().one_or_none()
             if row is None:
-                raise StorageError(f"the study {study.name!r} has no trial {number}")
+                raise Gone(f"the study {study.name!r} has no trial {number}")
             old = _entry(row)
             new = rule(old)
             if new != old:
@@ -155,10 +161,12 @@ class Database(Store):
 
     def _revision(self, connection: Connection, study: StudyRecord, lock: bool = False) -> int:
         """The study's revision; with a lock on the study's row, writers come one after the other."""
-        query = select(studies.c.revision).where((studies.c.id == study.id) & (studies.c.name == study.name))
+        # a study that was deleted and made again may have the same name, even the same id, but not the same time
+        same = (studies.c.id == study.id) & (studies.c.name == study.name) & (studies.c.created_at == study.created_at)
+        query = select(studies.c.revision).where(same)
         revision = connection.scalar(query.with_for_update() if lock else query)
         if revision is None:
-            raise StorageError(f"the study {study.name!r} is no longer in {self.place}")
+            raise Gone(f"the study {study.name!r} is no longer in {self.place}")
         return revision
 
     def _advance(self, connection: Connection, study: StudyRecord, revision: int) -> None:
@@ -166,7 +174,7 @@ class Database(Store):
 
     def _observe(self, connection: Connection, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
         if entries:
-            at = self._backend.now()
+            at = self._backend.now(connection)
             told = [vars(observation(entry, at, by)) for entry in entries]
             rows = [row | {"study_id": study.id, "state": row["state"].value} for row in told]
             connection.execute(insert(observations), rows)
@@ -183,15 +191,14 @@ class Database(Store):
         """Record a verdict."""
         row = {
             "study_id": study.id,
-            "at": self.now(),
             "decision": verdict.decision,
             "observations": verdict.observations,
             "expected_loss": verdict.expected_loss,
             "std_error": verdict.std_error,
-            "action": verdict.action,
+            "action": plain(verdict.action),
         }
         with self._transaction(writes=True) as connection:
-            connection.execute(insert(verdicts).values(row))
+            connection.execute(insert(verdicts).values({**row, "at": self._backend.now(connection)}))
 
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
         """All verdicts."""
@@ -205,15 +212,13 @@ class Database(Store):
         try:
             with self._backend.asking(study.id):
                 yield
-        except DBAPIError as error:
-            raise StorageError(self._backend.explain(error)) from error
+        except SQLAlchemyError as error:
+            raise StorageError(self._backend.explained(error)) from error
 
     def now(self) -> float:
         """The database's clock."""
-        try:
-            return self._backend.now()
-        except DBAPIError as error:
-            raise StorageError(self._backend.explain(error)) from error
+        with self._transaction() as connection:
+            return self._backend.now(connection)
 
     def close(self) -> None:
         """Close the connections."""

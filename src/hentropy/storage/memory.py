@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hentropy.errors import Outdated, StorageError
+from hentropy.errors import Gone, Outdated, StorageError
 from hentropy.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
-from hentropy.storage.base import Change, News, Store, observation, told_anew
+from hentropy.storage.base import Change, News, Redefinition, Store, observation, told_anew
 
 
 @dataclass
@@ -48,11 +48,11 @@ class MemoryStore(Store):
             self._shelves[name] = _Shelf(record)
             return record
 
-    def redefine(self, study: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
+    def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
         """The study with another definition."""
         with self._lock:
             shelf = self._shelf(study)
-            shelf.record = replace(shelf.record, definition=dict(definition))
+            shelf.record = replace(shelf.record, definition=dict(rule(shelf.record.definition)))
             return shelf.record
 
     def find(self, name: str) -> StudyRecord | None:
@@ -94,7 +94,7 @@ class MemoryStore(Store):
         with self._lock:
             shelf = self._shelf(study)
             if number not in shelf.entries:
-                raise StorageError(f"the study {study.name!r} has no trial {number}")
+                raise Gone(f"the study {study.name!r} has no trial {number}")
             old = shelf.entries[number]
             new = rule(old)
             if new != old:
@@ -138,5 +138,5 @@ class MemoryStore(Store):
     def _shelf(self, study: StudyRecord) -> _Shelf:
         shelf = self._shelves.get(study.name)
         if shelf is None or shelf.record.id != study.id:
-            raise StorageError(f"the study {study.name!r} is no longer in {self.place}")
+            raise Gone(f"the study {study.name!r} is no longer in {self.place}")
         return shelf

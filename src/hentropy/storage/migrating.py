@@ -5,29 +5,32 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, column, inspect, select, table
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
-from hentropy.errors import StorageError
+from hentropy.errors import NoStore, StorageError
 from hentropy.storage.backend import WRITES, Backend
 from hentropy.storage.tables import NEWEST, VERSION_TABLE
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def prepare(backend: Backend) -> None:
+def prepare(backend: Backend, make: bool) -> None:
     """Make the tables, or migrate those of an earlier version, unless all is there."""
     try:
         with backend.engine.connect() as connection:
-            if version(connection) == NEWEST:
+            found = version(connection)
+            if found == NEWEST:
                 return
+            if found is None and not make:
+                raise NoStore(f"there is no store in {backend.place} yet")
         with backend.engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
             backend.lock_for_migration(connection)
             found = version(connection)  # somebody may have been faster
             if found != NEWEST:
                 _known(found, backend)
                 upgrade(connection)
-    except DBAPIError as error:
-        raise StorageError(backend.explain(error)) from error
+    except SQLAlchemyError as error:
+        raise StorageError(backend.explained(error)) from error
 
 
 def version(connection: Connection) -> str | None:

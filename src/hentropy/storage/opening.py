@@ -7,8 +7,8 @@ from hentropy.storage.base import Store
 from hentropy.storage.memory import MemoryStore
 
 
-def open_store(where: str | Path | Store) -> Store:
-    """A store by its URL, made if it is not there yet.
+def open_store(where: str | Path | Store, *, make: bool = True) -> Store:
+    """A store by its URL, made if it is not there yet; without `make`, that is a `NoStore` error.
 
     "sqlite:///lab.db" (a path relative to the current folder; four slashes for an absolute one) or a `Path`;
     "postgresql://user@host/database"; "memory://". A `Store` is returned as it is.
@@ -22,4 +22,4 @@ def open_store(where: str | Path | Store) -> Store:
         from hentropy.storage.database import open_database  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(error.name or "sqlalchemy", "storage") from None
-    return open_database(where)
+    return open_database(where, make)

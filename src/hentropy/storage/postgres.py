@@ -8,7 +8,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from hentropy.errors import MissingExtra
-from hentropy.storage.backend import Backend, as_json
+from hentropy.storage.backend import Backend, as_json, shown
 
 LOCKS = 0x48E7
 """The first number of our advisory locks; the second is the study's, or 0 for migrations."""
@@ -19,11 +19,12 @@ class Postgres(Backend):
 
     def __init__(self, url: URL) -> None:
         driver = url.set(drivername="postgresql+psycopg") if url.drivername in ("postgresql", "postgres") else url
-        self.place = url.render_as_string(hide_password=True)
+        self.place = shown(url)
         try:
             self.engine = create_engine(
                 driver,
                 json_serializer=as_json,
+                isolation_level="READ COMMITTED",  # whoever waited for a row must see what the one before has written
                 pool_pre_ping=True,  # a connection that died in the pool is replaced unseen
                 connect_args={"connect_timeout": 10, "application_name": "hentropy"},
             )
@@ -45,10 +46,9 @@ class Postgres(Backend):
                 with suppress(DBAPIError):  # without the connection there is no lock either
                     connection.execute(select(func.pg_advisory_unlock(LOCKS, study_id)))
 
-    def now(self) -> float:
+    def now(self, connection: Connection) -> float:
         """The server's clock."""
-        with self.engine.connect() as connection:
-            return float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())::float8")))
+        return float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())::float8")))
 
     def explain(self, error: DBAPIError) -> str:
         """The server's own words, with what usually helps."""

@@ -28,7 +28,7 @@ class Sqlite(Backend):
     """One file."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
+        self.path = path.resolve()  # the same file has one name, and so one lock
         self.place = str(path)
         self._check_file()
         self.engine = create_engine(
@@ -60,9 +60,12 @@ class Sqlite(Backend):
             self._check_tables()
 
     def _check_tables(self) -> None:
-        """Look, without writing, whether the database is a store; to connect as a store would change it."""
+        """Look whether the database is a store; to connect as a store would change it.
+
+        SQLite may have to roll back what a killed process has left half written, so the file is not opened read-only.
+        """
         try:
-            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, timeout=PATIENCE)) as connection:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
                 found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
                 names = {name for (name,) in found}
         except sqlite3.Error as error:
@@ -91,7 +94,7 @@ class Sqlite(Backend):
         finally:
             lock.release()
 
-    def now(self) -> float:
+    def now(self, connection: Connection) -> float:
         """The clock of this machine, on which all users of the file are."""
         return time.time()
 

@@ -62,7 +62,7 @@ def _number(value: Any) -> float | None:
         return None
     try:
         return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         return None
 
 

@@ -55,8 +55,8 @@ def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) 
             + "\n".join(lines)
             + "\nGive this study another name, or the earlier one its definition back."
         )
-    newest = {**{part: found.definition[part] for part in ("objective",) if part in found.definition}, **definition}
-    return found if newest == found.definition else store.redefine(found, newest)
+    # what only a file says, the objective, stays
+    return store.redefine(found, lambda stands: {**stands, **definition})
 
 
 def _lines(path: str, there: Any, here: Any) -> list[str]:

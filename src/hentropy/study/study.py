@@ -5,8 +5,10 @@ to all values whenever there are more, never from where the last fit ended. A st
 if it had never stopped. In a store, several processes share it: each call begins by reading what is new.
 """
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,9 @@ from hentropy.study.words import Words
 
 if TYPE_CHECKING:
     import pandas
+
+KEPT_ROWS = 200
+"""How many rows of an action are recorded with a verdict: of a long list the first ones."""
 
 NONE_LEFT = "every design of the pool has failed or was measured without noise"
 
@@ -131,20 +136,29 @@ class Study:
         if not is_count(count):
             raise InputError(f"count must be a whole number of at least 1, got {count!r}")
         with self.store.asking(self.book.study):
-            return self._asked(count)
+            while True:
+                self.book.sync()
+                try:
+                    return self.book.add(self._next(count))
+                except Outdated:  # data were attached meanwhile
+                    continue
 
     def begin(self, owner: str, lease: float) -> Trial | None:
-        """The next experiment for a worker, its own for `lease` seconds, unless enough have begun: see `enough`."""
-        with self.store.asking(self.book.study):
-            return None if self.enough else self._asked(1, owner, lease)[0]
+        """The next experiment for a worker, its own for `lease` seconds, unless enough have begun: see `enough`.
 
-    def _asked(self, count: int, owner: str | None = None, lease: float | None = None) -> list[Trial]:
-        while True:
-            self.book.sync()
-            try:
-                return self.book.add(self._next(count), owner, lease)
-            except Outdated:  # data were attached meanwhile
-                continue
+        One that turns out not to be worth its while, by the rules, is withdrawn at once, and nothing begins.
+        """
+        with self.store.asking(self.book.study):
+            while not self.enough:
+                try:
+                    [trial] = self.book.add(self._next(1), owner, lease)
+                except Outdated:  # data were attached meanwhile
+                    continue
+                reason = self.stopped
+                if reason is None:
+                    return trial
+                self.withdraw(trial, note=f"not run: {reason}")
+            return None
 
     def _next(self, count: int) -> list[Trial]:
         """What to ask next, by what the book says."""
@@ -239,11 +253,11 @@ class Study:
         one stays in the history.
         """
         number = self.book.find(trial).number
-        return self.book.change(number, told(value, failed, note, replace_value, self.store.now)).trial
+        return self.book.change(number, told(value, failed, note, replace_value, self.store.now())).trial
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
         """Take back a trial that will not be run after all: it is no longer waited for, and counts for nothing."""
-        return self.book.change(self.book.find(trial).number, withdrawn(note, self.store.now)).trial
+        return self.book.change(self.book.find(trial).number, withdrawn(note, self.store.now())).trial
 
     def attach(self, params: Mapping[str, Any], value: Value) -> Trial:
         """Add data that was there before."""
@@ -304,9 +318,10 @@ class Study:
         if self._verdict is None:
             earlier = self.store.verdicts(self.book.study)
             self._verdict = earlier[-1].verdict if earlier else None
-        if verdict != self._verdict:
-            self.store.keep(self.book.study, verdict)
-            self._verdict = verdict
+        kept = replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None)
+        if kept != self._verdict and math.isfinite(kept.expected_loss):
+            self.store.keep(self.book.study, kept)
+            self._verdict = kept
 
     def _rows(self, found: Entropy, belief: Belief) -> list[dict[str, Any]]:
         """The action as rows for a person; designs with what is known of their values."""

@@ -7,10 +7,10 @@ from hentropy.errors import StudyError
 from hentropy.records import Entry, State, Trial, Value
 from hentropy.study.checks import checked_value
 
-Now = Callable[[], float]
 
-
-def told(value: Value | None, failed: str | None, note: str | None, again: bool, now: Now) -> Callable[[Entry], Entry]:
+def told(
+    value: Value | None, failed: str | None, note: str | None, again: bool, now: float
+) -> Callable[[Entry], Entry]:
     """A value or a failure is told. The same twice is harmless; another is refused unless `again`."""
 
     def rule(old: Entry) -> Entry:
@@ -25,16 +25,16 @@ def told(value: Value | None, failed: str | None, note: str | None, again: bool,
             new = replace(was, state=State.COMPLETE, value=number, std_error=error, note=kept)
         if was.state in (State.COMPLETE, State.FAILED) and not again:
             if (was.state, was.value, was.std_error) == (new.state, new.value, new.std_error):
-                return old
+                return replace(old, trial=new)  # only the note may be another one
             raise StudyError(
                 f"trial {was.number} was told already: {_outcome(was)}; pass replace_value=True to correct it"
             )
-        return replace(old, trial=new, ended_at=now(), owner=None, lease_until=None)
+        return replace(old, trial=new, ended_at=now, owner=None, lease_until=None)
 
     return rule
 
 
-def withdrawn(note: str, now: Now) -> Callable[[Entry], Entry]:
+def withdrawn(note: str, now: float) -> Callable[[Entry], Entry]:
     """A trial will not be run after all."""
 
     def rule(old: Entry) -> Entry:
@@ -43,7 +43,7 @@ def withdrawn(note: str, now: Now) -> Callable[[Entry], Entry]:
                 f"trial {old.trial.number} is {old.trial.state.value}; only a running one can be withdrawn"
             )
         trial = replace(old.trial, state=State.WITHDRAWN, note=clean(note))
-        return replace(old, trial=trial, ended_at=now(), owner=None, lease_until=None)
+        return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
 
     return rule
 

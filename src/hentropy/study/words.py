@@ -114,6 +114,4 @@ class Words:
     def with_objective(self, store: Store, study: StudyRecord) -> StudyRecord:
         """The study's record, which also says who evaluates: workers that know only the store need it."""
         objective = self.description.model_dump(mode="json")["objective"]
-        if study.definition.get("objective") == objective:
-            return study
-        return store.redefine(study, {**study.definition, "objective": objective})
+        return store.redefine(study, lambda stands: {**stands, "objective": objective})

@@ -50,8 +50,9 @@ def _studies(store: Store, other: Store) -> StudyRecord:
     require(other.find("another name") is None, "a study is found under a name that nobody gave")
     require(other.studies() == (*before, study), "the list of studies is not complete, or not in order")
     _raises(StorageError, lambda: other.create(AWKWARD, {}, {}), "a second study of the same name")
-    changed = other.redefine(study, {"seed": 1})
-    require(store.find(AWKWARD) == changed == replace(study, definition={"seed": 1}), "a definition cannot be changed")
+    changed = other.redefine(study, lambda stands: {"text": stands["text"], "seed": 1})
+    expected = replace(study, definition={"text": AWKWARD, "seed": 1})
+    require(store.find(AWKWARD) == changed == expected, f"a definition was changed to {expected}, and is {changed}")
     return changed
 
 
@@ -167,6 +168,8 @@ def _deletion(store: Store, other: Store, study: StudyRecord) -> None:
     _raises(StorageError, lambda: store.change(study, 1, lambda old: old, "a"), "a change in a deleted study")
     require(len(store.news(keep).entries) == 1, "another study lost its trials")
     anew = store.create(study.name, {}, {})
+    for who in (store, other):
+        _raises(StorageError, lambda who=who: who.news(study), "news of a deleted study that was made again")  # type: ignore[misc]
     require(store.news(anew).entries == () and store.verdicts(anew) == (), "a new study inherits from a deleted one")
     for leftover in (keep, anew):
         store.delete(leftover)
