@@ -125,9 +125,9 @@ def test_export_and_import_are_inverse(folder: Path, form: str) -> None:
         assert exported.startswith("number,param_value,param_param_value,'=risky,state,value,std_error,gain,")
         assert ",'=1+1," in exported
         assert ",-0.5,0.25," in exported
-    done("export", "odd.toml", "--format", form, "--out", "odd.out")
-    assert (folder / "odd.out").read_bytes().decode() == exported
-    said = done("import", "odd.toml", "odd.out", "--store", "sqlite:///other.db")
+    done("export", "odd.toml", "--out", f"odd.{form}")
+    assert (folder / f"odd.{form}").read_bytes().decode() == exported
+    said = done("import", "odd.toml", f"odd.{form}", "--store", "sqlite:///other.db")
     assert said == f"{len(NOTES) + 4} trials imported; 1 of them waits for its value (hentropy show lists what waits)\n"
     again = done("export", "odd.toml", "--format", form, "--store", "sqlite:///other.db")
     assert again == exported

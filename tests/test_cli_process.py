@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -53,7 +54,9 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not(
         process.send_signal(number)
         assert process.wait(PATIENCE) == 130
         said = process.stderr.read()
-    assert "recorded, the same command goes on" in said
+    assert re.search(
+        r"^stopped; (1 trial is|\d trials are) measured, \d given back; the same command goes on$", said, re.M
+    )
     assert "Traceback" not in said
     states = [trial.state.value for trial in he.Study.from_file("lab.toml").records]
     assert "complete" in states
@@ -80,8 +83,8 @@ def test_a_reader_that_leaves_early_is_no_error_to_see(tmp_path: Path, monkeypat
 
 def test_questions_on_a_terminal(tmp_path: Path) -> None:
     near, far = pty.openpty()
-    # maximize by its number; x from 0 to 4, no whole numbers, no more; a person measures; 7 experiments
-    answers = ["1", "x", "nonsense", "0", "4", "", "", "1", "7"]
+    # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels; a person measures; 7 experiments
+    answers = ["7", "x", "nonsense", "0", "-1", "0", "4", "", "", "a b", "0.5 2", "2", "1", "7", "maybe", "yes"]
     process = subprocess.Popen(
         [*PYTHON, "init", "new.toml"], cwd=tmp_path, env=environment(TERM="dumb"), stdin=far, stdout=far, stderr=far
     )
@@ -94,8 +97,17 @@ def test_questions_on_a_terminal(tmp_path: Path) -> None:
     except OSError:  # so the end of a terminal is told on Linux
         pass
     assert process.wait(PATIENCE) == 0, said.decode()
-    assert "'nonsense' is not a number" in said.decode()
+    for part in (
+        "'nonsense' is not a number",
+        "the greatest value, -1, must be above the least, 0",
+        "give numbers, such as 1 2.5",
+        " 2  misclassification",
+        "In the end you will have a map of where the value is above some levels (level_sets, thresholds [0.5, 2]",
+        "please answer yes or no",
+    ):
+        assert part in said.decode()
     os.close(near)
     study = he.Study.from_file(tmp_path / "new.toml")
     assert repr(study.space) == "Space(x=Real(low=0.0, high=4.0, log=False))"
     assert study.stop == (he.Budget(7),)
+    assert isinstance(study.decision, he.LevelSets)

@@ -73,6 +73,48 @@ def test_what_was_told_is_corrected_and_kept(folder: Path) -> None:
     assert re.search(r"│ +1 │.*│ +-2 │", done("show", "lab.toml", "--number", "0"), re.DOTALL)
 
 
+def test_only_a_value_can_have_failed(folder: Path) -> None:
+    lab(folder)
+    done("ask", "lab.toml")
+    assert "use `hentropy fail`" not in hentropy("tell", "lab.toml", "0", "1", "--std-error", "abc").err
+
+
+def test_the_gain_of_several_is_said_once(folder: Path) -> None:
+    lab(folder, text=STUDY.replace("trials = 4", "trials = 40"))
+    done("ask", "lab.toml", "--count", "2")
+    for number in range(2):
+        done("tell", "lab.toml", str(number), str(number))
+    text = done("ask", "lab.toml", "--count", "3")
+    asked = json.loads(done("show", "lab.toml", "--json"))["trials"][2:]
+    [said] = re.findall(r"^Together they are expected to gain (\S+)\.$", text, re.MULTILINE)
+    assert float(said) == pytest.approx(sum(trial["gain"] for trial in asked), rel=1e-4)
+    assert "┃ trial ┃ " in text
+    assert "gain ┃" not in text
+    by_name = done("ask", "lab", "--store", "sqlite:///hentropy.db")
+    assert "Then: hentropy tell lab --store sqlite:///hentropy.db 5 VALUE" in by_name
+    assert by_name.count("gain ┃") == 1
+
+
+def test_a_file_that_has_changed_is_noted(folder: Path) -> None:
+    lab(folder)
+    done("ask", "lab.toml")
+    assert hentropy("show", "lab.toml").err == ""
+    lab(folder, text=STUDY.replace("trials = 4", "trials = 5"))
+    assert (
+        "lab.toml has changed in stop; the next run, ask or worker takes that over" in hentropy("show", "lab.toml").err
+    )
+    lab(folder, text=STUDY.replace("low = -1.0", "low = -2.0").replace("first = 2", "seed = 3"))
+    assert "lab.toml differs from this study in space, seed: it cannot go on" in hentropy("show", "lab.toml").err
+
+
+def test_an_ended_study_says_so(folder: Path) -> None:
+    lab(folder)
+    done("ask", "lab.toml", "--count", "4")
+    for number in range(4):
+        done("tell", "lab.toml", str(number), "1")
+    assert "It has ended: the budget of 4 trials is used up." in done("show", "lab.toml")
+
+
 def test_asking_ends_with_the_rules_of_the_study(folder: Path) -> None:
     lab(folder)
     assert len(json.loads(done("ask", "lab.toml", "--count", "4", "--json"))) == 4
@@ -85,7 +127,7 @@ def test_asking_ends_with_the_rules_of_the_study(folder: Path) -> None:
 def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     lab(folder, function(folder, "ran_to_the_end"))
     first = done("run", "lab.toml")
-    assert re.search(r"^3: \S+ \(gain \S+\); entropy \S+; so far: x \S+, mean", first, re.MULTILINE)
+    assert re.search(r"^3: \S+ \(gain \S+\); expected loss \S+; so far: x \S+, mean", first, re.MULTILINE)
     assert "The end: the budget of 4 trials is used up." in first
     assert "after 4 observations" in first
     again = done("run", "lab.toml")
@@ -132,8 +174,9 @@ def test_a_worker_knows_only_the_store(folder: Path, tmp_path_factory: pytest.Te
     url = f"sqlite:///{folder}/hentropy.db"
     he.Study.from_file(folder / "lab.toml")
     said = done("worker", "lab", "--store", url, "--folder", str(elsewhere))
-    assert said.count("\n") == 5
-    assert said.endswith("the end: the budget of 4 trials is used up\n")
+    assert said.count("\n") == 6
+    assert said.startswith("lab begins; all is recorded in ")
+    assert said.endswith("The end: the budget of 4 trials is used up.\n")
     assert done("show", "lab", "--store", url).count("complete │") == 4
 
 
@@ -266,7 +309,10 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("tell", "lab.toml", "0", "-inf"), 1, "use `hentropy fail`"),
         (("tell", "lab.toml", "0", "1", "--std-error", "-1"), 1, "not negative"),
         (("tell", "lab.toml", "9", "1"), 1, "was never asked in this study (trials: only 0)"),
-        (("tell", "lab.toml", "x", "1"), 2, "NUMBER"),
+        (("tell", "lab.toml", "abc", "3"), 2, "NUMBER is 'abc'; it must be the number of a trial, such as 4"),
+        (("tell", "lab.toml", "-1", "3"), 2, "NUMBER is '-1'"),
+        (("tell", "lab.toml", "0", "1", "--std-error", "abc"), 1, "not a number; write it like 0.83 or -1.2e-3"),
+        (("export", "lab.toml", "--format", "csv", "--out", "x.jsonl"), 2, "x.jsonl is called as jsonl"),
         (("tell", "lab.toml", "0"), 2, "VALUE"),
         (("show", "lab.toml", "--number", "9"), 1, "there is no trial 9"),
         (("withdraw", "lab.toml", "9"), 1, "was never asked"),

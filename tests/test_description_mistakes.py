@@ -45,7 +45,21 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"first": 0}, ["first: got 0; it must be at least 1"]),
     ({"space": None}, ["space: give the parameters as [space.NAME] tables, or a [pool], and not both"]),
     ({"pool": {"rows": [[1.0]]}}, ["space: give the parameters as [space.NAME] tables, or a [pool], and not both"]),
-    ({"space": {}}, ["space: got {}; it must be not empty"]),
+    ({"space": {}}, ["space: give at least one parameter, [space.NAME]"]),
+    ({"name": "-v"}, ["name: '-v' starts with a dash"]),
+    ({"name": "n" * 201}, ["name: it has 201 letters; at most 200 are allowed"]),
+    (
+        {"space": {"x": {"type": "real", "low": -1.7e308, "high": 1.7e308}}},
+        ["space.x: the range is too wide for double precision"],
+    ),
+    (
+        {"space": {"x": {"type": "integer", "low": 0, "high": 10**400}}},
+        ["space.x: the range is too wide for double precision"],
+    ),
+    (
+        {"objective": {"type": "python", "function": "oven.py:measure"}},
+        ["objective.function: 'oven.py:measure' names a file; write oven:measure, without .py"],
+    ),
     ({"space": {"self": REAL}}, ["space.self: a parameter cannot be called self"]),
     ({"space": {"x": 3}}, ["space.x: got 3; it must be a table of keys and values"]),
     ({"space": {"a b": {**REAL, "low": "a"}}}, ['space."a b".low: got "a"; it must be a number']),

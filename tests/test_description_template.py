@@ -67,7 +67,7 @@ def test_answers_to_questions() -> None:
     assert (asks["k"].value("4"), asks["largest"].value("No"), asks["what"].value(" max ")) == (4, False, "max")
     assert asks["what"].value("  ") == "argmax"
     for option, text in [("k", "4.5"), ("largest", "perhaps"), ("what", "min"), ("targets", "1;2"), ("weight", "a")]:
-        with pytest.raises(he.InputError, match=f"'{text}' is not an answer to"):
+        with pytest.raises(he.InputError, match=f"'{text}' is not an answer; "):
             asks[option].value(text)
 
 

@@ -45,8 +45,16 @@ StudyName = Annotated[
     ),
 ]
 
+
+def _trial_number(text: str) -> int:
+    if not text.isdecimal():
+        raise typer.BadParameter(f"NUMBER is {text!r}; it must be the number of a trial, such as 4")
+    return int(text)
+
+
 TrialNumber = Annotated[
-    int, typer.Argument(metavar="NUMBER", min=0, help="The number of the experiment.", show_default=False)
+    int,
+    typer.Argument(parser=_trial_number, metavar="NUMBER", help="The number of the trial.", show_default=False),
 ]
 
 StoreUrl = Annotated[

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
-from hentropy.cli.opening import located, opened
-from hentropy.cli.printing import console, counted, note, print_json, say
+from hentropy.cli.opening import as_typed, located, opened
+from hentropy.cli.printing import console, counted, note, number, print_json, say
 from hentropy.cli.trial_words import as_json, asked_table
 from hentropy.cli.wording import in_commands
 from hentropy.errors import MissingExtra
@@ -26,7 +26,8 @@ def ask(
 ) -> None:
     """Ask for the next experiment.
 
-    It waits until its value is told, or it is withdrawn. What was asked before and still waits is listed as well.
+    It waits until its value is told, or it is withdrawn. What was asked before and still waits is listed as well;
+    `hentropy show` lists it without asking for more.
 
     Example: hentropy ask lab.toml
     """
@@ -41,21 +42,30 @@ def ask(
         if json:
             print_json([as_json(it.book.entries[trial.number]) for trial in asked])
         else:
-            _print(it, asked, study)
+            _print(it, asked, as_typed(study, store))
 
 
 def _print(study: Study, asked: list[Trial], called: str) -> None:
     if asked:
         say("Please run this experiment:" if len(asked) == 1 else "Please run these experiments:", "bold")
-        console().print(asked_table(asked, study.space.names))
+        together = [trial.gain for trial in asked if trial.gain is not None]
+        console().print(asked_table(asked, study.space.names, gains=len(together) < 2))
+        if len(together) > 1:
+            _say_together(together, len(asked))
     new = {trial.number for trial in asked}
     waiting = [e for e in study.book.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
     if by_hand:
         say("Still waiting, asked earlier:", "bold")
-        console().print(asked_table(by_hand, study.space.names))
+        console().print(asked_table(by_hand, study.space.names, gains=False))
     if len(waiting) > len(by_hand):
         say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
     if asked or by_hand:
-        number = (asked or by_hand)[0].number
-        say(f"Then: hentropy tell {called} {number} VALUE   (or: hentropy fail {called} {number} WHY)")
+        first = (asked or by_hand)[0].number
+        say(f"Then: hentropy tell {called} {first} VALUE   (or: hentropy fail {called} {first} WHY)")
+
+
+def _say_together(gains: list[float], asked: int) -> None:
+    """The gain of experiments that were chosen jointly: each is credited with an equal share, which says nothing."""
+    who = "together they are" if len(gains) == asked else f"the last {len(gains)} are together"
+    say(f"{who[0].upper()}{who[1:]} expected to gain {number(sum(gains))}.")

@@ -25,11 +25,19 @@ class Format(StrEnum):
     JSONL = "jsonl"
 
 
+ENDINGS = {".csv": Format.CSV, ".jsonl": Format.JSONL, ".ndjson": Format.JSONL}
+
+
 def export(
     study: StudyName,
     form: Annotated[
-        Format, typer.Option("--format", help="csv for spreadsheets, jsonl (JSON lines) for programs.")
-    ] = Format.CSV,
+        Format | None,
+        typer.Option(
+            "--format",
+            help="csv for spreadsheets, jsonl (JSON lines) for programs. Default: by the ending of FILE, else csv.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: standard output.")] = None,
     force: Force = False,
     store: StoreUrl = None,
@@ -40,8 +48,9 @@ def export(
     is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @) gets a ' in
     front; numbers stay numbers.
 
-    Example: hentropy export lab.toml --format csv --out lab.csv
+    Example: hentropy export lab.toml --out lab.csv
     """
+    kind = _kind(form, out)
     if out is not None:
         check_new(out, force=force)
     place = located(study, store)
@@ -50,9 +59,17 @@ def export(
     with found(place) as it:
         entries = it.entries
     names = space_of(it.words.description).names
-    text = csv_text(entries, names) if form is Format.CSV else json_lines(entries)
+    text = csv_text(entries, names) if kind is Format.CSV else json_lines(entries)
     if out is None:
         typer.echo(text, nl=False)
     else:
         write_new(out, text, force=force)
         note(f"{counted(len(entries), 'trial')} written to {out}")
+
+
+def _kind(form: Format | None, out: Path | None) -> Format:
+    """What is written: as it is said, or as the file is called."""
+    called = None if out is None else ENDINGS.get(out.suffix.lower())
+    if form is not None and called is not None and form is not called:
+        raise typer.BadParameter(f"{out} is called as {called}, but the format is {form}", param_hint="--format")
+    return form or called or Format.CSV

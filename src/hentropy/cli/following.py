@@ -81,7 +81,7 @@ def ended_line(trial: Trial, outcome: Outcome, verdict: Verdict | None) -> str:
     if outcome.failed is not None:
         again = "" if trial.state is State.FAILED else ", will be tried again"
         return f"{start} failed{again}: {outcome.failed}"
-    so_far = f"; entropy {number(verdict.expected_loss)}; so far: {in_short(verdict)}" if verdict else ""
+    so_far = f"; expected loss {number(verdict.expected_loss)}; so far: {in_short(verdict)}" if verdict else ""
     return f"{start} {measured(trial.value, trial.std_error)}{_gain(trial)}{so_far}"
 
 

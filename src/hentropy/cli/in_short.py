@@ -22,7 +22,8 @@ def in_short(verdict: Verdict) -> str:
     stated = "mean" if "mean" in rows[0] else verdict.columns[-1]
     values = [row[stated] for row in rows]
     if all(isinstance(value, float) for value in values):
-        return f"{len(rows)} rows, {stated} from {number(min(values))} to {number(max(values))}"
+        what = "designs, means" if stated == "mean" else f"rows, {stated} from"
+        return f"{len(rows)} {what} {number(min(values))} to {number(max(values))}"
     counts = sorted(Counter(map(str, values)).items())
     return f"{stated} {', '.join(f'{label} at {count}' for label, count in counts)}"
 

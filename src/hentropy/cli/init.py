@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +11,10 @@ from hentropy.cli.arguments import Force
 from hentropy.cli.flags import read_options, read_parameters
 from hentropy.cli.plan import Plan, completed, text_of
 from hentropy.cli.printing import say
-from hentropy.cli.questions import questioned
+from hentropy.cli.questions import confirmed, questioned
 from hentropy.cli.starters import starter
 from hentropy.cli.writing import check_new, write_new
+from hentropy.description import validated
 from hentropy.description.decisions import DECISIONS
 from hentropy.errors import InputError, MissingExtra
 
@@ -89,10 +91,13 @@ def init(
         command=shlex.split(command) if command else None,
         trials=trials,
     )
-    if sys.stdin.isatty() and sys.stdout.isatty() and not yes:
-        plan = questioned(plan, file)
-    plan = completed(plan)
-    write_new(file, text_of(plan, file), force=force)
+    ask = sys.stdin.isatty() and sys.stdout.isatty() and not yes and plan.is_open
+    plan = completed(questioned(plan, file) if ask else plan)
+    text = text_of(plan, file)
+    if ask and not confirmed(validated(tomllib.loads(text), str(file))):
+        say("Nothing was written.")
+        raise typer.Exit(1)
+    write_new(file, text, force=force)
     say(f"{file} is written.", "bold")
     _say_next(plan, file, starter(plan, file.parent))
 

@@ -31,6 +31,11 @@ class Plan:
         """Whether it is known what can be run."""
         return bool(self.parameters) or self.pool is not None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to ask."""
+        return not (self.decision and self.has_designs and self.objective and self.trials)
+
 
 def completed(plan: Plan) -> Plan:
     """The plan with a default for all that is open."""

@@ -1,5 +1,6 @@
 """The questions that `hentropy init` asks on a terminal, for what is still open."""
 
+import math
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +9,9 @@ from typing import Any, TypeVar
 
 from hentropy.cli.plan import Plan
 from hentropy.cli.printing import console, number, say
-from hentropy.description import CHOICES, Ask, asks_for
+from hentropy.cli.sentences import decision_sentence, objective_sentence, stop_sentence
+from hentropy.description import CHOICES, Ask, Description, asks_for
+from hentropy.description.importing import split
 from hentropy.errors import InputError
 from hentropy.spaces import Integer, Parameter, Real
 
@@ -20,8 +23,6 @@ WHO_WORDS = ("I do, and tell the values", "a Python function", "a program")
 
 def questioned(plan: Plan, file: Path) -> Plan:
     """The plan with what a person answers."""
-    if plan.decision and plan.has_designs and plan.objective and plan.trials:
-        return plan
     say(f"A few questions for {file}; an empty answer takes what is in [brackets].")
     open_options = plan.decision is None
     if plan.decision is None:
@@ -71,7 +72,13 @@ def _options(plan: Plan) -> Plan:
     asks = asks_for(plan.decision or "", plan.parameters)
     if asks:
         say("More on what you will decide.", "bold")
-    return replace(plan, options={ask.option: answered(ask.question, _default(ask), ask.value) for ask in asks})
+    return replace(plan, options={ask.option: _option(ask) for ask in asks})
+
+
+def _option(ask: Ask) -> Any:
+    if ask.words:
+        return ask.words[chosen(ask.question, ask.words)]
+    return answered(ask.question, _default(ask), ask.value)
 
 
 def _default(ask: Ask) -> str:
@@ -101,6 +108,9 @@ def _parameter(name: str) -> Parameter:
     while True:
         low = answered(f"  The least value of {name}?", "0", _number)
         high = answered(f"  The greatest value of {name}?", "1", _number)
+        if not low < high:
+            say(f"  the greatest value, {number(high)}, must be above the least, {number(low)}", "yellow")
+            continue
         whole = low == int(low) and high == int(high) and answered("  Only whole numbers?", "no", _yes)
         log = low > 0 and high / low >= 100 and answered("  Does it go by factors rather than steps?", "yes", _yes)
         try:
@@ -112,7 +122,7 @@ def _parameter(name: str) -> Parameter:
 def _objective(plan: Plan) -> Plan:
     kind = WHO[chosen("Who runs the experiments?", WHO_WORDS)]
     if kind == "python":
-        plan = replace(plan, function=answered("  Which function, as module:function?", "objective:measure", str))
+        plan = replace(plan, function=answered("  Which function, as module:function?", "objective:measure", _function))
     if kind == "command":
         plan = replace(plan, command=answered("  Which program, with its arguments?", "./measure", shlex.split))
     return replace(plan, objective=kind)
@@ -123,7 +133,14 @@ def _number(text: str) -> float:
         value = float(text)
     except ValueError:
         raise InputError(f"{text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise InputError(f"{text!r} is not a finite number")
     return value
+
+
+def _function(text: str) -> str:
+    split(text)
+    return text
 
 
 def _count(text: str) -> int:
@@ -135,3 +152,15 @@ def _count(text: str) -> int:
 def _yes(text: str) -> bool:
     answer: Any = Ask("", "", False, "yes or no").value(text)
     return bool(answer)
+
+
+def confirmed(description: Description) -> bool:
+    """Whether what will be written is what was meant."""
+    say("This is what the file will say:", "bold")
+    for name, words in (description.space or {}).items():
+        say(f"  {name} is {words.type}, from {number(words.low)} to {number(words.high)}{', by factors' * words.log}.")
+    if description.pool is not None:
+        say(f"  Designs come from {description.pool.file}.")
+    for sentence in (decision_sentence, objective_sentence, stop_sentence):
+        say(f"  {sentence(description)}")
+    return answered("Write it?", "yes", _yes)

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.following import Follower
-from hentropy.cli.opening import as_typed, located, opened, shown, words_of
-from hentropy.cli.printing import counted, json_text, say
-from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions
+from hentropy.cli.opening import as_typed, located, opened, words_of
+from hentropy.cli.printing import json_text, say
+from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions, say_begin
 from hentropy.cli.verdicts import print_verdict, verdict_json
 from hentropy.cli.wording import in_commands
 from hentropy.description import Description
@@ -55,14 +55,14 @@ def run(
     """
     place = located(study, store)
     words = words_of(place)
-    check_not_manual(words, study)
+    check_not_manual(words, as_typed(study, store))
     kind = _kind(executor, workers, scheduler)
     if kind != "dask":  # the workers of a cluster may have what this machine has not
         check_objective(words)
     with in_commands(), opened(place, begin=True, trusted=True) as it:
         note_versions(it)
         if not json_lines:
-            _say_begin(it)
+            say_begin(it)
         with going_on_later(it):
             who = executor_of(kind, objective_of(words), workers, scheduler)
             with Follower(it, workers, json_lines).watch() as watch:
@@ -84,12 +84,6 @@ def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Ki
     return "local"
 
 
-def _say_begin(study: Study) -> None:
-    there = len(study.records)
-    goes_on = f"goes on after {counted(there, 'trial')}" if there else "begins"
-    say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
-
-
 def _say_end(study: Study, why: str, called: str, as_json: bool, description: Description) -> None:
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
@@ -104,4 +98,4 @@ def _say_end(study: Study, why: str, called: str, as_json: bool, description: De
         say("Nothing was measured, so nothing can be decided.")
     waiting = [str(trial.number) for trial in study.records if trial.state is State.RUNNING]
     if waiting:
-        say(f"Still waiting for the values of {', '.join(waiting)}: hentropy ask {called} lists them.")
+        say(f"Still waiting for the values of {', '.join(waiting)}: hentropy show {called} lists them.")

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from hentropy.cli.interrupts import stopped_by_signals
 from hentropy.cli.objective_check import objective_mistakes
-from hentropy.cli.printing import counted, note
+from hentropy.cli.opening import shown
+from hentropy.cli.printing import counted, note, say
 from hentropy.description.objectives import Manual
 from hentropy.errors import InputError, MissingExtra
 from hentropy.records import State
@@ -45,6 +46,25 @@ def note_versions(study: Study) -> None:
         note(f"note: this study began with other versions ({'; '.join(differ)}); proposals may differ slightly")
 
 
+def say_begin(study: Study) -> None:
+    """The first line of a run."""
+    there = len(study.records)
+    goes_on = f"goes on after {counted(there, 'trial')}" if there else "begins"
+    say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
+
+
+def _standing(study: Study) -> str:
+    """What there is of a study that was interrupted."""
+    states = [trial.state for trial in study.records]
+    measured, failed = states.count(State.COMPLETE), states.count(State.FAILED)
+    back = sum(
+        entry.trial.state is State.RUNNING and entry.owner is None and entry.lease_until is not None
+        for entry in study.book.entries.values()
+    )
+    said = "1 trial is measured" if measured == 1 else f"{counted(measured, 'trial')} are measured"
+    return said + (f", {failed} failed" if failed else "") + (f", {back} given back" if back else "")
+
+
 @contextmanager
 def going_on_later(study: Study) -> Iterator[None]:
     """An interrupt ends the command cleanly, with exit code 130."""
@@ -52,7 +72,5 @@ def going_on_later(study: Study) -> Iterator[None]:
         with stopped_by_signals():
             yield
     except KeyboardInterrupt:
-        ended = sum(trial.state in (State.COMPLETE, State.FAILED) for trial in study.records)
-        recorded = "1 trial is" if ended == 1 else f"{counted(ended, 'trial')} are"
-        note(f"stopped; {recorded} recorded, the same command goes on")
+        note(f"stopped; {_standing(study)}; the same command goes on")
         raise typer.Exit(130) from None

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.cli.history import history_json, print_history
 from hentropy.cli.opening import Found, as_typed, found, located, shown
-from hentropy.cli.printing import console, counted, number, one_line, print_json, say
+from hentropy.cli.printing import console, counted, note, number, one_line, print_json, say
 from hentropy.cli.sentences import decision_sentence
 from hentropy.cli.standing import counts, holder, stop_reason
+from hentropy.cli.store_check import file_differs
 from hentropy.cli.times import ago, clock, iso
 from hentropy.cli.trial_tables import design
 from hentropy.cli.trial_words import as_json, trials_table
@@ -40,7 +41,8 @@ def show(
 
     Example: hentropy show lab.toml --trials 5
     """
-    with found(located(study, store)) as it:
+    place = located(study, store)
+    with found(place) as it:
         if one is not None:
             print_json(history_json(it, one)) if json else print_history(it, one)
             return
@@ -50,6 +52,8 @@ def show(
             print_json(_plain(it, entries, last))
         else:
             _print(it, as_typed(study, store), entries, last)
+            if place.words is not None and (differ := file_differs(it.record, place.words)):
+                note(f"{study} {differ}")
 
 
 def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
@@ -59,7 +63,7 @@ def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry
     say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
     say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries)}")
     if why := stop_reason(description, entries):
-        say(f"It has enough: {why}.")
+        say(f"It has ended: {why}.")
     for entry in entries:
         if entry.trial.state is State.RUNNING:
             where = one_line(design(entry.trial.params), LONGEST_DESIGN)

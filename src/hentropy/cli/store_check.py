@@ -9,11 +9,16 @@ from dataclasses import dataclass, field
 from hentropy.cli.opening import file_of, shown
 from hentropy.cli.printing import counted
 from hentropy.clock import Limits
+from hentropy.description.decisions import OwnClass
 from hentropy.errors import NoStore
+from hentropy.records import StudyRecord
 from hentropy.storage import open_store
 from hentropy.study import Study
 from hentropy.study.keeping import differences
-from hentropy.study.words import Options, Words, in_words
+from hentropy.study.words import Options, Words, as_words, in_words
+
+LATER = ("stop", "solver", "objective")
+"""What may be changed at any time."""
 
 
 @dataclass(frozen=True)
@@ -70,3 +75,19 @@ def _options(words: Words, study: Study) -> Options:
         None,
         None,
     )
+
+
+def file_differs(record: StudyRecord, words: Words) -> str:
+    """What a study file says otherwise than the store, without running code that it names; nothing if they agree."""
+    there, here = as_words(record), words.description.model_dump(mode="json")
+    if here["first"] is None:
+        here["first"] = there["first"]
+    if isinstance(words.description.decision, OwnClass):  # only the class itself knows its defaults
+        here["decision"] = there["decision"]
+    if fixed := differences(record, here):
+        return (
+            f"differs from this study in {', '.join(fixed)}: it cannot go on with that; give its study another name, or"
+            " the earlier definition back"
+        )
+    later = [part for part in LATER if there[part] != here[part]]
+    return f"has changed in {', '.join(later)}; the next run, ask or worker takes that over" if later else ""

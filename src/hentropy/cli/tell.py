@@ -14,6 +14,8 @@ try:
 except ImportError:
     raise MissingExtra("typer", "cli") from None
 
+VALUE = "the value"
+
 
 def tell(
     study: StudyName,
@@ -35,7 +37,7 @@ def tell(
 
     Example: hentropy tell lab.toml 7 -0.83 --std-error 0.05
     """
-    measured = _number("the value", value)
+    measured = _number(VALUE, value)
     given = measured if std_error is None else (measured, _number("the standard error", std_error))
     with in_commands(), opened(located(study, store)) as it:
         confirm(it, it.tell(number, given, note=note, replace_value=replace), json)
@@ -50,7 +52,5 @@ def _number(what: str, text: str) -> float:
             raise InputError(
                 f"{what} is {text!r}, with a decimal comma; write {text.strip().replace(',', '.')}"
             ) from None
-        raise InputError(
-            f"{what} is {text!r}, which is not a number; write it like 0.83 or -1.2e-3. If the experiment did not work,"
-            " use `hentropy fail`"
-        ) from None
+        fail = ". If the experiment did not work, use `hentropy fail`" if what == VALUE else ""
+        raise InputError(f"{what} is {text!r}, which is not a number; write it like 0.83 or -1.2e-3{fail}") from None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hentropy.cli.printing import console, say
+from hentropy.cli.printing import console, counted, say
 from hentropy.cli.sentences import decided_sentence
 from hentropy.description import Description
 from hentropy.records import Verdict
@@ -13,7 +13,7 @@ def print_verdict(verdict: Verdict, called: str, description: Description) -> No
     say(f"{decided_sentence(description)}, {verdict.stands_on}:", "bold")
     console().print(verdict.rows)
     if verdict.left_out:
-        say(f"... and {verdict.left_out} more rows; hentropy decide {called} --json has all of them")
+        say(f"... and {counted(verdict.left_out, 'more row')}; hentropy decide {called} --json has all of them")
     for line in verdict.summary:
         say(line)
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.following import ended_line
-from hentropy.cli.opening import located, opened, words_of
+from hentropy.cli.opening import as_typed, located, opened, words_of
 from hentropy.cli.printing import one_line, say
-from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions
+from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions, say_begin
 from hentropy.cli.wording import in_commands
 from hentropy.errors import InputError, MissingExtra
 from hentropy.execution.chosen import executor_of, objective_of, terms_of
@@ -43,14 +43,15 @@ def worker(
         raise InputError(f"there is no folder {folder}; give the one with the study's function or program")
     place = located(study, store)
     words = words_of(place, folder)
-    check_not_manual(words, study)
+    check_not_manual(words, as_typed(study, store))
     check_objective(words)
     with in_commands(), opened(place, begin=True, trusted=True, folder=folder) as it:
         note_versions(it)
+        say_begin(it)
         with going_on_later(it):
             executor = executor_of("local", objective_of(words), 1)
             why = run_to_the_end(it, executor, terms_of(words), Watch(ended=_ended))
-    say(f"the end: {why}")
+    say(f"The end: {why}.", "bold")
 
 
 def _ended(trial: Trial, outcome: Outcome) -> None:

@@ -119,6 +119,8 @@ def _mistake(kind: str, detail: Any, words: Any, top: type[BaseModel]) -> _Mista
         return _Mistake(path, given, must_be=context["expected"].replace("'", '"'), words=allowed)
     if kind == "union_tag_not_found":
         return _Mistake(path, given, must_be=_MUST_BE["model_type"])
+    if kind == "too_short" and path == ("space",):
+        return _Mistake(path, given, "give at least one parameter, [space.NAME]")
     if kind in _MUST_BE:
         return _Mistake(path, given, must_be=_MUST_BE[kind].format(**context))
     if "error" in context:

@@ -13,7 +13,10 @@ def _whole(text: str) -> int:
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(part) for part in text.replace(",", " ").split()]
+    found = [float(part) for part in text.replace(",", " ").split()]
+    if not found:
+        raise ValueError("there are no numbers")
+    return found
 
 
 def _yes_no(text: str) -> bool:
@@ -27,6 +30,13 @@ _KINDS: dict[str, Callable[[str], Any]] = {
     "numbers": _numbers,
     "yes or no": _yes_no,
     "word": str.strip,
+}
+
+_WANTED = {
+    "whole number": "give a whole number, such as 5",
+    "number": "give a number, such as 2.5",
+    "numbers": "give numbers, such as 1 2.5",
+    "yes or no": "please answer yes or no",
 }
 
 
@@ -47,9 +57,9 @@ class Ask:
         try:
             value = _KINDS[self.kind](text)
         except (ValueError, KeyError):
-            raise InputError(f"{text!r} is not an answer to {self.question!r}; give a {self.kind}") from None
+            raise InputError(f"{text!r} is not an answer; {_WANTED[self.kind]}") from None
         if self.words and value not in self.words:
-            raise InputError(f"{text!r} is not an answer to {self.question!r}; give one of {', '.join(self.words)}")
+            raise InputError(f"{text!r} is not an answer; give one of {', '.join(self.words)}")
         return value
 
 

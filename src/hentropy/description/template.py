@@ -9,6 +9,7 @@ from typing import Any, Literal
 from hentropy.description.decisions import DECISIONS
 from hentropy.description.kinds import Option, options_of_class
 from hentropy.description.mistakes import validated
+from hentropy.description.questions import CHOICES
 from hentropy.description.spelling import nearest
 from hentropy.errors import InputError
 from hentropy.spaces import Integer, Parameter
@@ -94,10 +95,10 @@ file = {toml_value(file)}
 
 def _decision(name: str, given: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str:
     cls = DECISIONS[name].kind
-    first_line = (cls.__doc__ or "").strip().split("\n")[0]
+    answer = next((choice.answer for choice in CHOICES if choice.decision == name), "")
     lines = [
         "# What will be decided in the end.",
-        f"# {name}: {first_line}",
+        f"# {name}: {answer or (cls.__doc__ or '').strip().splitlines()[0]}",
         "[decision]",
         f"name = {toml_value(name)}",
     ]

@@ -75,7 +75,11 @@ class Verdict:
     @property
     def notes(self) -> list[str]:
         """What stands under the rows."""
-        more = [f"... and {self.left_out} more rows in verdict.action"] if self.left_out else []
+        more = (
+            [f"... and {self.left_out} more row{'s' if self.left_out > 1 else ''} in verdict.action"]
+            if self.left_out
+            else []
+        )
         return [*more, *self.summary]
 
     def __rich__(self) -> RenderableType:
