@@ -14,11 +14,15 @@ import hentropy as he
 from hentropy.execution.leases import Terms, claim
 from hentropy.execution.owner import is_gone, new_owner
 from hentropy.records import State
+from hentropy.storage.backend import WRITES
+from hentropy.storage.database import _backend
+from hentropy.storage.migrating import upgrade
 from support.crashing import (
     ask_and_tell,
     kept,
     kill,
     note_down,
+    open_it,
     started,
     tell_all,
     truth,
@@ -75,6 +79,24 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(store_url: str, tmp_p
     trial = study.ask()
     study.tell(trial, truth(**trial.params))
     assert study.decide().observations == len(complete) + 1
+    study.close()
+
+
+@pytest.mark.parametrize("version", [None, "0001"])
+def test_four_make_or_migrate_a_store_at_once(version: str | None, store_url: str, tmp_path: Path) -> None:
+    if version is not None:
+        backend = _backend(store_url)
+        with backend.engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+            upgrade(connection, version)
+        backend.engine.dispose()
+    begin = time.time() + 0.6
+    processes = [started(open_it, store_url, begin, tmp_path / "done") for _ in range(4)]
+    for process in processes:
+        process.join(timeout=60)
+        assert process.exitcode == 0
+    assert sorted(number for [number] in lines(tmp_path / "done")) == ["0", "1", "2", "3"]
+    study = kept(store_url)
+    assert len({tuple(trial.params.values()) for trial in study.records}) == 4
     study.close()
 
 

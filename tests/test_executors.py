@@ -1,5 +1,6 @@
 """Executors: the same promises for all of them, with workers that are killed and experiments that hang."""
 
+import json
 import os
 import signal
 import subprocess
@@ -279,6 +280,31 @@ def test_no_scheduler() -> None:
         with pytest.raises(ExecutionError, match="no Dask scheduler answers at"):
             Dask(PythonObjective("math:sqrt"), 1, address, patience=1.0)
         assert time.monotonic() - began < 5.0
+
+
+def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
+    """What waits on it would wait for ever, and hold its trials."""
+    file = tmp_path / "scheduler.json"
+    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *options]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet) as scheduler:  # type: ignore[call-overload]
+        try:
+            until = time.monotonic() + 30
+            while not file.exists() or not file.read_text().endswith("}"):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            executor = Dask(PythonObjective("math:sqrt"), 1, json.loads(file.read_text())["address"], patience=2.0)
+            executor.submit(0, {"x": 1.0})
+            assert executor.wait(0.2) == []
+        finally:
+            scheduler.kill()
+    [(_, outcome)] = executor.wait(30.0)
+    assert outcome.lost
+    with pytest.raises(ExecutionError, match=r"scheduler at tcp://.* is gone"):  # once it is clear that it stays away
+        [(executor.submit(number, {"x": 1.0}), executor.wait(30.0)) for number in range(1, 20)]
+    executor.close()
+    assert executor.closed
 
 
 def test_numbers_of_workers() -> None:

@@ -67,6 +67,35 @@ def test_history_keeps_what_was_corrected(store_url: str) -> None:
     made.close()
 
 
+def test_the_same_value_with_another_note_is_no_other_value(store_url: str) -> None:
+    made = kept(store_url)
+    for words in ("", "by the new scale", "by the new scale"):
+        made.tell(0 if made.records else made.ask(), 1.0, note=words)
+    assert made.records[0].note == "by the new scale"
+    assert [told.note for told in made.store.observations(made.book.study)] == ["", "by the new scale"]
+    made.close()
+
+
+def test_a_value_beyond_all_numbers_is_refused(sqlite_url: str) -> None:
+    made = kept(sqlite_url)
+    with pytest.raises(he.InputError, match="must be a number"):
+        made.tell(made.ask(), 10**400)
+    with pytest.raises(he.InputError, match="must be a number"):
+        made.attach({"x": 10**400}, 1.0)
+
+
+def test_a_worker_s_trial_is_judged_by_its_own_gain(sqlite_url: str) -> None:
+    """What begins is worth its while; what is not is withdrawn, and then nothing begins any more."""
+    made = told(kept(sqlite_url, stop=[he.GainBelow(1e-6)]), 5)
+    trial = made.begin("me", 60.0)
+    assert trial is not None
+    assert (trial.gain or 0.0) >= 1e-6
+    strict = kept(sqlite_url, stop=[he.GainBelow(1e6)])
+    assert strict.begin("me", 60.0) is None
+    assert strict.begin("me", 60.0) is None
+    assert "below 1e+06" in str(strict.enough)
+
+
 def test_verdicts_are_kept_once(sqlite_url: str) -> None:
     made = told(kept(sqlite_url), 5)
     for _ in range(2):

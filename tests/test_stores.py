@@ -2,14 +2,19 @@
 
 import shutil
 import sqlite3
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import psycopg
 import pytest
 from sqlalchemy import inspect
 
 import hentropy as he
-from hentropy.errors import InputError, StorageError
-from hentropy.records import Entry, State, Trial
+from hentropy.errors import InputError, NoStore, StorageError
+from hentropy.records import Entry, State, Trial, Verdict
 from hentropy.storage import MemoryStore, Store, open_store
 from hentropy.testing import check_store
 
@@ -162,6 +167,114 @@ def test_a_copy_of_the_file_is_a_store(tmp_path: Path) -> None:
     filled(tmp_path / "lab.db").close()
     shutil.copy(tmp_path / "lab.db", tmp_path / "copy.db")
     assert values(open_store(tmp_path / "copy.db")) == [0.0, 1.0, 2.0]
+
+
+def half_written(path: Path) -> None:
+    """A database as a process that was killed while it made it leaves it: with a journal that must be rolled back."""
+    made = path.with_name("made.db")
+    connection = sqlite3.connect(made, isolation_level=None)
+    connection.execute("PRAGMA cache_size = 1")
+    connection.execute("BEGIN")
+    connection.execute("CREATE TABLE hentropy_version (version_num)")
+    connection.executemany("INSERT INTO hentropy_version VALUES (?)", [("x" * 500,)] * 500)
+    for end in ("", "-journal"):
+        shutil.copy(f"{made}{end}", f"{path}{end}")
+    connection.close()
+
+
+def test_a_store_whose_making_was_cut_short_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "lab.db"
+    half_written(path)
+    assert path.stat().st_size > 0
+    assert (tmp_path / "lab.db-journal").stat().st_size > 0
+    assert values(filled(path)) == [0.0, 1.0, 2.0]
+
+
+def test_through_a_link_it_is_the_same_store_with_the_same_lock(tmp_path: Path) -> None:
+    store = filled(tmp_path / "lab.db")
+    (tmp_path / "link.db").symlink_to(tmp_path / "lab.db")
+    other = open_store(tmp_path / "link.db")
+    study = store.find("s")
+    assert study is not None
+    inside: list[None] = []
+    with store.asking(study):
+        thread = threading.Thread(target=lambda: inside.append(other.asking(study).__enter__()), daemon=True)
+        thread.start()
+        thread.join(timeout=0.3)
+        assert inside == []
+    thread.join(timeout=5.0)
+    assert len(inside) == 1
+
+
+def test_many_threads_do_not_starve_each_other(store_url: str) -> None:
+    count = 40
+    store = filled(store_url, count)
+    study = store.find("s")
+    assert study is not None
+    errors = []
+
+    def tell(number: int) -> None:
+        try:
+            store.change(study, number, lambda old: replace(old, trial=replace(old.trial, value=9.0)), "me")
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=tell, args=(number,)) for number in range(count)]
+    begin = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert values(store) == [9.0] * count
+    assert time.monotonic() - begin < 20.0  # a pool that is starved gives up after 30 s
+    store.close()
+
+
+def test_a_server_of_another_isolation_is_asked_for_ours(postgres_url: str) -> None:
+    name = postgres_url.rpartition("/")[2]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        setting = f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'"
+        connection.execute(setting)
+    store = filled(postgres_url)
+    with store._backend.engine.connect() as connection:  # type: ignore[attr-defined]
+        assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
+    store.close()
+
+
+def test_to_read_makes_no_store(store_url: str) -> None:
+    with pytest.raises(NoStore, match="there is no store in"):
+        open_store(store_url, make=False)
+    filled(store_url).close()
+    store = open_store(store_url, make=False)
+    assert values(store) == [0.0, 1.0, 2.0]
+    store.close()
+
+
+@pytest.mark.parametrize("action", [float("nan"), float("-inf"), np.float64(1.5), np.int64(3), {(1, 2): [None, {3}]}])
+def test_verdicts_of_any_decision_can_be_kept(action: object, store_url: str) -> None:
+    store = filled(store_url)
+    study = store.find("s")
+    assert study is not None
+    store.keep(study, Verdict([{"action": action}], 1.0, 0.0, "own", 1, raw=None))
+    kept = store.verdicts(study)[0].verdict.action[0]["action"]
+    expected = {float: None, np.float64: 1.5, np.int64: 3, dict: {"(1, 2)": [None, "{3}"]}}
+    assert kept == expected[type(action)]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me@127.0.0.1:1/database?password=secret",
+        "POSTGRESQL://me:secret@127.0.0.1:1/database",
+        "postgresql://me:secret@host:port/database",
+    ],
+)
+def test_passwords_are_not_shown_wherever_they_stand(url: str) -> None:
+    with pytest.raises((StorageError, InputError)) as refused:
+        open_store(url)
+    assert "secret" not in str(refused.value)
 
 
 def test_errors_are_hentropys() -> None:

@@ -69,6 +69,13 @@ def ask_and_tell(url: str, acknowledged: Path) -> None:
         note_down(acknowledged, f"{trial.number} {value!r}")
 
 
+def open_it(url: str, begin: float, done: Path) -> None:
+    """Open a store, make or migrate it, at a given moment, and ask in the study."""
+    time.sleep(max(0.0, begin - time.time()))
+    trial = kept(url).ask()
+    note_down(done, str(trial.number))
+
+
 def tell_all(url: str, numbers: range, value: float, log: Path, begin: float) -> None:
     """Tell one value for each of some trials, from a given moment on; note down which were taken."""
     study = kept(url)

@@ -52,7 +52,9 @@ class Sqlite(Backend):
             return
         except OSError as error:
             raise StorageError(f"the store {self.place} cannot be read: {error.strerror}") from None
-        if start and start != MAGIC:
+        # beside what a killed process has left half written is a journal: with its help SQLite puts the file in order
+        journal = self.path.with_name(f"{self.path.name}-journal")
+        if start and start != MAGIC and not journal.exists():
             raise StorageError(
                 f"{self.place} is not a store: it is not an SQLite database; give another path, or move that file away"
             )
