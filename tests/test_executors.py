@@ -301,8 +301,14 @@ def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
             scheduler.kill()
     [(_, outcome)] = executor.wait(30.0)
     assert outcome.lost
+
+    def insist() -> None:
+        for number in range(1, 20):
+            executor.submit(number, {"x": 1.0})
+            executor.wait(30.0)
+
     with pytest.raises(ExecutionError, match=r"scheduler at tcp://.* is gone"):  # once it is clear that it stays away
-        [(executor.submit(number, {"x": 1.0}), executor.wait(30.0)) for number in range(1, 20)]
+        insist()
     executor.close()
     assert executor.closed
 

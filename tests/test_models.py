@@ -297,3 +297,8 @@ def test_constant_mean_shapes() -> None:
 def test_bad_input_says_what_is_wrong(X: object, Y: object, options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         fit(X, Y, **options)  # type: ignore[arg-type]
+
+
+def test_outcomes_whose_spread_no_number_can_hold_are_refused() -> None:
+    with pytest.raises(InputError, match=r"range from 0 to 1e\+300.*correct the one that is wrong"):
+        fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 1e300])

@@ -65,6 +65,11 @@ class Observations:
             space.check(designs)
         variances = None if noise is None else _variances(noise, n, designs.device)
         shift, spread = values.mean(), values.std(correction=0)
+        if not bool(torch.isfinite(spread)):
+            raise InputError(
+                f"the outcomes range from {float(values.min()):g} to {float(values.max()):g}, and their spread is beyond"
+                " what numbers can hold; correct the one that is wrong, or give them in other units"
+            )
         # rounding gives equal outcomes a spread of about their size times 1e-16, which is not a scale
         scale = torch.where(spread > 1e-12 * values.abs().max(), spread, torch.ones_like(spread))
         to_unit: Callable[[Tensor], Tensor] = UnitRange.of(designs) if space is None else space.to_unit
