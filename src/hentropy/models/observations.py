@@ -67,7 +67,7 @@ class Observations:
         shift, spread = values.mean(), values.std(correction=0)
         if not bool(torch.isfinite(spread)):
             raise InputError(
-                f"the outcomes range from {float(values.min()):g} to {float(values.max()):g}, and their spread is beyond"
+                f"the outcomes range from {float(values.min()):g} to {float(values.max()):g}, a spread beyond"
                 " what numbers can hold; correct the one that is wrong, or give them in other units"
             )
         # rounding gives equal outcomes a spread of about their size times 1e-16, which is not a scale
