@@ -315,6 +315,7 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("export", "lab.toml", "--format", "csv", "--out", "x.jsonl"), 2, "x.jsonl is called as jsonl"),
         (("tell", "lab.toml", "0"), 2, "VALUE"),
         (("show", "lab.toml", "--number", "9"), 1, "there is no trial 9"),
+        (("show", "lab.toml", "--number", "x"), 2, "NUMBER is 'x'"),
         (("withdraw", "lab.toml", "9"), 1, "was never asked"),
         (("run", "lab.toml"), 1, "its objective is manual. Use `hentropy ask lab.toml`"),
         (("worker", "lab", "--store", "sqlite:///hentropy.db"), 1, "its objective is manual"),

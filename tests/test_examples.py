@@ -175,7 +175,7 @@ def test_command_measures_again_what_did_not_work(tmp_path: Path, programs: Path
 def test_own_decision_prefers_the_broad_peak(tmp_path: Path, programs: Path) -> None:
     folder = copied("own_decision", tmp_path)
     said = run(folder, shell("run study.toml"))
-    assert "Robust(spread=[4.0]), after 9 observations" in said
+    assert "Decided by a class of your own (robust:Robust, spread [4]), after 9 observations:" in said
     assert states(exported(folder, programs)) == {"complete": 9}
     (best,) = decided(folder, programs)
     assert abs(best["temperature"] - 40.0) < 2.0

@@ -46,7 +46,8 @@ StudyName = Annotated[
 ]
 
 
-def _trial_number(text: str) -> int:
+def trial_number(text: str) -> int:
+    """The number of a trial, as it is typed."""
     if not text.isdecimal():
         raise typer.BadParameter(f"NUMBER is {text!r}; it must be the number of a trial, such as 4")
     return int(text)
@@ -54,7 +55,7 @@ def _trial_number(text: str) -> int:
 
 TrialNumber = Annotated[
     int,
-    typer.Argument(parser=_trial_number, metavar="NUMBER", help="The number of the trial.", show_default=False),
+    typer.Argument(parser=trial_number, metavar="NUMBER", help="The number of the trial.", show_default=False),
 ]
 
 StoreUrl = Annotated[

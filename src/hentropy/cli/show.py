@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
+from hentropy.cli.arguments import AsJson, StoreUrl, StudyName, trial_number
 from hentropy.cli.history import history_json, print_history
 from hentropy.cli.opening import Found, as_typed, found, located, shown
 from hentropy.cli.printing import console, counted, note, number, one_line, print_json, say
@@ -30,7 +30,10 @@ def show(
     trials: Annotated[int, typer.Option(min=0, metavar="N", help="How many of the last trials to list.")] = 10,
     everything: Annotated[bool, typer.Option("--all", help="List all trials.")] = False,
     one: Annotated[
-        int | None, typer.Option("--number", min=0, metavar="NUMBER", help="One trial, with all that was told of it.")
+        int | None,
+        typer.Option(
+            "--number", parser=trial_number, metavar="NUMBER", help="One trial, with all that was told of it."
+        ),
     ] = None,
     store: StoreUrl = None,
     json: AsJson = False,
