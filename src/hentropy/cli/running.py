@@ -8,7 +8,7 @@ from hentropy.cli.objective_check import objective_mistakes
 from hentropy.cli.opening import shown
 from hentropy.cli.printing import counted, note, say
 from hentropy.description.objectives import Manual
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import InputError, MissingExtra, StorageError
 from hentropy.records import State
 from hentropy.study import Study
 from hentropy.study.keeping import versions
@@ -72,5 +72,9 @@ def going_on_later(study: Study) -> Iterator[None]:
         with stopped_by_signals():
             yield
     except KeyboardInterrupt:
-        note(f"stopped; {_standing(study)}; the same command goes on")
+        try:
+            standing = _standing(study)
+        except StorageError as error:
+            standing = f"the store does not answer ({error}), and leases end by themselves"
+        note(f"stopped; {standing}; the same command goes on")
         raise typer.Exit(130) from None
