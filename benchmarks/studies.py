@@ -52,14 +52,14 @@ def bookkeeping(kind: str, url: str | None) -> None:
         study.close()
 
 
-def waiting(treatment: str, decision: he.Decision) -> None:
+def waiting(treatment: str, decision: he.Decision, seconds: float = SECONDS) -> None:
     """The share of their time that workers stand idle between two experiments, as they note it down themselves."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder, "notes")
         Path(folder, "sleeper.py").write_text(
             "import math, os, time\n"
             "def measure(x1, x2, x3):\n"
-            f"    start = time.time()\n    time.sleep({SECONDS})\n"
+            f"    start = time.time()\n    time.sleep({seconds})\n"
             f"    with open({str(notes)!r}, 'a') as file:\n"
             "        file.write(f'{os.getpid()} {start} {time.time()}\\n')\n"
             "    return -sum(abs(math.sin(x) * x ** 0.5) for x in (x1, x2, x3))\n"
@@ -77,7 +77,7 @@ def waiting(treatment: str, decision: he.Decision) -> None:
         idle = sum(later[0] - earlier[1] for worker in spells.values() for earlier, later in pairwise(worker))
         share = 100 * idle / (busy + idle)
         name = type(decision).__name__
-        print(f"| {name} | {treatment} | {len(study.records)} | {wall:.0f} | {share:.0f} % |", flush=True)
+        print(f"| {name} | {treatment} | {seconds:g} | {len(study.records)} | {wall:.0f} | {share:.0f} % |", flush=True)
         study.close()
 
 
@@ -90,10 +90,13 @@ def main() -> None:
             bookkeeping("PostgreSQL", os.environ["POSTGRES_URL"])
     if "--quick" in sys.argv:
         return
-    print("\n| decision | model | trials | seconds | idle for a proposal |\n|---|---|---|---|---|")
+    print(
+        "\n| decision | model | s per experiment | trials | seconds | idle for a proposal |\n|---|---|---|---|---|---|"
+    )
     waiting("map", he.Maximize())
     waiting("map", he.TopK(k=3, weight=1.0, cap=2.0))
-    waiting("mixture", he.TopK(k=3, weight=1.0, cap=2.0))
+    for seconds in (SECONDS, 5 * SECONDS):
+        waiting("mixture", he.TopK(k=3, weight=1.0, cap=2.0), seconds)
 
 
 if __name__ == "__main__":

@@ -236,3 +236,9 @@ def test_a_box_is_a_space_of_reals() -> None:
     box = Space.box([0.0, -5.0], [1.0, 5.0])
     assert box.names == ("x1", "x2")
     assert box.bounds.tolist() == [[0.0, -5.0], [1.0, 5.0]]
+
+
+@pytest.mark.parametrize("bounds", [(-1e308, 1e308), (0, 10**400)])
+def test_ranges_that_no_number_can_hold_are_refused(bounds: tuple) -> None:
+    with pytest.raises(InputError, match="must be finite"):
+        Integer(*bounds)

@@ -7,8 +7,12 @@ from hentropy.errors import InputError
 
 
 def _check_range(low: float, high: float, log: bool) -> None:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise InputError(f"the bounds {low}, {high} must be finite; give the range that can really be run")
+    try:
+        finite = math.isfinite(low) and math.isfinite(high) and math.isfinite(float(high) - float(low))
+    except OverflowError:  # a whole number beyond all numbers of this machine
+        finite = False
+    if not finite:
+        raise InputError(f"the bounds {low}, {high} must be finite, and so must their difference; give the range that can be run")
     if low >= high:
         raise InputError(f"the lower bound {low} must be below the upper bound {high}; exchange or widen them")
     if log and low <= 0:

@@ -22,15 +22,16 @@ from hentropy.entropy import Entropy, entropy
 from hentropy.errors import InputError, Outdated, StudyError
 from hentropy.models import fit
 from hentropy.records import State, Trial, Value, Verdict
-from hentropy.solvers import Auto, Cost, Proposal, Solver, propose
+from hentropy.solvers import Auto, Cost, Proposal, Solver
 from hentropy.spaces import DesignSpace, Params
 from hentropy.stopping import StoppingRule
 from hentropy.storage import Store
+from hentropy.study.asking import NONE_LEFT, Asker
 from hentropy.study.book import Book, in_state
 from hentropy.study.checks import check_options, checked_record, checked_value, is_count, standard_errors
 from hentropy.study.ending import reason_to_stop
 from hentropy.study.keeping import Options, enrolled
-from hentropy.study.openings import Among, cost_per_success, open_rows
+from hentropy.study.openings import open_rows
 from hentropy.study.table import trials_table
 from hentropy.study.telling import told, withdrawn
 from hentropy.study.words import Words
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 KEPT_ROWS = 200
 """How many rows of an action are recorded with a verdict: of a long list the first ones."""
-
-NONE_LEFT = "every design of the pool has failed or was measured without noise"
 
 
 class Study:
@@ -80,17 +79,15 @@ class Study:
         self.first = max(4, 2 * (space.dim + 1)) if first is None else int(first)
         self.stop = tuple(stop)
         self._hyperparameters = hyperparameters
-        self._solver = Auto() if solver is None else solver
-        self._cost = cost
-        self._limits = Limits(max_seconds, max_memory)
+        limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
         self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
         self._verdict: Verdict | None = None
-        options = Options(
-            name, space, decision, seed, self.first, hyperparameters, self.stop, self._limits, solver, cost
-        )
+        options = Options(name, space, decision, seed, self.first, hyperparameters, self.stop, limits, solver, cost)
         self.store, record, new = enrolled(options, storage)
         self.book = Book(self.store, record, space)
+        solver = Auto() if solver is None else solver
+        self._asker = Asker(self.book, lambda: self._belief, space, decision, seed, self.first, solver, cost, limits)
         earlier = [checked_record(trial, number, space) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
@@ -139,7 +136,7 @@ class Study:
             while True:
                 self.book.sync()
                 try:
-                    return self.book.add(self._next(count))
+                    return self.book.add(self._asker.next(count))
                 except Outdated:  # data were attached meanwhile
                     continue
 
@@ -151,7 +148,7 @@ class Study:
         with self.store.asking(self.book.study):
             while not self.enough:
                 try:
-                    [trial] = self.book.add(self._next(1), owner, lease)
+                    [trial] = self.book.add(self._asker.next(1), owner, lease)
                 except Outdated:  # data were attached meanwhile
                     continue
                 reason = self.stopped
@@ -160,83 +157,10 @@ class Study:
                 self.withdraw(trial, note=f"not run: {reason}")
             return None
 
-    def _next(self, count: int) -> list[Trial]:
-        """What to ask next, by what the book says."""
-        trials = self.book.trials
-        begun = len(in_state(trials, State.RUNNING, State.COMPLETE))
-        # while nothing is known, more designs that fill the space are the best that can be said
-        known = bool(in_state(trials, State.COMPLETE))
-        filling = min(count, max(0, self.first - begun)) if known else count
-        designs = self._filling(filling)
-        made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
-        if count > len(made) and (known or not made):
-            made += self._proposed(count - len(made), made)
-        return made
-
-    def _filling(self, count: int) -> list[Params]:
-        """The next designs that fill the space and were not tried: at most count, fewer where it has no more."""
-        begun = len(self.book.entries)
-        most = self.first + begun + count
-        # designs of a box come in one sequence: its beginning does, unless whole numbers repeat in it
-        for size in (most,) if self.space.points is not None else (begun + count, most):
-            fresh = self._fresh(size, count) if count else []
-            if len(fresh) == count:
-                break
-        return fresh
-
-    def _fresh(self, size: int, count: int) -> list[Params]:
-        """The first designs that were not tried, among the first so many that fill the space."""
-        sample = self.space.sample(size, self.seed)
-        found: dict[tuple[float, ...], int] = {}
-        for position, values in enumerate(map(tuple, sample.tolist())):
-            if len(found) == count:
-                break
-            if values not in self.book.tried:
-                found.setdefault(values, position)
-        return [self.space.decode(sample[position]) for position in found.values()]
-
-    def _proposed(self, count: int, before: Sequence[Trial]) -> list[Trial]:
-        proposal = self._propose(count, before)
-        share = len(proposal.params)
-        first = len(self.book.entries) + len(before)
-        return [
-            Trial(
-                first + i,
-                params,
-                gain=proposal.gain / share,
-                gain_error=proposal.std_error / share,
-                entropy=proposal.entropy,
-                note=proposal.note,
-            )
-            for i, params in enumerate(proposal.params)
-        ]
-
     def propose(self, count: int = 1) -> Proposal:
         """What `ask` would ask once the first designs are out, with its gain and outlook, without asking it."""
         self.book.sync()
-        return self._propose(count, ())
-
-    def _propose(self, count: int, before: Sequence[Trial]) -> Proposal:
-        trials = (*self.book.trials, *before)
-        solver = self._solver
-        rows = open_rows(self.space, trials, self.book.row)
-        if rows is not None:
-            if not len(rows):
-                raise StudyError(f"{NONE_LEFT}: decide, or make a study with a larger pool")
-            solver, count = Among(rows, solver), min(count, len(rows))
-        waiting = [self.book.row(trial) for trial in in_state(trials, State.RUNNING)]
-        return propose(
-            self.decision,
-            self._belief,
-            self.space,
-            q=count,
-            seed=self.seed + 1000 * len(trials),
-            pending=torch.stack(waiting) if waiting else None,
-            solver=solver,
-            cost=cost_per_success(self.space, trials, self.book.row, self._cost),
-            max_seconds=self._limits.max_seconds,
-            max_memory=self._limits.max_memory,
-        )
+        return self._asker.propose(count)
 
     def tell(
         self,
