@@ -12,7 +12,7 @@ def _check_range(low: float, high: float, log: bool) -> None:
     except OverflowError:  # a whole number beyond all numbers of this machine
         finite = False
     if not finite:
-        raise InputError(f"the bounds {low}, {high} must be finite, and so must their difference; give the range that can be run")
+        raise InputError(f"the bounds {low}, {high} must be finite, and their difference too; give what can be run")
     if low >= high:
         raise InputError(f"the lower bound {low} must be below the upper bound {high}; exchange or widen them")
     if log and low <= 0:
