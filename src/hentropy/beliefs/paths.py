@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 from torch import Tensor
 
 from hentropy.beliefs.kernels import Kernel, Profile, Stationary
@@ -95,7 +95,8 @@ def _fourier_basis(
     u = sobol(FEATURES // 2, d + 1, seed)
     frequency = math.sqrt(2.0) * torch.erfinv(2.0 * u[:, :d] - 1.0)
     if kernel.profile is Profile.MATERN52:  # its spectral density is a Student t with 5 degrees of freedom
-        frequency = frequency / torch.from_numpy(chi2.ppf(u[:, d:].numpy(), 5) / 5.0).sqrt()
+        # a chi-squared variable is a gamma one, doubled; scipy.stats would say it in a word, but takes long to import
+        frequency = frequency / torch.from_numpy(2.0 * gammaincinv(2.5, u[:, d:].numpy()) / 5.0).sqrt()
     frequency = frequency.to(inputs)
     coefficients = torch.randn(count, FEATURES, generator=generator, dtype=torch.float64).to(inputs)
 
