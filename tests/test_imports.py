@@ -40,6 +40,7 @@ OPTIONAL = {
     ("storage", "hentropy.storage.database"),
     ("execution", "hentropy.execution.cluster"),
     ("experiments", "hentropy.experiments.dask_crew"),
+    ("cli", "hentropy.cli.reproducing"),
 }
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import hentropy as he
-from hentropy.experiments import METHODS
+from hentropy.cli.reproduce import MOST_SEEDS, WHAT
+from hentropy.cli.reproducing import NAMES
+from hentropy.experiments import METHODS, plan
 from hentropy.experiments.figures import FIGURES
 from hentropy.experiments.tasks import TASKS
 from hentropy.experiments.timing import CONTENDERS
@@ -107,3 +109,19 @@ def test_figure_1_needs_no_runs(tmp_path: Path) -> None:
     assert found.returncode == 0, found.stderr
     assert (tmp_path / "new" / "figures" / "figure-1.png").is_file()
     assert not (tmp_path / "new" / "runs").exists()
+
+
+def test_the_command_names_what_can_be_made() -> None:
+    """Said twice, as the command must be known before the experiments, which take long to import."""
+    assert WHAT == NAMES
+    assert MOST_SEEDS == plan.MOST_SEEDS
+
+
+def test_other_commands_do_not_import_the_experiments() -> None:
+    code = (
+        "import sys, hentropy.cli.app\n"
+        "slow = ('matplotlib', 'distributed', 'sqlalchemy', 'scipy.stats', 'hentropy.experiments')\n"
+        "print([name for name in slow if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"
