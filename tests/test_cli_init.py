@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
         (("--function", "oven:mea-sure"), 1, "package.module:name"),
         (("--name=-v",), 1, "starts with a dash"),
         (("--name", "n" * 201), 1, "it has 201 letters; at most 200"),
-        (("--parameter", "x=real:-1e308:1e308"), 1, "too wide for double precision"),
+        (("--parameter", "x=real:-1e308:1e308"), 2, "too wide for double precision"),
         (("--parameter", "x=integer:0:1" + "0" * 400), 2, "too wide for double precision"),
     ],
 )

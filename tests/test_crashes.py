@@ -100,6 +100,24 @@ def test_four_make_or_migrate_a_store_at_once(version: str | None, store_url: st
     study.close()
 
 
+def test_a_store_opened_twice_here_stays_in_step_with_other_processes(store_url: str, tmp_path: Path) -> None:
+    """To look at an SQLite file past SQLite drops the locks of this process: others then take the log for their own."""
+    first = kept(store_url)
+    kept(store_url).close()
+    for turn in range(3):
+        process = started(open_it, store_url, 0.0, tmp_path / "done")
+        process.join(timeout=60)
+        assert process.exitcode == 0
+        assert len(first.records) == 2 * turn + 1
+        kept(store_url).close()
+        first.ask()
+    assert [number for [number] in lines(tmp_path / "done")] == ["0", "2", "4"]
+    first.close()
+    last = kept(store_url)
+    assert len(last.records) == 6
+    last.close()
+
+
 def test_two_tell_at_once(store_url: str, tmp_path: Path) -> None:
     """Of two values for one trial exactly one is taken, and its teller knows."""
     study = kept(store_url)
@@ -235,6 +253,7 @@ def test_killed_and_started_again_a_study_proposes_what_it_would_have(store_url:
         assert again.exitcode == 0
         study.close()
     study = kept(store_url, **options)
+    assert [(trial.state, trial.note) for trial in study.records] == [(State.COMPLETE, "")] * 8
     assert [trial.params for trial in study.records] == [trial.params for trial in straight.records]
     assert study.decide() == straight.decide()
     study.close()

@@ -96,6 +96,7 @@ def test_passwords_are_not_shown() -> None:
     ("make", "said"),
     [
         (lambda path: path.write_text("x,y\n1,2\n" * 100), "not an SQLite database"),
+        (lambda path: path.write_text("x,y\n"), "not an SQLite database"),
         (lambda path: path.mkdir(), "is a folder"),
         (lambda path: sqlite3.connect(path).execute("CREATE TABLE dogs (name)").connection.close(), "tables dogs"),
         (lambda path: path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000), "not an SQLite|damaged|not a store"),

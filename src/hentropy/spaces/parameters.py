@@ -8,11 +8,13 @@ from hentropy.errors import InputError
 
 def _check_range(low: float, high: float, log: bool) -> None:
     try:
-        finite = math.isfinite(low) and math.isfinite(high) and math.isfinite(float(high) - float(low))
-    except OverflowError:  # a whole number beyond all numbers of this machine
-        finite = False
+        finite, narrow = math.isfinite(low) and math.isfinite(high), math.isfinite(float(high) - float(low))
+    except OverflowError:  # a whole number that no float can hold
+        finite, narrow = True, False
     if not finite:
-        raise InputError(f"the bounds {low}, {high} must be finite, and their difference too; give what can be run")
+        raise InputError(f"the bounds {low}, {high} must be finite; give the range that can really be run")
+    if not narrow:
+        raise InputError("the range is too wide for double precision; bring the bounds closer together")
     if low >= high:
         raise InputError(f"the lower bound {low} must be below the upper bound {high}; exchange or widen them")
     if log and low <= 0:

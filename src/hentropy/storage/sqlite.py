@@ -19,7 +19,6 @@ from hentropy.errors import StorageError
 from hentropy.storage.backend import WRITES, Backend, as_json
 from hentropy.storage.tables import VERSION_TABLE
 
-MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
 """Seconds to wait for another process's transaction."""
 
@@ -40,32 +39,19 @@ class Sqlite(Backend):
         event.listen(self.engine, "begin", _begin)
 
     def _check_file(self) -> None:
-        """Say early and plainly what SQLite would say late and darkly."""
+        """Say early and plainly what SQLite would say late and darkly; look without changing what is not a store.
+
+        The file is looked at through SQLite alone. If this process opened and closed it in any other way, the system
+        would drop the locks that other connections of this process have on it: another process would then take the
+        write-ahead log for its own, and what is told here would be lost.
+        """
         if not self.path.parent.is_dir():
             raise StorageError(f"there is no folder {self.path.parent} for the store {self.place}; make it first")
         if self.path.is_dir():
             raise StorageError(f"{self.place} is a folder; a store is a file, such as {self.path / 'hentropy.db'}")
-        try:
-            with self.path.open("rb") as file:
-                start = file.read(len(MAGIC))
-        except FileNotFoundError:
+        if not self.path.exists():
             return
-        except OSError as error:
-            raise StorageError(f"the store {self.place} cannot be read: {error.strerror}") from None
-        # beside what a killed process has left half written is a journal: with its help SQLite puts the file in order
-        journal = self.path.with_name(f"{self.path.name}-journal")
-        if start and start != MAGIC and not journal.exists():
-            raise StorageError(
-                f"{self.place} is not a store: it is not an SQLite database; give another path, or move that file away"
-            )
-        if start:
-            self._check_tables()
-
-    def _check_tables(self) -> None:
-        """Look whether the database is a store; to connect as a store would change it.
-
-        SQLite may have to roll back what a killed process has left half written, so the file is not opened read-only.
-        """
+        # not read-only: SQLite may have to roll back what a killed process has left half written
         try:
             with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
                 found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -119,7 +105,7 @@ _MEANINGS = {
     "SQLITE_CANTOPEN": "the file cannot be opened or made; may you write to its folder?",
     "SQLITE_BUSY": f"another process has kept it locked for {PATIENCE:g} s; nothing was changed: try again",
     "SQLITE_CORRUPT": "the file is damaged; restore it from a copy (sqlite3 FILE .recover may save the rest)",
-    "SQLITE_NOTADB": "this is not an SQLite database, so not a store; give another path",
+    "SQLITE_NOTADB": "this is not an SQLite database, so not a store; give another path, or move that file away",
 }
 
 
