@@ -143,7 +143,7 @@ def states(trials: list[dict[str, Any]]) -> dict[str, int]:
 
 def test_wet_lab_goes_through_its_week(tmp_path: Path, programs: Path) -> None:
     folder = copied("wet_lab", tmp_path)
-    said = run(folder, "sh session.sh", programs)
+    said = run(folder, "sh week.sh", programs)
     assert "4 rows attached" in said
     assert "precipitate in the cuvette" in said
     trials = exported(folder, programs)
@@ -249,7 +249,7 @@ def stable(line: str) -> str:
     return " ".join(re.sub(r"[━┃┏┳┓┡╇┩└┴┘─│]", " ", without).split())
 
 
-def sessions(text: str) -> Iterator[tuple[str, list[str]]]:
+def typed(text: str) -> Iterator[tuple[str, list[str]]]:
     """The commands of a console block, each with the lines that it is said to print."""
     command, shown = "", list[str]()
     for line in text.replace("\\\n", "").splitlines():
@@ -273,7 +273,7 @@ def follow(text: str, folder: Path, programs: Path) -> int:
     for found in FENCED.finditer(text):
         if named := re.match(r"# (\w+\.\w+)\n", found[2]):
             (folder / named[1]).write_text(found[2])
-        for command, shown in sessions(found[2]) if found[1] == "console" else ():
+        for command, shown in typed(found[2]) if found[1] == "console" else ():
             commands += 1
             if shown and shown[-1] == "Killed":
                 printed = killed(command, shown.pop(), folder, len(shown))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A week at the bench, as it would be typed. Run it in this folder: sh session.sh
+# A week at the bench, as it would be typed. Run it in this folder: sh week.sh
 set -eu
 
 echo "== Monday: what was measured last year, and three assays to begin with"
