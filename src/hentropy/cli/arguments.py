@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated
 
+from hentropy.description.reading import ENDINGS
 from hentropy.errors import MissingExtra
 
 try:
@@ -11,7 +12,6 @@ try:
 except ImportError:
     raise MissingExtra("typer", "cli") from None
 
-ENDINGS = (".toml", ".yaml", ".yml", ".json")
 LARGEST = 1_000_000
 """Bytes; a larger file is not looked into."""
 

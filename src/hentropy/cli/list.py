@@ -4,10 +4,11 @@ from contextlib import closing
 from typing import Any
 
 from hentropy.cli.arguments import AsJson, StoreUrl
-from hentropy.cli.opening import DATABASE, is_there, shown
+from hentropy.cli.opening import is_there, shown
 from hentropy.cli.printing import console, print_json, say, table
 from hentropy.cli.standing import counts, last_activity
 from hentropy.cli.times import ago, iso
+from hentropy.description.building import DATABASE
 from hentropy.errors import NoStore, StudyError
 from hentropy.records import StudyRecord
 from hentropy.storage import Store, open_store

@@ -8,15 +8,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hentropy.cli.arguments import ENDINGS, study_files
+from hentropy.cli.arguments import study_files
+from hentropy.description.building import DATABASE
 from hentropy.description.objectives import Manual
+from hentropy.description.reading import ENDINGS
 from hentropy.errors import InputError, NoStore, StudyError
 from hentropy.records import Entry, StudyRecord
 from hentropy.storage import Store, open_store
 from hentropy.study import Study, load_study
 from hentropy.study.words import Words
-
-DATABASE = "hentropy.db"
 
 
 @dataclass(frozen=True)

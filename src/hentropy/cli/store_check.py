@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 
 from hentropy.cli.opening import file_of, shown
 from hentropy.cli.printing import counted
-from hentropy.clock import Limits
 from hentropy.description.decisions import OwnClass
 from hentropy.errors import NoStore
 from hentropy.records import StudyRecord
 from hentropy.storage import open_store
 from hentropy.study import Study
 from hentropy.study.keeping import differences
-from hentropy.study.words import Options, Words, as_words, in_words
+from hentropy.study.words import Words, as_words, in_words
 
 LATER = ("stop", "solver", "objective")
 """What may be changed at any time."""
@@ -47,7 +46,7 @@ def kept_in(url: str, words: Words, study: Study) -> Kept | None:
         record = store.find(words.description.name)
         if record is None:
             return Kept(None)
-        differ = differences(record, in_words(_options(words, study)))
+        differ = differences(record, in_words(study.options))
         trials = len(store.news(record).entries)
     if not differ:
         return Kept(trials)
@@ -57,23 +56,6 @@ def kept_in(url: str, words: Words, study: Study) -> Kept | None:
             f"{shown(url)} has another study {record.name!r}, with {counted(trials, 'trial')}, which differs in"
             f" {', '.join(differ)}; give this one another name, or its earlier definition back"
         ],
-    )
-
-
-def _options(words: Words, study: Study) -> Options:
-    said = words.description
-    limits = Limits(said.solver.max_seconds, said.solver.memory)
-    return Options(
-        said.name,
-        study.space,
-        study.decision,
-        study.seed,
-        study.first,
-        said.model.hyperparameters,
-        study.stop,
-        limits,
-        None,
-        None,
     )
 
 

@@ -6,9 +6,8 @@ from typing import Any
 from hentropy.cli.printing import json_text
 from hentropy.cli.trial_words import as_json
 from hentropy.records import Entry
-from hentropy.study.table import titles_of
+from hentropy.study.table import NUMBERS, titles_of
 
-NUMBERS = ("value", "std_error", "gain", "gain_error", "entropy")
 TEXTS = ("origin", "note")
 TIMES = ("asked_at", "ended_at")
 OTHERS = ("number", "state", *NUMBERS, *TEXTS, *TIMES)

@@ -108,3 +108,6 @@ _FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {
     ".yml": ("YAML", _yaml),
     ".json": ("JSON", _json),
 }
+
+ENDINGS = tuple(_FORMATS)
+"""How the names of study files end."""

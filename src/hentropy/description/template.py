@@ -12,7 +12,7 @@ from hentropy.description.mistakes import validated
 from hentropy.description.questions import CHOICES
 from hentropy.description.spelling import nearest
 from hentropy.errors import InputError
-from hentropy.spaces import Integer, Parameter
+from hentropy.spaces import Integer, Parameter, usual_first
 
 
 def template(
@@ -35,7 +35,7 @@ def template(
     if decision not in DECISIONS:
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
     sections = [
-        _head(name, max(4, 2 * (len(parameters) + 1))),
+        _head(name, usual_first(len(parameters))),
         _space(parameters) if pool_file is None else _pool(pool_file),
         _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
         _MODEL,

@@ -119,6 +119,11 @@ def _number(name: str, value: Any) -> float:
         raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
 
 
+def usual_first(dim: int) -> int:
+    """How many first designs fill a space of so many parameters, unless somebody says otherwise."""
+    return max(4, 2 * (dim + 1))
+
+
 def sobol(count: int, dim: int, seed: int) -> Tensor:
     """Scrambled Sobol points in the open unit cube: count x dim, float64."""
     engine = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed)

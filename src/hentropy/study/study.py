@@ -23,7 +23,7 @@ from hentropy.errors import InputError, Outdated, StudyError
 from hentropy.models import fit
 from hentropy.records import State, Trial, Value, Verdict
 from hentropy.solvers import Auto, Cost, Proposal, Solver
-from hentropy.spaces import DesignSpace, Params
+from hentropy.spaces import DesignSpace, Params, usual_first
 from hentropy.stopping import StoppingRule
 from hentropy.storage import Store
 from hentropy.study.asking import NONE_LEFT, Asker
@@ -76,15 +76,17 @@ class Study:
         self.space = space
         self.decision = decision
         self.seed = seed
-        self.first = max(4, 2 * (space.dim + 1)) if first is None else int(first)
+        self.first = usual_first(space.dim) if first is None else int(first)
         self.stop = tuple(stop)
         self._hyperparameters = hyperparameters
         limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
         self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
         self._verdict: Verdict | None = None
-        options = Options(name, space, decision, seed, self.first, hyperparameters, self.stop, limits, solver, cost)
-        self.store, record, new = enrolled(options, storage)
+        self.options = Options(
+            name, space, decision, seed, self.first, hyperparameters, self.stop, limits, solver, cost
+        )
+        self.store, record, new = enrolled(self.options, storage)
         self.book = Book(self.store, record, space)
         solver = Auto() if solver is None else solver
         self._asker = Asker(self.book, lambda: self._belief, space, decision, seed, self.first, solver, cost, limits)
