@@ -26,6 +26,7 @@ LAYERS = (
     ("execution", "problems", "plots", "integrations", "testing"),
     ("baselines",),
     ("experiments",),
+    ("plain",),
     ("cli",),
     ("__main__",),
 )

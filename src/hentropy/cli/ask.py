@@ -4,10 +4,12 @@ from typing import Annotated
 
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.cli.opening import as_typed, located, opened
-from hentropy.cli.printing import console, counted, note, number, print_json, say
-from hentropy.cli.trial_words import as_json, asked_table
+from hentropy.cli.printing import console, note, print_json, say
+from hentropy.cli.trial_words import asked_table
 from hentropy.cli.wording import in_commands
 from hentropy.errors import MissingExtra
+from hentropy.plain.formats import counted, number
+from hentropy.plain.trials import as_json
 from hentropy.records import State, Trial
 from hentropy.study import Study
 

@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
-from hentropy.cli.earlier_data import Data, earlier_data
 from hentropy.cli.opening import located, opened, words_of
-from hentropy.cli.printing import counted, note, say
+from hentropy.cli.printing import note, say
+from hentropy.cli.text_files import read_text
 from hentropy.cli.wording import in_commands
 from hentropy.description import space_of
 from hentropy.errors import InputError, MissingExtra
+from hentropy.plain.earlier_data import Data, earlier_data, repeated
+from hentropy.plain.formats import counted
 from hentropy.study import Study
 
 try:
@@ -49,7 +51,9 @@ def attach(
     Example: hentropy attach lab.toml old.csv --map Temperature=temperature --value yield
     """
     place = located(study, store)
-    data = earlier_data(file, space_of(words_of(place).description), _renamed(mapped or []), value, std_error)
+    space = space_of(words_of(place).description)
+    renamed = _renamed(mapped or [])
+    data = earlier_data(read_text(file), str(file), space, renamed, value, std_error)
     _tell_bad(data, file, skip_bad)
     if data.unused:
         note(f"columns that nothing was taken from: {', '.join(data.unused)}")
@@ -86,12 +90,10 @@ def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
 
 def _check_repeats(study: Study, data: Data, again: bool) -> None:
     """Refuse what was attached already: to run the same command twice would count every value twice."""
-    known = {(tuple(trial.params.items()), trial.value) for trial in study.records if trial.origin == "attached"}
-    values = [(params, value[0] if isinstance(value, tuple) else value) for params, value in data.good]
-    repeats = sum((tuple(params.items()), value) in known for params, value in values)
+    repeats = repeated(data, study.records)
     if repeats and not again:
         are = "is" if repeats == 1 else "are"
         raise InputError(
-            f"of {counted(len(values), 'row')}, {repeats} {are} in the study already, with the same values; was this"
+            f"of {counted(len(data.good), 'row')}, {repeats} {are} in the study already, with the same values; was this"
             " file attached before? Nothing was attached. If they are measurements of their own, give --again"
         )

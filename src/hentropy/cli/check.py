@@ -8,11 +8,12 @@ from typing import Annotated, Any
 from hentropy.cli.arguments import AsJson, StoreUrl
 from hentropy.cli.objective_check import objective_mistakes
 from hentropy.cli.opening import is_there, shown
-from hentropy.cli.printing import console, counted, number, print_json, say, table
-from hentropy.cli.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.cli.printing import console, print_json, say, table
 from hentropy.cli.store_check import Kept, kept_in, no_folder
 from hentropy.description import Description
 from hentropy.errors import HentropyError, InputError, MissingExtra
+from hentropy.plain.formats import counted, number
+from hentropy.plain.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
 from hentropy.study import Study
 from hentropy.study.words import Words
 

@@ -3,8 +3,9 @@
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.cli.opening import as_typed, located, opened, words_of
 from hentropy.cli.printing import print_json
-from hentropy.cli.verdicts import print_verdict, verdict_json
+from hentropy.cli.verdicts import print_verdict
 from hentropy.cli.wording import in_commands
+from hentropy.plain.verdicts import verdict_json
 
 
 def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> None:

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.opening import found, located, shown
-from hentropy.cli.printing import console, counted, say
-from hentropy.cli.standing import counts
+from hentropy.cli.printing import console, say
 from hentropy.errors import InputError, MissingExtra
+from hentropy.plain.formats import counted
+from hentropy.plain.standing import counts
 
 try:
     import typer

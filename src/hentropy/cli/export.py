@@ -6,11 +6,12 @@ from typing import Annotated
 
 from hentropy.cli.arguments import Force, StoreUrl, StudyName
 from hentropy.cli.opening import file_of, found, located
-from hentropy.cli.printing import counted, note
-from hentropy.cli.trial_files import csv_text, json_lines
+from hentropy.cli.printing import note
 from hentropy.cli.writing import check_new, write_new
 from hentropy.description import space_of
 from hentropy.errors import InputError, MissingExtra
+from hentropy.plain.formats import counted
+from hentropy.plain.trial_files import csv_text, json_lines
 
 try:
     import typer

@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from hentropy.cli.in_short import Glances, in_short
-from hentropy.cli.printing import console, json_text, measured, note, number, one_line, printable, say
-from hentropy.cli.trial_tables import design
+from hentropy.cli.glances import Glances
+from hentropy.cli.printing import console, note, printable, say
 from hentropy.errors import MissingExtra, StorageError
 from hentropy.execution.outcome import Outcome
 from hentropy.execution.runner import Watch
+from hentropy.plain.formats import design, json_text, measured, number, one_line
+from hentropy.plain.verdicts import in_short
 from hentropy.records import State, Trial, Verdict
 from hentropy.study import Study
 

@@ -1,29 +1,20 @@
 """One trial with all that was ever told of it."""
 
-from typing import Any
-
 from hentropy.cli.opening import Found
-from hentropy.cli.printing import console, measured, one_line, say, table
-from hentropy.cli.standing import holder
-from hentropy.cli.times import clock, iso
-from hentropy.cli.trial_tables import design
-from hentropy.cli.trial_words import as_json, why
+from hentropy.cli.printing import console, say, table
 from hentropy.errors import StudyError
+from hentropy.plain.formats import design, measured, one_line
+from hentropy.plain.standing import holder
+from hentropy.plain.times import clock
+from hentropy.plain.trials import why
 from hentropy.records import Entry, State
 
 LONGEST_NOTE = 50
 
 
-def history_json(it: Found, number: int) -> dict[str, Any]:
-    """A trial and its history as plain values."""
-    told = it.store.observations(it.record, number)
-    history = [{**vars(one), "state": one.state.value, "at": iso(one.at)} for one in told]
-    return {**as_json(_entry(it, number)), "history": history}
-
-
 def print_history(it: Found, number: int) -> None:
     """A trial and its history for a person."""
-    entry = _entry(it, number)
+    entry = entry_of(it, number)
     trial = entry.trial
     say(f"trial {number}: {design(trial.params)}", "bold")
     say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {why(trial) or 'unknown'}")
@@ -52,7 +43,8 @@ def print_history(it: Found, number: int) -> None:
         say(trial.note)
 
 
-def _entry(it: Found, number: int) -> Entry:
+def entry_of(it: Found, number: int) -> Entry:
+    """A trial of a study by its number."""
     entries = it.entries
     if number >= len(entries):
         known = f"0 to {len(entries) - 1}" if entries else "none yet"

@@ -5,11 +5,13 @@ from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.opening import located, opened, shown, words_of
-from hentropy.cli.printing import counted, say
-from hentropy.cli.trial_reading import exported_in
+from hentropy.cli.printing import say
+from hentropy.cli.text_files import read_text
 from hentropy.cli.wording import in_commands
 from hentropy.description import space_of
 from hentropy.errors import MissingExtra, Outdated, StudyError
+from hentropy.plain.formats import counted
+from hentropy.plain.trial_reading import exported_in
 from hentropy.records import State
 
 try:
@@ -32,7 +34,7 @@ def import_(
     """
     place = located(study, store)
     # before the study is begun: a file that cannot be used leaves nothing behind
-    imported = exported_in(file, space_of(words_of(place).description))
+    imported = exported_in(read_text(file), str(file), space_of(words_of(place).description))
     with in_commands(), opened(place, begin=True) as it:
         has = f"{it.name!r} in {shown(it.store.place)} has trials already; import into a study that has none"
         if it.records:

@@ -6,10 +6,10 @@ from typing import Any
 from hentropy.cli.arguments import AsJson, StoreUrl
 from hentropy.cli.opening import is_there, shown
 from hentropy.cli.printing import console, print_json, say, table
-from hentropy.cli.standing import counts, last_activity
-from hentropy.cli.times import ago, iso
 from hentropy.description.building import DATABASE
 from hentropy.errors import NoStore, StudyError
+from hentropy.plain.standing import counts, last_activity
+from hentropy.plain.times import ago, iso
 from hentropy.records import StudyRecord
 from hentropy.storage import Store, open_store
 

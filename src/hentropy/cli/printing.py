@@ -1,9 +1,7 @@
 """How commands print: lines and tables for a person, JSON for a script. Nothing stored is taken for markup."""
 
-import json
-import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hentropy.errors import MissingExtra
+from hentropy.plain.formats import json_text
 
 try:
     import typer
@@ -42,19 +41,6 @@ def print_json(value: Any) -> None:
     typer.echo(json_text(value, indent=2))
 
 
-def json_text(value: Any, indent: int | None = None) -> str:
-    """A plain value as JSON, which knows no infinite numbers: they become null; what is not plain becomes text."""
-    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent, default=str)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(inside) for key, inside in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inside) for inside in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[str] = ()) -> Table:
     """A table of texts; columns are set to the right but for those named `left`."""
     made = Table()
@@ -65,23 +51,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[
     return made
 
 
-def number(value: float | None) -> str:
-    """A number that can be read at a glance."""
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int) else f"{value + 0.0:.5g}"
-
-
-def measured(value: float | None, std_error: float | None) -> str:
-    """A value with its standard error."""
-    return number(value) + (f" ± {number(std_error)}" if std_error is not None else "")
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things: 1 trial, 2 trials."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def printable(text: str) -> str:
     """Text without what would move the cursor or colour the terminal; lines stay lines."""
     return "".join(letter if letter in "\n\t" or _is_shown(letter) else "�" for letter in text)
@@ -89,9 +58,3 @@ def printable(text: str) -> str:
 
 def _is_shown(letter: str) -> bool:
     return unicodedata.category(letter) not in ("Cc", "Cs")
-
-
-def one_line(text: str, width: int) -> str:
-    """Text on one line of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"

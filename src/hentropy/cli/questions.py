@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hentropy.cli.plan import Plan
-from hentropy.cli.printing import console, number, say
-from hentropy.cli.sentences import decision_sentence, objective_sentence, stop_sentence
+from hentropy.cli.printing import console, say
 from hentropy.description import CHOICES, Ask, Description, asks_for
 from hentropy.description.importing import split
 from hentropy.errors import InputError
+from hentropy.plain.formats import number
+from hentropy.plain.sentences import decision_sentence, objective_sentence, stop_sentence
 from hentropy.spaces import Integer, Parameter, Real
 
 T = TypeVar("T")

@@ -6,14 +6,16 @@ from typing import Annotated
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.following import Follower
 from hentropy.cli.opening import as_typed, located, opened, words_of
-from hentropy.cli.printing import json_text, say
+from hentropy.cli.printing import say
 from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions, say_begin
-from hentropy.cli.verdicts import print_verdict, verdict_json
+from hentropy.cli.verdicts import print_verdict
 from hentropy.cli.wording import in_commands
 from hentropy.description import Description
 from hentropy.errors import MissingExtra
 from hentropy.execution.chosen import Kind, executor_of, objective_of, terms_of
 from hentropy.execution.runner import run as run_to_the_end
+from hentropy.plain.formats import json_text
+from hentropy.plain.verdicts import verdict_json
 from hentropy.records import State
 from hentropy.study import Study
 

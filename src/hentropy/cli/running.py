@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from hentropy.cli.interrupts import stopped_by_signals
 from hentropy.cli.objective_check import objective_mistakes
 from hentropy.cli.opening import shown
-from hentropy.cli.printing import counted, note, say
+from hentropy.cli.printing import note, say
 from hentropy.description.objectives import Manual
 from hentropy.errors import InputError, MissingExtra, StorageError
+from hentropy.plain.formats import counted
 from hentropy.records import State
 from hentropy.study import Study
 from hentropy.study.keeping import versions

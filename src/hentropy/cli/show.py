@@ -3,18 +3,20 @@
 from typing import Annotated, Any
 
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName, trial_number
-from hentropy.cli.history import history_json, print_history
+from hentropy.cli.history import entry_of, print_history
 from hentropy.cli.opening import Found, as_typed, found, located, shown
-from hentropy.cli.printing import console, counted, note, number, one_line, print_json, say
-from hentropy.cli.sentences import decision_sentence
-from hentropy.cli.standing import counts, holder, stop_reason
+from hentropy.cli.printing import console, note, print_json, say
 from hentropy.cli.store_check import file_differs
-from hentropy.cli.times import ago, clock, iso
-from hentropy.cli.trial_tables import design
-from hentropy.cli.trial_words import as_json, trials_table
-from hentropy.cli.verdicts import print_verdict, verdict_json
+from hentropy.cli.trial_words import trials_table
+from hentropy.cli.verdicts import print_verdict
 from hentropy.description import space_of
 from hentropy.errors import MissingExtra
+from hentropy.plain.formats import counted, design, number, one_line
+from hentropy.plain.sentences import decision_sentence
+from hentropy.plain.standing import counts, holder, stop_reason
+from hentropy.plain.times import ago, clock, iso
+from hentropy.plain.trials import as_json, history_json
+from hentropy.plain.verdicts import verdict_json
 from hentropy.records import Entry, State
 
 try:
@@ -47,7 +49,7 @@ def show(
     place = located(study, store)
     with found(place) as it:
         if one is not None:
-            print_json(history_json(it, one)) if json else print_history(it, one)
+            _print_one(it, one, json)
             return
         entries = it.entries
         last = entries if everything else entries[len(entries) - min(trials, len(entries)) :]
@@ -57,6 +59,13 @@ def show(
             _print(it, as_typed(study, store), entries, last)
             if place.words is not None and (differ := file_differs(it.record, place.words)):
                 note(f"{study} {differ}")
+
+
+def _print_one(it: Found, one: int, json: bool) -> None:
+    if json:
+        print_json(history_json(entry_of(it, one), it.store.observations(it.record, one)))
+    else:
+        print_history(it, one)
 
 
 def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:

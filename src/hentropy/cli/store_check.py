@@ -7,9 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from hentropy.cli.opening import file_of, shown
-from hentropy.cli.printing import counted
 from hentropy.description.decisions import OwnClass
 from hentropy.errors import NoStore
+from hentropy.plain.formats import counted
 from hentropy.records import StudyRecord
 from hentropy.storage import open_store
 from hentropy.study import Study

@@ -1,7 +1,8 @@
 """What is said after something was told of a trial."""
 
-from hentropy.cli.printing import counted, measured, print_json, say
-from hentropy.cli.trial_words import as_json
+from hentropy.cli.printing import print_json, say
+from hentropy.plain.formats import counted, measured
+from hentropy.plain.trials import as_json
 from hentropy.records import State, Trial
 from hentropy.study import Study
 

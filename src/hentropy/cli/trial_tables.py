@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.cli.printing import number, printable, table
+from hentropy.cli.printing import printable, table
+from hentropy.plain.formats import design, number
 from hentropy.records import Trial
 
 LEFT = ("design", "state", "note")
@@ -17,11 +17,6 @@ LEAST = {"design": 24, "note": 12}
 """The columns that may be broken into lines, and how narrow they may get."""
 
 WIDEST = 100_000
-
-
-def design(params: Mapping[str, Any], between: str = ", ") -> str:
-    """A design on one line, or on one for each parameter."""
-    return between.join(f"{name} {number(value)}" for name, value in params.items())
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,13 @@
 """Trials as a table for a person, and as plain values for a script."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from hentropy.cli.printing import measured, number, one_line
-from hentropy.cli.times import iso
 from hentropy.cli.trial_tables import TrialRow, TrialTable
-from hentropy.records import Entry, Trial
+from hentropy.plain.formats import measured, one_line
+from hentropy.plain.trials import why
+from hentropy.records import Trial
 
 LONGEST_NOTE = 40
-
-
-def as_json(entry: Entry) -> dict[str, Any]:
-    """A trial as plain values."""
-    trial = entry.trial
-    return {
-        "number": trial.number,
-        "params": dict(trial.params),
-        "state": trial.state.value,
-        "value": trial.value,
-        "std_error": trial.std_error,
-        "gain": trial.gain,
-        "gain_error": trial.gain_error,
-        "entropy": trial.entropy,
-        "origin": trial.origin,
-        "note": trial.note,
-        "asked_at": iso(entry.asked_at),
-        "ended_at": iso(entry.ended_at),
-    }
 
 
 def asked_table(trials: Sequence[Trial], names: Sequence[str], gains: bool = True) -> TrialTable:
@@ -51,10 +31,3 @@ def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> TrialTable:
         for trial in trials
     ]
     return TrialTable(names, rows)
-
-
-def why(trial: Trial) -> str:
-    """The gain that was expected when a trial was chosen, or where it came from."""
-    if trial.gain is not None:
-        return number(trial.gain)
-    return {"first": "first design", "attached": "attached"}.get(trial.origin, "")

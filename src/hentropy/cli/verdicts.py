@@ -1,10 +1,9 @@
 """Verdicts for a person, and as plain values for a script."""
 
-from typing import Any
-
-from hentropy.cli.printing import console, counted, say
-from hentropy.cli.sentences import decided_sentence
+from hentropy.cli.printing import console, say
 from hentropy.description import Description
+from hentropy.plain.formats import counted
+from hentropy.plain.sentences import decided_sentence
 from hentropy.records import Verdict
 
 
@@ -16,14 +15,3 @@ def print_verdict(verdict: Verdict, called: str, description: Description) -> No
         say(f"... and {counted(verdict.left_out, 'more row')}; hentropy decide {called} --json has all of them")
     for line in verdict.summary:
         say(line)
-
-
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as plain values."""
-    return {
-        "decision": verdict.decision,
-        "observations": verdict.observations,
-        "expected_loss": verdict.expected_loss,
-        "std_error": verdict.std_error,
-        "action": verdict.action,
-    }

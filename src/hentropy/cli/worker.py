@@ -6,7 +6,7 @@ from typing import Annotated
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.following import ended_line
 from hentropy.cli.opening import as_typed, located, opened, words_of
-from hentropy.cli.printing import one_line, say
+from hentropy.cli.printing import say
 from hentropy.cli.running import check_not_manual, check_objective, going_on_later, note_versions, say_begin
 from hentropy.cli.wording import in_commands
 from hentropy.errors import InputError, MissingExtra
@@ -14,6 +14,7 @@ from hentropy.execution.chosen import executor_of, objective_of, terms_of
 from hentropy.execution.outcome import Outcome
 from hentropy.execution.runner import Watch
 from hentropy.execution.runner import run as run_to_the_end
+from hentropy.plain.formats import one_line
 from hentropy.records import Trial
 
 try:

@@ -1,35 +1,13 @@
-"""A verdict in a few words, and how often to ask for one."""
+"""How often to look at a verdict while a study runs."""
 
 import time
-from collections import Counter
 
-from hentropy.cli.printing import number
 from hentropy.errors import HentropyError
 from hentropy.records import Verdict
 from hentropy.study import Study
 
 SHARE = 0.1
 """The most of the time that goes into decisions which are only looked at, while workers wait."""
-
-
-def in_short(verdict: Verdict) -> str:
-    """What would be decided, on one line."""
-    rows = verdict.action
-    if not rows:
-        return "nothing"
-    if len(rows) == 1:
-        return ", ".join(f"{name} {_value(value)}" for name, value in rows[0].items())
-    stated = "mean" if "mean" in rows[0] else verdict.columns[-1]
-    values = [row[stated] for row in rows]
-    if all(isinstance(value, float) for value in values):
-        what = "designs, means" if stated == "mean" else f"rows, {stated} from"
-        return f"{len(rows)} {what} {number(min(values))} to {number(max(values))}"
-    counts = sorted(Counter(map(str, values)).items())
-    return f"{stated} {', '.join(f'{label} at {count}' for label, count in counts)}"
-
-
-def _value(value: object) -> str:
-    return number(value) if isinstance(value, float) else str(value)
 
 
 class Glances:

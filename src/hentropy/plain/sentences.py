@@ -1,9 +1,9 @@
 """A study in a few plain sentences."""
 
-from hentropy.cli.printing import counted, number
 from hentropy.description import CHOICES, Description
 from hentropy.description.decisions import Named, OwnClass
 from hentropy.description.objectives import Command, PythonFunction
+from hentropy.plain.formats import counted, number
 
 MODELS = {
     "auto": "several models are averaged while data are few, later one is fitted",

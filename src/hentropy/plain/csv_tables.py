@@ -5,7 +5,6 @@ import io
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from hentropy.errors import InputError
 
@@ -18,19 +17,6 @@ class CsvTable:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[int, tuple[str, ...]], ...]
-
-
-def read_text(file: Path) -> str:
-    """The text of a file in UTF-8."""
-    try:
-        return file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no file {file}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{file} is not a text in UTF-8 (byte {error.start} is {error.object[error.start]:#x}); save it as"
-            " CSV UTF-8"
-        ) from None
 
 
 def csv_table(text: str, where: str) -> CsvTable:

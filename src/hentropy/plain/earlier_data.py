@@ -1,13 +1,12 @@
 """Data that were measured before, from the columns of a CSV file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from hentropy.cli.csv_tables import cells, csv_table, number_in, read_text
-from hentropy.cli.trial_files import titles, unguarded
 from hentropy.errors import InputError
-from hentropy.records import Value
+from hentropy.plain.csv_tables import cells, csv_table, number_in
+from hentropy.plain.trial_files import titles, unguarded
+from hentropy.records import Trial, Value
 from hentropy.spaces import DesignSpace, Params
 from hentropy.study.checks import checked_value
 
@@ -31,12 +30,17 @@ class Data:
 
 
 def earlier_data(
-    file: Path, space: DesignSpace, renamed: Mapping[str, str], value: str | None, std_error: str | None
+    text: str,
+    where: str,
+    space: DesignSpace,
+    renamed: Mapping[str, str],
+    value: str | None = None,
+    std_error: str | None = None,
 ) -> Data:
-    """The rows of a file; `renamed` are columns of parameters that are called otherwise, by parameter."""
-    table = csv_table(read_text(file), str(file))
+    """The rows of a CSV text; `renamed` are columns of parameters that are called otherwise, by parameter."""
+    table = csv_table(text, where)
     names = tuple(unguarded(name) for name in table.columns)
-    columns = _columns(names, space.names, renamed, value, std_error, str(file))
+    columns = _columns(names, space.names, renamed, value, std_error, where)
     good, bad = [], []
     for line, row in table.rows:
         try:
@@ -85,3 +89,10 @@ def _datum(row: Mapping[str, str], columns: Columns, space: DesignSpace) -> tupl
         return design, number
     value, error = checked_value((number, number_in(columns.std_error, row[columns.std_error])))
     return design, value if error is None else (value, error)
+
+
+def repeated(data: Data, trials: Iterable[Trial]) -> int:
+    """How many of the rows were attached before, with the same values."""
+    known = {(tuple(trial.params.items()), trial.value) for trial in trials if trial.origin == "attached"}
+    values = [(params, value[0] if isinstance(value, tuple) else value) for params, value in data.good]
+    return sum((tuple(params.items()), value) in known for params, value in values)

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from hentropy.cli.csv_tables import cells, csv_table, number_in, read_text
-from hentropy.cli.times import seconds
-from hentropy.cli.trial_files import NUMBERS, OTHERS, TEXTS, TIMES, titles, unguarded
 from hentropy.errors import InputError
+from hentropy.plain.csv_tables import cells, csv_table, number_in
+from hentropy.plain.times import seconds
+from hentropy.plain.trial_files import NUMBERS, OTHERS, TEXTS, TIMES, titles, unguarded
 from hentropy.records import Entry, State, Trial
 from hentropy.spaces import DesignSpace
 from hentropy.study.checks import checked_record
@@ -34,9 +33,8 @@ class Exported:
         return Entry(self.trial, now if begun is None else begun, ended)
 
 
-def exported_in(file: Path, space: DesignSpace) -> list[Exported]:
-    """The trials of an exported file, in the order of their numbers, checked against the space."""
-    text = read_text(file)
+def exported_in(text: str, file: str, space: DesignSpace) -> list[Exported]:
+    """The trials of an exported text, in the order of their numbers, checked against the space."""
     rows = _json_rows(text, file) if text.lstrip().startswith("{") else _csv_rows(text, file, space)
     trials = []
     for where, plain in rows:
@@ -48,7 +46,7 @@ def exported_in(file: Path, space: DesignSpace) -> list[Exported]:
     return [replace(one, trial=checked_record(one.trial, number, space)) for number, one in enumerate(trials)]
 
 
-def _json_rows(text: str, file: Path) -> list[tuple[str, dict[str, Any]]]:
+def _json_rows(text: str, file: str) -> list[tuple[str, dict[str, Any]]]:
     rows = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -63,7 +61,7 @@ def _json_rows(text: str, file: Path) -> list[tuple[str, dict[str, Any]]]:
     return rows
 
 
-def _csv_rows(text: str, file: Path, space: DesignSpace) -> list[tuple[str, dict[str, Any]]]:
+def _csv_rows(text: str, file: str, space: DesignSpace) -> list[tuple[str, dict[str, Any]]]:
     table = csv_table(text, str(file))
     columns = tuple(unguarded(name) for name in table.columns)
     named = titles(space.names)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hentropy.cli.printing import json_text
-from hentropy.cli.trial_words import as_json
+from hentropy.plain.formats import json_text
+from hentropy.plain.trials import as_json
 from hentropy.records import Entry
 from hentropy.study.table import NUMBERS, titles_of
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from hentropy.cli.times import ago
 from hentropy.description import Description, stopping_of
 from hentropy.execution.owner import is_gone
+from hentropy.plain.times import ago
 from hentropy.records import Entry, State
 from hentropy.study.ending import reason_to_stop
 
