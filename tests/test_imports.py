@@ -26,7 +26,8 @@ LAYERS = (
     ("execution", "problems", "plots", "integrations", "testing"),
     ("baselines",),
     ("experiments",),
-    ("plain",),
+    ("plain", "web"),
+    ("report", "server", "client"),
     ("cli",),
     ("__main__",),
 )

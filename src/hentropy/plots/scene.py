@@ -1,0 +1,52 @@
+"""What pictures are made of: a study as it stands, with what is known and what would be decided."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief
+from hentropy.decisions import Decision
+from hentropy.entropy import Entropy, entropy
+from hentropy.records import State, StoredVerdict, Trial
+from hentropy.spaces import DesignSpace
+from hentropy.stopping import StoppingRule
+from hentropy.study import Study
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A study as it stands: all trials, what is known (`belief`) and would be decided (`found`), what was decided."""
+
+    space: DesignSpace
+    decision: Decision
+    belief: Belief
+    found: Entropy
+    trials: tuple[Trial, ...]
+    verdicts: tuple[StoredVerdict, ...]
+    stop: tuple[StoppingRule, ...]
+    seed: int
+    study: Study
+
+    @property
+    def action(self) -> Any:
+        """What would be decided."""
+        return self.found.action
+
+    def rows(self, trials: Sequence[Trial]) -> Tensor:
+        """The designs of trials: n x d."""
+        return torch.stack([self.space.encode(trial.params) for trial in trials]) if trials else self.belief.X[:0]
+
+    def in_state(self, *states: State) -> tuple[Trial, ...]:
+        """The trials that are in one of some states."""
+        return tuple(trial for trial in self.trials if trial.state in states)
+
+
+def scene_of(study: Study) -> Scene:
+    """The study as it stands now; a `StudyError` while nothing has been told."""
+    belief = study.belief
+    found = entropy(study.decision, belief, study.space, seed=study.seed)
+    verdicts = study.store.verdicts(study.book.study)
+    return Scene(study.space, found.decision, belief, found, study.book.trials, verdicts, study.stop, study.seed, study)

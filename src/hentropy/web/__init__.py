@@ -1,0 +1,1 @@
+"""What the report and the page share: plotly.js, the style sheet, how pictures are drawn, templates with escaping."""
