@@ -1,0 +1,23 @@
+"""Asking, with words about what goes on."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hentropy.plain.formats import counted
+from hentropy.study import State, Study
+
+
+def ask(study: Study, count: int, answer: Callable[[Mapping[str, Any]], None]) -> list[int]:
+    """Ask for experiments; the numbers of their trials."""
+    trials = study.records
+    complete = sum(trial.state is State.COMPLETE for trial in trials)
+    begun = complete + sum(trial.state is State.RUNNING for trial in trials)
+    proposed = bool(complete) and begun + count > study.first
+    if proposed:
+        answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
+        study.belief  # noqa: B018 (it is fitted and kept)
+    answer({"phase": "waiting for another who asks"})
+    with study.store.asking(study.book.study):
+        pass  # nobody asks now; should somebody be faster again, only these words are wrong
+    answer({"phase": "valuing possible experiments" if proposed else "filling the space"})
+    return [trial.number for trial in study.ask_many(count)]
