@@ -1,0 +1,68 @@
+"""Server-sent events: an open page is told what changes in its study."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from hentropy.errors import MissingExtra
+from hentropy.plain.formats import json_text
+from hentropy.server.live import Watcher
+from hentropy.server.mailbox import Event, Mailbox
+from hentropy.server.services import Here
+
+try:
+    from fastapi import APIRouter
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import StreamingResponse
+    from starlette.types import Receive, Scope, Send
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+HEARTBEAT = 15.0
+"""Seconds without news after which a comment is sent: proxies close what is silent, and who is gone is noticed."""
+
+PACE = 0.25
+"""Seconds between two deliveries: what happens meanwhile is told once."""
+
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+router = APIRouter()
+
+
+@router.get("/studies/{study_id}/events", include_in_schema=False)
+async def events(study_id: int, here: Here) -> StreamingResponse:
+    """What changes in a study, for as long as the page is open."""
+    case = await run_in_threadpool(here.desk.case, study_id)
+    mailbox = here.watcher.join(case.record, computable=case.computable is None)
+    return Events(here.watcher, mailbox)
+
+
+class Events(StreamingResponse):
+    """The events of a mailbox; whoever goes away is let go at once."""
+
+    def __init__(self, watcher: Watcher, mailbox: Mailbox) -> None:
+        super().__init__(stream(mailbox), headers=HEADERS, media_type="text/event-stream")
+        self._watcher = watcher
+        self._mailbox = mailbox
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until either side ends it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._watcher.leave(self._mailbox)
+
+
+async def stream(mailbox: Mailbox, heartbeat: float = HEARTBEAT, pace: float = PACE) -> AsyncIterator[str]:
+    """Events as text, with comments while there are none."""
+    yield "retry: 2000\n\n"
+    while True:
+        taken = await mailbox.take(heartbeat)
+        yield "".join(map(as_text, taken)) or ": nothing new\n\n"
+        if mailbox.ended:
+            return
+        await asyncio.sleep(pace)
+
+
+def as_text(event: Event) -> str:
+    """An event as it goes over the wire: JSON has no line breaks of its own."""
+    return f"event: {event.name}\ndata: {json_text(event.data)}\n\n"
