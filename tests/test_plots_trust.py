@@ -1,0 +1,124 @@
+"""Whether the model is to be trusted: predictions of what was left out, coverage, length scales."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import hentropy as he
+from hentropy.beliefs.kernels import Stationary
+from hentropy.beliefs.leave_one_out import leave_one_out
+from hentropy.errors import InputError
+from hentropy.plots.marks import Dots, Line, Panel, Role
+from hentropy.plots.scene import scene_of
+from hentropy.plots.trust import TrustInfo, coverage, trust_info, trust_picture
+from support.studies import LINE, MIXED, PLANE, begun
+
+
+def information(study: he.Study) -> TrustInfo:
+    return trust_info(scene_of(study))
+
+
+@pytest.mark.parametrize("treatment", ["map", "mixture"])
+def test_it_is_what_leaving_one_out_says(treatment: str) -> None:
+    study = begun(PLANE, count=9, hyperparameters=treatment)
+    info = information(study)
+    found = leave_one_out(study.belief)
+    np.testing.assert_allclose(info.observed, [trial.value for trial in study.records], rtol=1e-9)
+    np.testing.assert_allclose(info.predicted, found.mean)
+    np.testing.assert_allclose(info.sd, found.sd)
+    low, _, _, high = found.quantiles((0.025, 0.25, 0.75, 0.975)).numpy()
+    assert info.inside95.tolist() == ((low <= info.observed) & (info.observed <= high)).tolist()
+    assert bool((info.inside95 | ~info.inside50).all())
+    assert [each.inside for each in info.coverage] == [info.inside50.sum(), info.inside95.sum()]
+
+
+def test_an_outlier_is_outside_and_is_seen() -> None:
+    study = begun(LINE, count=12)
+    study.attach({"x": 2.0}, 40.0)
+    info = information(study)
+    assert not info.inside95[-1]
+    [[panel, _]] = trust_picture(info).rows
+    assert isinstance(panel, Panel)
+    [outside] = [mark for mark in panel.marks if isinstance(mark, Dots) and mark.role is Role.FAILED]
+    assert 40.0 in outside.x.round(6).tolist()
+
+
+@pytest.mark.parametrize(("n", "level"), [(1, 0.95), (7, 0.5), (15, 0.95), (200, 0.5)])
+def test_the_expected_coverage_is_binomial(n: int, level: float) -> None:
+    """The tails left out hold at most 2.5 % each, and would hold more with one number more in them."""
+    found = coverage(np.ones(n, dtype=bool), level)
+    chances = [math.comb(n, k) * level**k * (1 - level) ** (n - k) for k in range(n + 1)]
+    assert sum(chances[: found.low]) <= 0.025 < sum(chances[: found.low + 1])
+    assert sum(chances[found.high + 1 :]) <= 0.025 + 1e-12
+    assert sum(chances[found.high :]) > 0.025 - 1e-12
+    assert (found.inside, found.count) == (n, n)
+
+
+def test_coverage_in_words() -> None:
+    inside = np.array([True] * 14 + [False])
+    assert str(coverage(inside, 0.95)) == "14 of 15 inside the 95 % interval"
+    assert coverage(inside, 0.95).as_expected
+    assert not coverage(~inside, 0.95).as_expected
+
+
+def test_length_scales_are_those_of_the_kernel() -> None:
+    study = begun(MIXED, count=9, hyperparameters="mixture")
+    info = information(study)
+    kernel = study.belief.kernel
+    assert isinstance(kernel, Stationary)
+    assert info.reach is not None
+    assert info.reach.components == kernel.lengthscale.shape[0] > 1
+    np.testing.assert_allclose(info.reach.low, kernel.lengthscale.min(0).values)
+    np.testing.assert_allclose(info.reach.high, kernel.lengthscale.max(0).values)
+    assert bool(((info.reach.low <= info.reach.median) & (info.reach.median <= info.reach.high)).all())
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_values_are_said_to_be_few(count: int) -> None:
+    picture = trust_picture(information(begun(LINE, count=count, hyperparameters="mixture")))
+    assert "next to nothing" in picture.caption
+    [[panel, _]] = picture.rows
+    assert isinstance(panel, Panel)
+    assert panel.x.low is not None
+    assert panel.x.high is not None
+    assert panel.x.low < panel.x.high
+
+
+def test_equal_values_are_drawn_too() -> None:
+    study = he.Study(LINE, he.Maximize(), hyperparameters="map")
+    study.attach_many([({"x": x}, 3.0) for x in (0.0, 1.0, 2.0)])
+    [[panel, _]] = trust_picture(information(study)).rows
+    assert isinstance(panel, Panel)
+    assert all(np.isfinite(mark.x).all() for mark in panel.marks if isinstance(mark, Dots))
+
+
+def test_the_picture_has_an_interval_for_each_value_and_the_diagonal() -> None:
+    info = information(begun(PLANE, count=8))
+    [[predictions, scales]] = trust_picture(info).rows
+    assert isinstance(predictions, Panel)
+    assert isinstance(scales, Panel)
+    diagonal, bars = (mark for mark in predictions.marks if isinstance(mark, Line))
+    assert diagonal.x.tolist() == diagonal.y.tolist()
+    np.testing.assert_allclose(bars.y.reshape(8, 3)[:, :2].T, info.quantiles[[0, 3]])
+    assert np.isnan(bars.y.reshape(8, 3)[:, 2]).all()
+    assert scales.x.names == ("x", "rate")
+    assert scales.y.log
+
+
+def test_a_model_that_is_too_sure_is_called_so() -> None:
+    info = information(begun(PLANE, count=12))
+    none = np.zeros(12, dtype=bool)
+    bold = replace(info, coverage=(coverage(none, 0.5), coverage(none, 0.95)))
+    assert "surer of itself" in trust_picture(bold).caption
+    timid = replace(info, coverage=(coverage(~none, 0.5), coverage(~none, 0.95)))
+    assert "more careful" in trust_picture(timid).caption
+
+
+def test_a_belief_of_samples_says_that_it_cannot() -> None:
+    scene = scene_of(begun(LINE))
+    samples = he.Samples(scene.belief.X, lambda points: points.sum(-1).expand(2, -1), torch.ones(2), 0.1)
+    with pytest.raises(InputError, match="leave an observation out"):
+        trust_info(replace(scene, belief=samples))
