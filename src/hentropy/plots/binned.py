@@ -1,0 +1,45 @@
+"""Designs counted in bins: along a parameter, or over two."""
+
+import numpy as np
+import torch
+
+from hentropy.plots.views import parameter_axis
+from hentropy.spaces import DesignSpace
+
+
+def bin_edges(space: DesignSpace, bins: int) -> tuple[np.ndarray, ...]:
+    """For each parameter edges of so many bins, evenly spaced on its own scale; few whole values have a bin each."""
+    unit = torch.linspace(0.0, 1.0, bins + 1, dtype=torch.float64).unsqueeze(-1).expand(-1, space.dim)
+    inner = space.from_unit(unit).numpy()
+    made = []
+    for index in range(space.dim):
+        axis = parameter_axis(space, index)
+        low, high = float(axis.low or 0.0), float(axis.high or 0.0)
+        if axis.whole and not axis.log and high - low < bins:
+            made.append(np.arange(low, high + 2.0) - 0.5)
+        else:
+            made.append(np.concatenate([[low], inner[1:-1, index], [high]]))
+    return tuple(made)
+
+
+def centres(edges: np.ndarray, log: bool) -> np.ndarray:
+    """The middle of each bin, on its own scale: b + 1 to b."""
+    return np.sqrt(edges[:-1] * edges[1:]) if log else 0.5 * (edges[:-1] + edges[1:])
+
+
+def shares(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Which share of values (n, each of weight 1 / n unless given) lies in each bin (b + 1 edges): b.
+
+    What is beyond the ends counts for the bins at the ends.
+    """
+    if not len(values):
+        return np.zeros(len(edges) - 1)
+    inside = np.clip(values, edges[0], edges[-1])
+    given = np.full(len(values), 1.0 / len(values)) if weights is None else weights
+    return np.histogram(inside, edges, weights=given)[0]
+
+
+def joint_shares(pairs: np.ndarray, edges: tuple[np.ndarray, np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """The weight of pairs (n x 2) in each cell: rows along the second axis, columns along the first."""
+    across, up = (np.clip(pairs[:, i], edges[i][0], edges[i][-1]) for i in (0, 1))
+    return np.histogram2d(up, across, (edges[1], edges[0]), weights=weights)[0]

@@ -1,0 +1,178 @@
+"""The chosen designs: where they are, what is known of their values, and how open the choice still is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from hentropy.decisions import Sequence
+from hentropy.plots.binned import bin_edges, shares
+from hentropy.plots.marks import Axis, Bars, Dots, Line, Mark, Panel, Picture, Role, Rule, Table
+from hentropy.plots.rows import in_rows
+from hentropy.plots.scene import Scene
+from hentropy.plots.spread import CANDIDATES, action_spread
+from hentropy.plots.terrain import (
+    WIDE,
+    Terrain,
+    ground_marks,
+    ground_title,
+    leading,
+    mean_and_sd,
+    terrains,
+    value_axis,
+)
+from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, by_relevance, parameter_axis
+
+BINS = 24
+MOST_MARGINALS = 8
+
+
+@dataclass(frozen=True)
+class ChosenInfo:
+    """k chosen designs (k x d) with mean and sd (k each), the ground they are shown on, and the spread of the choice.
+
+    `labels` name the chosen designs. `spread` are the best actions of S drawn functions (S x k x d), `spread_values`
+    these functions' values there (S x k); NaN where a member does not matter. `targets` are those of a sequence, whose
+    designs are joined in order. `parameters` are all axes, `relevant` their indices, the most relevant first; `edges`
+    are each one's bins, evenly spaced on its scale.
+    """
+
+    grounds: tuple[Terrain, ...]
+    parameters: tuple[Axis, ...]
+    relevant: tuple[int, ...]
+    edges: tuple[np.ndarray, ...]
+    chosen: np.ndarray
+    labels: tuple[str, ...]
+    mean: np.ndarray
+    sd: np.ndarray
+    spread: np.ndarray
+    spread_values: np.ndarray
+    targets: tuple[float, ...]
+
+    @property
+    def dim(self) -> int:
+        """How many parameters a design has."""
+        return len(self.parameters)
+
+
+def chosen_info(
+    scene: Scene,
+    draws: int = 64,
+    candidates: int = CANDIDATES,
+    points: int = LINE_POINTS,
+    plane: int = PLANE_POINTS,
+) -> ChosenInfo:
+    """The chosen designs of a decision whose actions are designs, and the best actions of so many drawn functions."""
+    chosen = scene.action.to(scene.belief.X)
+    mean, sd = mean_and_sd(scene.belief, chosen)
+    spread = action_spread(scene, draws, candidates)
+    designs = spread.designs.cpu().numpy()
+    values = spread.values.cpu().numpy()
+    # a loss that looks elsewhere than at the design itself leaves no value there: the mean stands in for it
+    there = mean_and_sd(scene.belief, torch.nan_to_num(spread.designs))[0]
+    values = np.where(np.isnan(values) & ~np.isnan(designs[..., 0]), there, values)
+    return ChosenInfo(
+        grounds=terrains(scene, points, plane),
+        parameters=tuple(parameter_axis(scene.space, index) for index in range(scene.space.dim)),
+        relevant=by_relevance(scene.belief, scene.space),
+        edges=bin_edges(scene.space, BINS),
+        chosen=chosen.cpu().numpy(),
+        labels=_labels(scene),
+        mean=mean,
+        sd=sd,
+        spread=designs,
+        spread_values=values,
+        targets=scene.decision.targets if isinstance(scene.decision, Sequence) else (),
+    )
+
+
+def _labels(scene: Scene) -> tuple[str, ...]:
+    """What each chosen design is called: by the words of the decision's own table, else by its place."""
+    rows = scene.decision.describe(scene.action, scene.space)
+    count = len(scene.action)
+    if len(rows) != count:
+        return tuple(str(place + 1) for place in range(count))
+    words = [" ".join(value for value in row.values() if isinstance(value, str)) for row in rows]
+    plain = ("",) if count == 1 else tuple(str(place + 1) for place in range(count))
+    return tuple(word or name for word, name in zip(words, plain, strict=True))
+
+
+def chosen_panels(info: ChosenInfo) -> tuple[Panel | Table, ...]:
+    """One panel: the line, the plane, or the plane of the two most relevant parameters."""
+    return (_on_ground(info, leading(info.grounds)),)
+
+
+def chosen_picture(info: ChosenInfo) -> Picture:
+    """The choice on its ground, how open each parameter still is, and the table."""
+    if info.dim <= 2:
+        first = (*chosen_panels(info), *(_marginals(info) if info.dim == 1 else ()))
+        rows: tuple[tuple[Panel | Table, ...], ...] = (first, (_table(info),))
+    else:
+        planes = tuple(_on_ground(info, ground) for ground in info.grounds if ground.is_plane)
+        rows = (planes, *in_rows(_marginals(info), 4), (_table(info),))
+    return Picture("decided", "What would be decided now", _caption(info), rows)
+
+
+def _on_ground(info: ChosenInfo, ground: Terrain) -> Panel:
+    marks: list[Mark] = list(ground_marks(ground))
+    open_ = _flat(info)
+    if ground.is_plane:
+        across, up = ground.axes
+        marks.append(Dots(open_[:, across], open_[:, up], Role.SPREAD, "best if a drawn function were true"))
+        x, y = info.chosen[:, across], info.chosen[:, up]
+    else:
+        [across] = ground.axes
+        values = info.spread_values[~np.isnan(info.spread[..., 0])]
+        marks.append(Dots(open_[:, across], values, Role.SPREAD, "best if a drawn function were true"))
+        marks += [Rule(target, "y", Role.LIMIT, "target") for target in info.targets]
+        x, y = info.chosen[:, across], info.mean
+    if info.targets:
+        marks.append(Line(x, y, Role.DECIDED, "the path, in order"))
+    texts = info.labels if any(info.labels) else ()
+    error = None if ground.is_plane else WIDE * info.sd
+    marks.append(Dots(x, y, Role.DECIDED, "decision", error=error, texts=texts))
+    title = "the decision, over what is known"
+    return Panel(ground_title(ground, title), ground.across, ground.up or value_axis(), tuple(marks))
+
+
+def _flat(info: ChosenInfo) -> np.ndarray:
+    """All members of the spread that matter: n x d."""
+    flat = info.spread.reshape(-1, info.dim)
+    return np.asarray(flat[~np.isnan(flat[:, 0])])
+
+
+def _marginals(info: ChosenInfo) -> tuple[Panel, ...]:
+    """For each parameter, where drawn functions would have the decision."""
+    flat = _flat(info)
+    made = []
+    for index in info.relevant[:MOST_MARGINALS]:
+        axis = info.parameters[index]
+        bars = Bars(info.edges[index], shares(flat[:, index], info.edges[index]), Role.SPREAD, "drawn functions")
+        rules = [
+            Rule(float(value), "x", Role.DECIDED, "decision" if place == 0 else "")
+            for place, value in enumerate(info.chosen[:, index])
+        ]
+        title = f"how open {axis.title} is"
+        made.append(Panel(title, axis, Axis("share of drawn functions", low=0.0), (bars, *rules)))
+    return tuple(made)
+
+
+def _table(info: ChosenInfo) -> Table:
+    columns = ("", *(axis.title for axis in info.parameters), "mean", "sd", *(("target",) if info.targets else ()))
+    rows = []
+    for place, design in enumerate(info.chosen):
+        numbers = [*design, info.mean[place], info.sd[place], *([info.targets[place]] if info.targets else [])]
+        rows.append((info.labels[place], *(f"{value + 0.0:.4g}" for value in numbers)))
+    return Table("the chosen designs", columns, tuple(rows))
+
+
+def _caption(info: ChosenInfo) -> str:
+    count = info.chosen.shape[0]
+    what = "The star is the design that would be chosen now." if count == 1 else f"{count} designs would be chosen now."
+    path = " The line joins them in the order of their targets." if info.targets else ""
+    drawn = len(info.spread)
+    seen = " Off the two parameters shown, designs are projected onto the plane." if info.dim > 2 else ""
+    return (
+        f"{what}{path} The small dots are the best choice for each of {drawn} functions that could be the truth:"
+        f" close together, the decision is settled; scattered, it is open.{seen}"
+    )
