@@ -1,0 +1,20 @@
+"""Pictures as plotly's own figures, for notebooks."""
+
+from hentropy.errors import MissingExtra
+from hentropy.plots.marks import Picture
+from hentropy.plots.plotly_texts import shown
+from hentropy.plots.with_plotly import specification
+
+try:
+    from plotly.graph_objects import Figure  # type: ignore[import-untyped]
+except ImportError:
+    raise MissingExtra("plotly", "plots") from None
+
+
+def figure(picture: Picture) -> Figure:
+    """The picture as a figure of plotly, with its title."""
+    made = Figure(specification(picture))
+    height, top = made.layout.height or 200, 56
+    made.update_layout(title={"text": shown(picture.title), "y": 1, "yanchor": "top", "pad": {"t": 12}})
+    made.update_layout(margin_t=34 + top, height=height + top, template="plotly_white")
+    return made

@@ -1,0 +1,162 @@
+// Draws the specifications of pictures (hentropy.plots.with_plotly) into elements of a page, by plotly.js.
+//
+//   hentropy.draw(element, specification, { label })   draws, or redraws what is there
+//   hentropy.drawAll(root)                             draws every [data-picture] within: its JSON is in the
+//                                                      <script type="application/json"> whose id data-picture names
+//
+// Colours come from the page's custom properties, so that pictures follow light and dark. Narrow elements get the
+// layout with fewer columns. Tables are made of text alone. No markup of a specification ever becomes HTML.
+(() => {
+  "use strict";
+
+  const NARROWEST_COLUMN = 270;
+  const FALLBACK = { "--ink": "#1b2025", "--muted": "#57616b", "--line": "#dedbd4", "--surface": "#ffffff" };
+  const drawn = new Map();
+
+  function colour(element, name) {
+    return getComputedStyle(element).getPropertyValue(name).trim() || FALLBACK[name];
+  }
+
+  // the layout with the most columns that have room
+  function fitting(layout, width) {
+    const all = [layout, ...(layout.meta.narrower || [])];
+    return all.find((each) => width >= each.meta.columns * NARROWEST_COLUMN) || all[all.length - 1];
+  }
+
+  function themed(element, layout) {
+    const ink = colour(element, "--ink");
+    const muted = colour(element, "--muted");
+    const line = colour(element, "--line");
+    const surface = colour(element, "--surface");
+    const made = structuredClone(layout);
+    delete made.meta;
+    const coarse = matchMedia("(pointer: coarse)").matches;
+    made.font = { ...made.font, color: ink, family: getComputedStyle(element).fontFamily };
+    made.hoverlabel = { bgcolor: surface, bordercolor: line, font: { color: ink }, align: "left", namelength: 40 };
+    made.modebar = { bgcolor: "rgba(0,0,0,0)", color: muted, activecolor: ink };
+    made.dragmode = coarse ? false : "zoom"; // a finger scrolls the page
+    made.autosize = true;
+    for (const [name, axis] of Object.entries(made)) {
+      if (/^[xy]axis\d*$/.test(name)) {
+        Object.assign(axis, { gridcolor: line, linecolor: muted, tickcolor: muted, fixedrange: coarse });
+        axis.tickfont = { ...axis.tickfont, color: muted };
+      } else if (/^coloraxis\d*$/.test(name)) {
+        Object.assign(axis.colorbar, { tickcolor: muted });
+      }
+    }
+    return made;
+  }
+
+  const CONFIG = {
+    displaylogo: false,
+    responsive: false,
+    displayModeBar: "hover",
+    modeBarButtons: [["toImage"]],
+    toImageButtonOptions: { format: "png", scale: 2, filename: "picture" },
+  };
+
+  function cell(kind, text) {
+    const made = document.createElement(kind);
+    made.textContent = text;
+    if (text !== "" && Number.isFinite(Number(text.split("±")[0]))) made.className = "number";
+    return made;
+  }
+
+  function tableOf(table) {
+    const wrap = document.createElement("div");
+    wrap.className = "table-wrap";
+    wrap.tabIndex = 0; // can be scrolled by keyboard
+    wrap.setAttribute("role", "group");
+    wrap.setAttribute("aria-label", table.title);
+    const made = wrap.appendChild(document.createElement("table"));
+    made.createCaption().textContent = table.title;
+    const head = made.createTHead().insertRow();
+    table.columns.forEach((name, column) => {
+      const title = cell("th", name);
+      title.scope = "col";
+      const cells = table.rows.map((row) => row[column]);
+      const numeric = cells.length > 0 && cells.every((text) => cell("td", text).className === "number");
+      title.className = numeric ? "number" : "";
+      head.append(title);
+    });
+    const body = made.createTBody();
+    for (const row of table.rows) body.insertRow().append(...row.map((text) => cell("td", text)));
+    return wrap;
+  }
+
+  function parts(element) {
+    let plot = element.querySelector(":scope > .picture-plot");
+    if (!plot) {
+      plot = document.createElement("div");
+      plot.className = "picture-plot";
+      const tables = document.createElement("div");
+      tables.className = "picture-tables";
+      element.replaceChildren(plot, tables);
+    }
+    return { plot, tables: element.querySelector(":scope > .picture-tables") };
+  }
+
+  function render(element) {
+    const { specification, label } = drawn.get(element);
+    const { plot, tables } = parts(element);
+    const { meta } = specification.layout;
+    tables.replaceChildren(...(meta.tables || []).map(tableOf));
+    plot.hidden = specification.data.length === 0 && !(specification.layout.shapes || []).length;
+    if (plot.hidden) return Promise.resolve();
+    plot.setAttribute("role", "img");
+    plot.setAttribute("aria-label", label);
+    plot.style.maxWidth = `${meta.widest}px`;
+    const width = Math.min(element.clientWidth, meta.widest);
+    if (width === 0) return Promise.resolve(); // hidden now; drawn when it is seen
+    const layout = { ...themed(element, fitting(specification.layout, width)), width };
+    const config = { ...CONFIG, staticPlot: matchMedia("print").matches };
+    return Plotly.react(plot, structuredClone(specification.data), layout, config);
+  }
+
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target, contentRect } of entries) {
+      const known = drawn.get(target);
+      if (known && Math.abs(known.width - contentRect.width) >= 1) {
+        known.width = contentRect.width;
+        requestAnimationFrame(() => drawn.has(target) && render(target));
+      }
+    }
+  });
+
+  function draw(element, specification, { label = "" } = {}) {
+    const said = label || element.getAttribute("aria-label") || "picture";
+    drawn.set(element, { specification, label: said, width: element.clientWidth });
+    sizes.observe(element);
+    return render(element);
+  }
+
+  function forget(element) {
+    sizes.unobserve(element);
+    drawn.delete(element);
+    const plot = element.querySelector(":scope > .picture-plot");
+    if (plot) Plotly.purge(plot);
+    element.replaceChildren();
+  }
+
+  function drawAll(root = document) {
+    const elements = [...root.querySelectorAll("[data-picture]")];
+    return Promise.all(
+      elements.map((element) => {
+        const source = document.getElementById(element.dataset.picture);
+        return draw(element, JSON.parse(source.textContent), { label: element.dataset.label || "" });
+      }),
+    );
+  }
+
+  function redraw() {
+    for (const element of drawn.keys()) {
+      if (element.isConnected) render(element);
+      else forget(element);
+    }
+  }
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+
+  window.hentropy = Object.assign(window.hentropy || {}, { draw, drawAll, forget });
+})();
