@@ -1,0 +1,368 @@
+"""Work in the background: real child processes on a real store, killed, cancelled and orphaned."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import hentropy as he
+from hentropy.errors import InputError
+from hentropy.server.jobs import Busy, Job, Look, Part, Workshop, job_json
+from hentropy.server.orders import KEPT, Orders
+from hentropy.server.shelf import Shelf
+from hentropy.storage import Store, open_store
+
+PATIENCE = 60.0
+
+
+class Site:
+    """A store with a few studies, and a workshop for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"sqlite:///{folder / 'lab.db'}"
+        self.store = open_store(self.url)
+        space = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
+        small = {"first": 3, "hyperparameters": "map", "storage": self.store}
+        self.quick = he.Study(space, he.Maximize(), name="quick / ünï", **small)
+        self.quick.attach_many([(point(i), value(i)) for i in range(4)])
+        self.empty = he.Study(space, he.Maximize(), name="empty", **small)
+        # its proposal takes seconds: long enough to be disturbed in it
+        self.slow = he.Study(space, he.KGuesses(4), name="slow", storage=self.store)
+        self.slow.attach_many([(point(i), value(i)) for i in range(25)])
+        words = dict(self.empty.book.study.definition) | {"name": "own", "decision": {"python": "with_effect:Own"}}
+        self.store.create("own", words, {})
+        self.workshop = Workshop(self.url, waiting=3)
+
+
+def point(i: int) -> dict[str, float]:
+    return {"x": (0.37 * i) % 1, "y": (0.61 * i) % 1}
+
+
+def value(i: int) -> float:
+    x, y = point(i).values()
+    return -((x - 0.3) ** 2) - (y - 0.6) ** 2
+
+
+@pytest.fixture(scope="module")
+def effect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A module that every child could import, and the file that it makes when somebody does."""
+    folder = tmp_path_factory.mktemp("modules")
+    trace = folder / "imported"
+    (folder / "with_effect.py").write_text(f"open({str(trace)!r}, 'w').close()\nclass Own: pass\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")])))
+        yield trace
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, effect: Path) -> Iterator[Site]:
+    made = Site(tmp_path_factory.mktemp("lab"))
+    with contextlib.closing(made.store), contextlib.closing(made.workshop):
+        yield made
+
+
+@contextlib.contextmanager
+def heard(workshop: Workshop) -> Iterator[list[Job | Part]]:
+    """All that a workshop says meanwhile."""
+    news: list[Job | Part] = []
+    leave = workshop.subscribe(news.append)
+    yield news
+    leave()
+
+
+def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def in_phase(workshop: Workshop, job: Job, words: str) -> Callable[[], bool]:
+    def there() -> bool:
+        now = workshop.job(job.id)
+        assert now is not None
+        assert not now.ended, now
+        return words in now.phase
+
+    return there
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, other than one that only waits to be buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_asking_goes_through_its_phases(site: Site) -> None:
+    with heard(site.workshop) as news:
+        job = site.workshop.ask(site.quick.name, 2)
+        assert (job.state, job.kind, job.count, job.result) == ("waiting", "ask", 2, None)
+        done = site.workshop.wait(job.id, PATIENCE)
+    assert (done.state, done.result, done.error) == ("done", [4, 5], None)
+    assert done.began_at is not None
+    assert done.ended_at is not None
+    assert job.created_at <= done.began_at < done.ended_at
+    states = [one.state for one in news if isinstance(one, Job)]
+    assert states == sorted(states, key=["waiting", "running", "done"].index)
+    phases = list(dict.fromkeys(one.phase for one in news if isinstance(one, Job)))
+    assert phases == [
+        "waiting",
+        "starting",
+        "reading the study",
+        "fitting the model to 4 values",
+        "waiting for another who asks",
+        "valuing possible experiments",
+        "done",
+    ]
+    assert [trial.number for trial in site.quick.records if trial.origin == "proposed"] == [4, 5]
+    assert job_json(done)["result"] == [4, 5]
+
+
+def test_the_first_designs_need_no_model(site: Site) -> None:
+    with heard(site.workshop) as news:
+        done = site.workshop.wait(site.workshop.ask(site.empty.name, 1).id, PATIENCE)
+    assert done.result == [0]
+    phases = [one.phase for one in news if isinstance(one, Job)]
+    assert "filling the space" in phases
+    assert not any("fitting" in phase for phase in phases)
+
+
+def test_what_runs_is_cancelled_and_nothing_is_lost(site: Site) -> None:
+    before = site.slow.records
+    job = site.workshop.ask(site.slow.name)
+    behind = site.workshop.ask(site.empty.name)
+    until(in_phase(site.workshop, job, "valuing"))
+    assert site.workshop.cancel(behind.id).state == "cancelled"  # while it waits
+    begun = time.monotonic()
+    assert site.workshop.cancel(job.id).state == "cancelled"
+    assert time.monotonic() - begun < 2.0
+    assert site.slow.records == before
+    assert site.workshop.cancel(job.id).state == "cancelled"
+    assert _can_ask(site.store, site.slow.name)
+    # a fresh process goes on with what comes
+    asked = len(site.empty.records)
+    assert site.workshop.wait(site.workshop.ask(site.empty.name).id, PATIENCE).result == [asked]
+
+
+def _can_ask(store: Store, name: str) -> bool:
+    """Whether nobody holds the right to propose."""
+    record = store.find(name)
+    assert record is not None
+    got = threading.Event()
+
+    def ask() -> None:
+        with store.asking(record):
+            got.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    return got.wait(5.0)
+
+
+def test_a_process_that_dies_fails_its_job_and_is_replaced(site: Site) -> None:
+    job = site.workshop.ask(site.slow.name)
+    until(in_phase(site.workshop, job, "valuing"))
+    pids = site.workshop.processes
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    failed = site.workshop.wait(job.id, 5.0)
+    assert failed.state == "failed"
+    assert failed.error is not None
+    assert "SIGKILL" in failed.error
+    assert "out of memory" in failed.error
+    done = site.workshop.wait(site.workshop.ask(site.empty.name).id, PATIENCE)
+    assert done.state == "done"
+    assert not set(pids) & set(site.workshop.processes)
+
+
+def test_only_so_many_may_wait(site: Site) -> None:
+    jobs = [site.workshop.ask(site.slow.name)]
+    until(lambda: (site.workshop.job(jobs[0].id) or jobs[0]).state == "running")
+    jobs += [site.workshop.ask(site.slow.name) for _ in range(3)]
+    with pytest.raises(Busy, match="3 jobs wait already"):
+        site.workshop.ask(site.slow.name)
+    for job in reversed(jobs):
+        assert site.workshop.cancel(job.id).state == "cancelled"
+
+
+def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
+    site.quick.attach(point(9), value(9))
+    observations = sum(trial.value is not None for trial in site.quick.records)
+    with heard(site.workshop) as news:
+        first = site.workshop.look(site.quick.name)
+        until(lambda: (site.workshop.job(first.id) or first).state == "running")
+        second = site.workshop.look(site.quick.name)
+        assert second.id != first.id  # something may have been told since the first one began
+        assert site.workshop.look(site.quick.name).id == second.id
+        assert site.workshop.wait(second.id, PATIENCE).state == "done"
+    assert (site.workshop.job(first.id) or first).state == "done"
+    parts = [one for one in news if isinstance(one, Part)]
+    names = [part.name for part in parts]
+    assert names.count("verdict") == 1, "the second look found nothing new"
+    assert names[0] == "verdict"
+    assert names[-1] == "end"
+    assert names[1:-1]
+    assert parts[0].look.verdict is not None
+    assert parts[0].look.pictures == {}
+    look = site.workshop.latest(site.quick.name)
+    assert look is not None
+    assert look.complete
+    assert (look.observations, look.earlier) == (observations, None)
+    assert set(look.pictures) | set(look.troubles) == set(names[1:-1])
+    assert {"specification", "title", "caption"} <= set(next(iter(look.pictures.values())))
+    [recorded] = site.store.verdicts(site.quick.book.study)
+    assert look.verdict is not None
+    assert look.verdict["expected_loss"] == recorded.verdict.expected_loss
+    # another value makes another verdict; until it is drawn, the pictures of the first one stand
+    site.quick.attach(point(10), value(10))
+    with heard(site.workshop) as news:
+        site.workshop.wait(site.workshop.look(site.quick.name).id, PATIENCE)
+    part = next(one for one in news if isinstance(one, Part))
+    assert part.look.earlier == look.verdict
+    assert part.look.observations == observations + 1
+    assert part.look.pictures == look.pictures
+
+
+def test_a_look_at_nothing(site: Site) -> None:
+    assert site.workshop.latest(site.empty.name) is None
+    assert site.workshop.wait(site.workshop.look(site.empty.name).id, PATIENCE).state == "done"
+    look = site.workshop.latest(site.empty.name)
+    assert look is not None
+    assert look.complete
+    assert (look.observations, look.verdict, look.pictures) == (0, None, {})
+    assert "Nothing has been told yet" in look.troubles["verdict"]
+    site.workshop.forget(site.empty.name)
+    assert site.workshop.latest(site.empty.name) is None
+
+
+@pytest.mark.parametrize("verb", ["ask", "look"])
+def test_code_of_a_study_is_never_imported(site: Site, effect: Path, verb: str) -> None:
+    job = site.workshop.ask("own") if verb == "ask" else site.workshop.look("own")
+    failed = site.workshop.wait(job.id, PATIENCE)
+    assert failed.state == "failed"
+    assert failed.error is not None
+    assert "with_effect:Own" in failed.error
+    assert not effect.exists()
+
+
+def test_the_children_could_have_imported_it(effect: Path) -> None:
+    subprocess.run([sys.executable, "-P", "-c", "import with_effect"], check=True, timeout=PATIENCE)
+    assert effect.exists()
+    effect.unlink()
+
+
+def test_a_study_that_is_gone(site: Site) -> None:
+    failed = site.workshop.wait(site.workshop.ask("never made").id, PATIENCE)
+    assert failed.state == "failed"
+    assert failed.error is not None
+    assert "never made" in failed.error
+
+
+def test_the_url_is_nowhere_to_be_read(site: Site) -> None:
+    site.workshop.prepare()
+    for pid in site.workshop.processes:
+        for file in ("cmdline", "environ"):
+            assert "lab.db" not in Path(f"/proc/{pid}/{file}").read_bytes().decode()
+
+
+def test_jobs_of_a_study(site: Site) -> None:
+    jobs = site.workshop.jobs(site.slow.name)
+    assert {job.study for job in jobs} == {site.slow.name}
+    assert [job for job in site.workshop.jobs() if job.study == site.slow.name] == list(jobs)
+    assert len(jobs) < len(site.workshop.jobs())
+    with pytest.raises(InputError, match="no job 'none'"):
+        site.workshop.wait("none", 0.0)
+
+
+ORPHANS = """
+import os, sys, time
+from hentropy.server.jobs import Workshop
+workshop = Workshop(sys.argv[1])
+job = workshop.ask("slow")
+while "valuing" not in workshop.job(job.id).phase:
+    time.sleep(0.05)
+print(*workshop.processes, flush=True)
+if sys.argv[2] == "close":
+    workshop.close()
+    print("closed", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("end", ["kill", "close"])
+def test_no_process_is_left_behind(site: Site, end: str) -> None:
+    command = [sys.executable, "-c", ORPHANS, site.url, end]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        assert pids
+        assert all(map(is_running, pids)) or end == "close"
+        if end == "kill":
+            parent.kill()
+        else:
+            assert parent.stdout.readline() == "closed\n"
+        until(lambda: not any(map(is_running, pids)), 5.0)
+        parent.kill()
+
+
+def test_a_store_in_memory_is_refused() -> None:
+    with pytest.raises(InputError, match="cannot be shared"):
+        Workshop("memory://")
+
+
+def test_of_jobs_that_ended_the_last_ones_are_remembered() -> None:
+    orders = Orders(most_waiting=10)
+    ids = []
+    for _ in range(KEPT + 5):
+        ids.append(orders.place("study", "ask").id)
+        begun = orders.next("ask")
+        assert begun is not None
+        orders.end(begun.id, "done", "done")
+    assert [job.id for job in orders.all()] == ids[5:]
+    assert orders.end(ids[-1], "failed", "failed").state == "done", "what has ended stays as it is"
+
+
+def test_who_looks_rests_unless_a_person_waits() -> None:
+    orders = Orders(most_waiting=10)
+
+    def next_after(soon: bool) -> float:
+        placed = orders.place("study", "look", soon=soon)
+        begun = time.monotonic()
+        job = orders.next("look")
+        waited = time.monotonic() - begun
+        assert job is not None
+        assert job.id == placed.id
+        time.sleep(0.3)
+        orders.end(job.id, "done", "done")
+        return waited
+
+    assert next_after(soon=True) < 0.1
+    assert 0.2 < next_after(soon=False) < 1.0
+    assert next_after(soon=True) < 0.1
+
+
+def test_the_shelf_is_bounded_and_knows_a_study_made_again() -> None:
+    shelf = Shelf(most=2)
+    seen = {"made_at": 1.0, "mark": "m", "observations": 3, "revision": 7, "verdict": {}, "earlier": None}
+    shelf.begin("a", seen)
+    assert shelf.add("a", "known", {"title": "t"}, None).pictures == {"known": {"title": "t"}}
+    again = shelf.begin("a", seen | {"mark": "n"})
+    assert again.pictures == {"known": {"title": "t"}}
+    assert not again.complete
+    troubled = shelf.add("a", "known", None, "no")
+    assert (troubled.pictures, troubled.troubles) == ({}, {"known": "no"})
+    shelf.add("a", "why", {"title": "w"}, None)
+    assert shelf.begin("a", seen | {"made_at": 2.0}).pictures == {}
+    shelf.begin("b", seen)
+    assert shelf.latest("a") is not None
+    shelf.begin("c", seen)
+    assert shelf.latest("b") is None
+    assert isinstance(shelf.latest("a"), Look)
