@@ -1,0 +1,34 @@
+"""Templates to pages."""
+
+from functools import cache
+from typing import Any
+
+from hentropy.errors import MissingExtra
+from hentropy.server.guard.access import Access
+from hentropy.server.pages.assets import address
+
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from starlette.responses import HTMLResponse
+except ImportError:
+    raise MissingExtra("jinja2", "server") from None
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("hentropy.server.pages"),
+        autoescape=True,  # whatever a file is called
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["asset"] = address
+    return made
+
+
+def page(template: str, visitor: Access, status: int = 200, **shown: Any) -> HTMLResponse:
+    """A page for somebody, whose forms carry the token of the session."""
+    signed_in = visitor.how == "session"
+    text = _templates().get_template(template).render(csrf=visitor.csrf_token, signed_in=signed_in, **shown)
+    return HTMLResponse(text, status)

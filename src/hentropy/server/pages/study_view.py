@@ -1,0 +1,242 @@
+"""The page of a study, as its template needs it: from what is recorded and what was computed."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hentropy.description.objectives import Manual
+from hentropy.plain.formats import counted
+from hentropy.plain.sentences import decided_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.plain.standing import counts
+from hentropy.plain.times import clock
+from hentropy.plain.verdicts import verdict_json
+from hentropy.records import Entry, State
+from hentropy.server.cases import Case
+from hentropy.server.pages.forms import Form
+from hentropy.server.pages.picture_view import PictureView, picture_views
+from hentropy.server.pages.prints import Prints
+from hentropy.server.pages.trial_rows import WORDS, Pending, TrialTable, Wanted, pending, trial_table
+from hentropy.server.pages.verdict_view import VerdictView, verdict_view
+from hentropy.server.work import Job, Look
+from hentropy.spaces import usual_first
+
+PICTURING = "making pictures"
+"""How the phases begin in which the verdict is there already."""
+
+
+@dataclass(frozen=True)
+class JobView:
+    """Work in the background: what it is, what goes on in it, for how many seconds."""
+
+    id: str
+    state: str
+    title: str
+    words: str
+    since: int
+    alive: bool
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of the page, with what was typed into them."""
+
+    told: dict[int, Form] = field(default_factory=dict)
+    ask: Form = field(default_factory=lambda: Form({"count": "1"}))
+    attach: Form = field(default_factory=Form)
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """All that the page of a study shows."""
+
+    id: int
+    name: str
+    decision: str
+    computable: str
+    verdict: VerdictView | None
+    no_verdict: str
+    computing: str
+    can_look: bool
+    worth: str
+    pending: tuple[Pending, ...]
+    no_pending: str
+    jobs: tuple[JobView, ...]
+    jobs_say: str
+    ask: Form
+    picturing: str
+    pictures: tuple[PictureView, ...]
+    no_pictures: str
+    counts: str
+    trials: TrialTable
+    attach: Form
+    columns: str
+    sentences: tuple[str, ...]
+    made: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of a study at this moment: recorded, computed, and being computed."""
+
+    case: Case
+    look: Look | None
+    jobs: Sequence[Job]
+    place: str
+
+    @property
+    def observations(self) -> int:
+        """How many values there are."""
+        return sum(entry.trial.state is State.COMPLETE for entry in self.case.entries)
+
+    @property
+    def looking(self) -> Job | None:
+        """The look that is under way."""
+        return next((job for job in self.jobs if job.kind == "look" and not job.ended), None)
+
+
+def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float) -> StudyView:
+    """The page of a study; `now` by the clock of its store."""
+    case, looking = seen.case, seen.looking
+    record, description = case.record, case.description
+    running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
+    pictures = picture_views(record.id, seen.look, seen.observations, looking is not None, prints)
+    verdict = _verdict(seen)
+    jobs = _jobs(seen.jobs)
+    return StudyView(
+        id=record.id,
+        name=record.name,
+        decision=f"{decided_sentence(description)}.",
+        computable=_sentence(case.computable) if case.computable else "",
+        verdict=verdict,
+        no_verdict=_no_verdict(seen),
+        computing=_computing(looking),
+        can_look=bool(verdict is None or verdict.behind)
+        and seen.observations > 0
+        and not looking
+        and not case.computable,
+        worth=_worth(case),
+        pending=tuple(pending(entry, now, forms.told.get(entry.trial.number, Form())) for entry in running),
+        no_pending=_no_pending(case),
+        jobs=jobs,
+        jobs_say=_jobs_say(seen.jobs),
+        ask=forms.ask,
+        picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
+        pictures=tuple(pictures),
+        no_pictures="Pictures come with the first verdict.",
+        counts=_counts(case.entries),
+        trials=trial_table(case.entries, case.space.names, how),
+        attach=forms.attach,
+        columns=", ".join([*case.space.names, "value", "and std_error if there is one"]),
+        sentences=_sentences(case),
+        made=_made(seen),
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _verdict(seen: Seen) -> VerdictView | None:
+    case, look = seen.case, seen.look
+    if look is not None and look.verdict is not None:
+        return verdict_view(look.verdict, look.earlier, case.space, seen.observations)
+    if not case.verdicts:
+        return None
+    *earlier, last = [verdict_json(stored.verdict) for stored in case.verdicts]
+    return verdict_view(last, earlier[-1] if earlier else None, case.space, seen.observations)
+
+
+def _no_verdict(seen: Seen) -> str:
+    if not seen.observations:
+        return (
+            "Nothing has been measured yet, so nothing is decided. Ask for an experiment, run it, and enter its value."
+        )
+    failed = [job for job in seen.jobs if job.kind == "look" and job.state == "failed"]
+    if failed and seen.looking is None:
+        return f"There is no verdict: {failed[-1].error}"
+    return "There is no verdict yet." if seen.looking is None else "The first verdict is on its way."
+
+
+def _computing(looking: Job | None) -> str:
+    if looking is None or looking.phase.startswith(PICTURING):
+        return ""
+    return "will be renewed" if looking.state == "waiting" else looking.phase
+
+
+def _worth(case: Case) -> str:
+    """Whether another experiment is worth it."""
+    if case.stopped:
+        return f"Enough: {case.stopped}."
+    if case.enough:
+        return f"Enough with those under way: {case.enough}."
+    gains = [entry.trial for entry in case.entries if entry.trial.gain is not None]
+    rule = stop_sentence(case.description)
+    if not gains:
+        return f"Whether another experiment is worth it can be said once the first ones are done. {rule}"
+    last = gains[-1]
+    error = f" ± {last.gain_error:.2g}" if last.gain_error else ""
+    return (
+        f"Is another one worth it? The last experiment proposed (trial {last.number}) was expected to lower the"
+        f" expected loss by {last.gain:.3g}{error}. {rule}"
+    )
+
+
+def _no_pending(case: Case) -> str:
+    if case.stopped:
+        return f"Nothing is to be done: {case.stopped}."
+    if not isinstance(case.description.objective, Manual):
+        return "Nothing runs now."
+    return "Nothing is to be done now. Ask for the next experiment."
+
+
+def _jobs(jobs: Sequence[Job]) -> tuple[JobView, ...]:
+    asked = [job for job in jobs if job.kind == "ask"]
+    shown = [job for job in asked if not job.ended or (job is asked[-1] and job.state in ("failed", "cancelled"))]
+    return tuple(_job(job) for job in shown)
+
+
+def _job(job: Job) -> JobView:
+    what = counted(job.count, "experiment")
+    titles = {"failed": f"No {what} could be asked", "cancelled": "Cancelled"}
+    words = {"failed": job.error or "", "cancelled": f"asking for {what}"}.get(job.state, job.phase)
+    since = round(max(0.0, time.time() - (job.began_at or job.created_at)))
+    return JobView(job.id, job.state, titles.get(job.state, f"Asking for {what}"), words, since, not job.ended)
+
+
+def _jobs_say(jobs: Sequence[Job]) -> str:
+    """What a screen reader says of the work."""
+    asked = [job for job in jobs if job.kind == "ask"]
+    if not asked:
+        return ""
+    last = asked[-1]
+    if last.state == "done":
+        return f"{counted(len(last.result or ()), 'new experiment')} to do."
+    view = _job(last)
+    return f"{view.title}: {last.error}" if last.state == "failed" else f"{view.title}."
+
+
+def _counts(entries: Sequence[Entry]) -> str:
+    by_state = {state: count for state, count in counts(entries).items() if count}
+    return ", ".join(f"{count} {WORDS[State(state)]}" for state, count in by_state.items()) or "none yet"
+
+
+def _sentences(case: Case) -> tuple[str, ...]:
+    description = case.description
+    first = usual_first(case.space.dim) if description.first is None else description.first
+    by_hand = isinstance(description.objective, Manual)
+    who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
+    return (first_sentence(first, description), who, stop_sentence(description))
+
+
+def _made(seen: Seen) -> tuple[tuple[str, str], ...]:
+    record, description = seen.case.record, seen.case.description
+    space = seen.case.space
+    low, high = space.bounds.tolist()
+    ranges = ", ".join(f"{name} {lo:g} to {hi:g}" for name, lo, hi in zip(space.names, low, high, strict=True))
+    return (
+        ("Parameters", ranges),
+        ("Begun", clock(record.created_at)),
+        ("With", ", ".join(f"{name} {version}" for name, version in record.versions.items())),
+        ("Seed", str(description.seed)),
+        ("Store", seen.place),
+    )
