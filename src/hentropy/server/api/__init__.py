@@ -1,0 +1,1 @@
+"""The JSON API: the verbs of the command line over the network."""

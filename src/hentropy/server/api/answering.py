@@ -1,0 +1,122 @@
+"""From what is recorded and computed to what the API answers."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from hentropy.description import Description
+from hentropy.plain.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.plain.standing import counts, holder
+from hentropy.plain.times import iso
+from hentropy.plain.trials import as_json, history_json
+from hentropy.plain.verdicts import verdict_json
+from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord
+from hentropy.server.cases import Case
+from hentropy.server.desk import Summary
+from hentropy.server.work import Job, Look
+from hentropy.spaces import usual_first
+
+Answer = dict[str, Any]
+
+
+def about(record: StudyRecord) -> Answer:
+    """Which study it is."""
+    return {"id": record.id, "name": record.name}
+
+
+def summary(found: Summary) -> Answer:
+    """A study in a list."""
+    return {
+        **about(found.record),
+        "decision": found.decision,
+        "trials": found.trials,
+        "counts": dict(found.counts),
+        "created_at": iso(found.record.created_at),
+        "last_activity": iso(found.last_activity),
+    }
+
+
+def study(case: Case, now: float) -> Answer:
+    """A study and where it stands."""
+    running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
+    return {
+        **about(case.record),
+        "created_at": iso(case.record.created_at),
+        "versions": dict(case.record.versions),
+        "definition": definition(case.description),
+        "says": says(case.description, first_of(case)),
+        "revision": case.revision,
+        "counts": counts(case.entries),
+        "stopped": case.stopped,
+        "enough": case.enough,
+        "computable": case.computable,
+        "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
+        "verdict": recorded(case.verdicts[-1]) if case.verdicts else None,
+    }
+
+
+def definition(description: Description) -> Answer:
+    """A study in words; where a study file keeps it is nobody's business."""
+    return description.model_dump(mode="json", exclude={"storage"})
+
+
+def first_of(case: Case) -> int:
+    """How many first designs there are."""
+    return usual_first(case.space.dim) if case.description.first is None else case.description.first
+
+
+def says(description: Description, first: int) -> list[str]:
+    """What a study will do."""
+    return [
+        decision_sentence(description),
+        first_sentence(first, description),
+        objective_sentence(description),
+        stop_sentence(description),
+    ]
+
+
+def trials(entries: Iterable[Entry]) -> list[Answer]:
+    """Trials as plain values."""
+    return [as_json(entry) for entry in entries]
+
+
+def history(entry: Entry, told: tuple[Observation, ...]) -> list[Answer]:
+    """All that was told of a trial."""
+    found: list[Answer] = history_json(entry, told)["history"]
+    return found
+
+
+def recorded(stored: StoredVerdict) -> Answer:
+    """A verdict and when it was reached."""
+    return {"at": iso(stored.at), **verdict_json(stored.verdict)}
+
+
+def job(found: Job) -> Answer:
+    """A job as it stands."""
+    return {
+        "id": found.id,
+        "kind": found.kind,
+        "state": found.state,
+        "phase": found.phase,
+        "created_at": iso(found.created_at),
+        "began_at": iso(found.began_at),
+        "ended_at": iso(found.ended_at),
+        "count": found.count,
+        "error": found.error,
+    }
+
+
+def look(record: StudyRecord, found: Look | None) -> Answer:
+    """The latest look, if there was one at this study, not at another that had its name."""
+    if found is None or found.made_at != record.created_at:
+        nothing = {"observations": None, "revision": None, "complete": False, "verdict": None, "earlier": None}
+        return {**about(record), **nothing, "pictures": {}, "troubles": {}}
+    return {
+        **about(record),
+        "observations": found.observations,
+        "revision": found.revision,
+        "complete": found.complete,
+        "verdict": found.verdict,
+        "earlier": found.earlier,
+        "pictures": dict(found.pictures),
+        "troubles": dict(found.troubles),
+    }

@@ -1,0 +1,44 @@
+"""How a router of the API is made: its place, its answers when something goes wrong."""
+
+from typing import Annotated, Any
+
+from hentropy.errors import InputError, MissingExtra
+from hentropy.server.api.answers import Plain, Problem
+
+try:
+    from fastapi import APIRouter, Depends, Path, Request
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+MOST = 2**53
+"""The greatest whole number that every reader of JSON has."""
+
+StudyId = Annotated[int, Path(ge=0, lt=MOST, description="The id of the study.")]
+TrialNumber = Annotated[int, Path(ge=0, lt=MOST, description="The number of the trial.")]
+
+
+def router(tag: str) -> APIRouter:
+    """An empty router under /api."""
+    problems: dict[int | str, dict[str, Any]] = {
+        "4XX": {"model": Problem, "description": "Not so: a sentence says why."},
+        "5XX": {"model": Problem, "description": "Not now: a sentence says why."},
+    }
+    return APIRouter(prefix="/api", tags=[tag], default_response_class=Plain, responses=problems)
+
+
+async def text_of(request: Request) -> str:
+    """The body of a request as text."""
+    body = await request.body()
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"the text is not in UTF-8: byte {error.start} is {body[error.start]:#x}") from None
+
+
+Text = Annotated[str, Depends(text_of)]
+
+
+def takes(*types: str) -> dict[str, Any]:
+    """The description of a body of text."""
+    content = {kind: {"schema": {"type": "string"}} for kind in types}
+    return {"requestBody": {"required": True, "content": content}}

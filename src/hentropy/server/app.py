@@ -1,0 +1,77 @@
+"""`make_app`: a server for one store, made of its settings; nothing is shared between two of them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+
+from hentropy._version import __version__
+from hentropy.errors import HentropyError, MissingExtra
+from hentropy.server import login
+from hentropy.server.api.routes import routers
+from hentropy.server.desk import Desk
+from hentropy.server.guard.bodies import Bodies
+from hentropy.server.guard.catching import Catching
+from hentropy.server.guard.door import Door
+from hentropy.server.guard.doorman import Doorman
+from hentropy.server.guard.headers import Headers
+from hentropy.server.guard.hosts import Hosts
+from hentropy.server.guard.pace import Pace
+from hentropy.server.jobs import Workshop
+from hentropy.server.problems import answer, problem_of
+from hentropy.server.services import Services
+from hentropy.server.settings import Settings
+from hentropy.storage import open_store
+
+try:
+    import anyio.to_thread
+    from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.responses import Response
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+ABOUT = """The verbs of the command line over the network. A study is named by its id, which `GET /api/studies?name=...`
+finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""
+
+
+def make_app(settings: Settings) -> FastAPI:
+    """The app; the store is opened when it starts and closed when it ends."""
+    doorman = Doorman(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = settings.limits.threads
+        with (
+            closing(open_store(settings.store)) as store,
+            closing(Workshop(settings.store, waiting=settings.limits.jobs)) as workshop,
+        ):
+            desk = Desk(store, settings.limits.upload_rows)
+            app.state.services = Services(settings, store, desk, workshop, doorman)
+            yield
+
+    app = FastAPI(
+        title="hentropy",
+        version=__version__,
+        description=ABOUT,
+        lifespan=lifespan,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # these pages load their scripts from elsewhere
+        redoc_url=None,
+    )
+    app.include_router(login.router)
+    for router in routers():
+        app.include_router(router)
+    for kind in (HentropyError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _answered)
+    # the last one added is the first one that a request meets
+    app.add_middleware(Door, doorman=doorman)
+    app.add_middleware(Bodies, limits=settings.limits)
+    app.add_middleware(Pace, limits=settings.limits)
+    app.add_middleware(Hosts, settings=settings)
+    app.add_middleware(Catching)
+    app.add_middleware(Headers)
+    return app
+
+
+async def _answered(request: Request, error: Exception) -> Response:
+    return answer(request, problem_of(error))

@@ -1,0 +1,1 @@
+"""Who may come in, and how much: every request passes here before a route sees it."""

@@ -1,0 +1,64 @@
+"""How often a client may come: a bucket of tokens for each, in bounded memory."""
+
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Clock = Callable[[], float]
+
+
+@dataclass
+class _Bucket:
+    left: float
+    at: float
+
+
+class Rates:
+    """Each client may do `burst` things at once and `per_second` in the long run.
+
+    Of more than `clients`, those that were not seen for longest are forgotten: they begin with a full bucket again.
+    """
+
+    def __init__(self, per_second: float, burst: int, clients: int, clock: Clock = time.monotonic) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._clients = clients
+        self._clock = clock
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def wait(self, client: str) -> float:
+        """Seconds until this client may do one more thing; 0 if it may now."""
+        return max(0.0, (1.0 - self._filled(client).left) / self._per_second)
+
+    def take(self, client: str) -> float:
+        """One thing is done, if it may be: as `wait`, and it is counted if that is 0."""
+        seconds = self.wait(client)
+        if not seconds:
+            self._buckets[client].left -= 1.0
+        return seconds
+
+    def _filled(self, client: str) -> _Bucket:
+        now = self._clock()
+        bucket = self._buckets.pop(client, None) or _Bucket(self._burst, now)
+        self._buckets[client] = bucket  # now the newest
+        bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._per_second)
+        bucket.at = now
+        while len(self._buckets) > self._clients:
+            self._buckets.popitem(last=False)
+        return bucket
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+
+def client_of(address: str) -> str:
+    """A client by its address; one with version 6 may have any address of a network of 64 bits, so that counts."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.version == 6 and not parsed.is_loopback:
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)

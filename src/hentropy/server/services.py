@@ -1,0 +1,49 @@
+"""`Services`: what the routes of a server work with, made when it starts; routes get it as an argument."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+from hentropy.server.desk import Desk
+from hentropy.server.guard.access import Access, access_of
+from hentropy.server.guard.doorman import Doorman
+from hentropy.server.jobs import Workshop
+from hentropy.server.settings import Settings
+from hentropy.storage import Store
+
+try:
+    from fastapi import Depends
+    from starlette.requests import HTTPConnection
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+
+@dataclass(frozen=True)
+class Services:
+    """The store and what stands on it: the desk for what is recorded, the workshop for what is computed."""
+
+    settings: Settings
+    store: Store
+    desk: Desk
+    workshop: Workshop
+    doorman: Doorman
+
+
+async def services_of(connection: HTTPConnection) -> Services:
+    """The services of the app that answers this request."""
+    found = connection.app.state.services
+    assert isinstance(found, Services)
+    return found
+
+
+Here = Annotated[Services, Depends(services_of)]
+"""An argument of a route: the services."""
+
+
+async def who(connection: HTTPConnection) -> Access:
+    """Who asks: see `Access`."""
+    return access_of(connection.scope)
+
+
+Visitor = Annotated[Access, Depends(who)]
+"""An argument of a route: who asks, with the token for the forms of a page."""
