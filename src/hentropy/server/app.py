@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, closing
 
 from hentropy._version import __version__
 from hentropy.errors import HentropyError, MissingExtra
-from hentropy.server import login
+from hentropy.server import events, login
 from hentropy.server.api.routes import routers
 from hentropy.server.desk import Desk
 from hentropy.server.guard.bodies import Bodies
@@ -16,6 +16,8 @@ from hentropy.server.guard.headers import Headers
 from hentropy.server.guard.hosts import Hosts
 from hentropy.server.guard.pace import Pace
 from hentropy.server.jobs import Workshop
+from hentropy.server.live import Watcher
+from hentropy.server.pages.routes import add_pages
 from hentropy.server.problems import answer, problem_of
 from hentropy.server.services import Services
 from hentropy.server.settings import Settings
@@ -46,8 +48,12 @@ def make_app(settings: Settings) -> FastAPI:
             closing(Workshop(settings.store, waiting=settings.limits.jobs)) as workshop,
         ):
             desk = Desk(store, settings.limits.upload_rows)
-            app.state.services = Services(settings, store, desk, workshop, doorman)
-            yield
+            watcher = Watcher(store, workshop, listeners=settings.limits.listeners)
+            app.state.services = Services(settings, store, desk, workshop, watcher, doorman)
+            try:
+                yield
+            finally:
+                await watcher.close()
 
     app = FastAPI(
         title="hentropy",
@@ -58,8 +64,8 @@ def make_app(settings: Settings) -> FastAPI:
         docs_url=None,  # these pages load their scripts from elsewhere
         redoc_url=None,
     )
-    app.include_router(login.router)
-    for router in routers():
+    add_pages(app)
+    for router in (login.router, events.router, *routers()):
         app.include_router(router)
     for kind in (HentropyError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answered)

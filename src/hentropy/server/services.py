@@ -8,6 +8,7 @@ from hentropy.server.desk import Desk
 from hentropy.server.guard.access import Access, access_of
 from hentropy.server.guard.doorman import Doorman
 from hentropy.server.jobs import Workshop
+from hentropy.server.live import Watcher
 from hentropy.server.settings import Settings
 from hentropy.storage import Store
 
@@ -20,12 +21,15 @@ except ImportError:
 
 @dataclass(frozen=True)
 class Services:
-    """The store and what stands on it: the desk for what is recorded, the workshop for what is computed."""
+    """The store and what stands on it: the desk for what is recorded, the workshop for what is computed,
+    the watcher for open pages, the doorman for who comes in.
+    """
 
     settings: Settings
     store: Store
     desk: Desk
     workshop: Workshop
+    watcher: Watcher
     doorman: Doorman
 
 
