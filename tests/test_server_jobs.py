@@ -29,10 +29,11 @@ class Site:
         self.url = f"sqlite:///{folder / 'lab.db'}"
         self.store = open_store(self.url)
         space = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
-        small = {"first": 3, "hyperparameters": "map", "storage": self.store}
-        self.quick = he.Study(space, he.Maximize(), name="quick / ünï", **small)
+        self.quick = he.Study(
+            space, he.Maximize(), name="quick / ünï", first=3, hyperparameters="map", storage=self.store
+        )
         self.quick.attach_many([(point(i), value(i)) for i in range(4)])
-        self.empty = he.Study(space, he.Maximize(), name="empty", **small)
+        self.empty = he.Study(space, he.Maximize(), name="empty", storage=self.store)
         # its proposal takes seconds: long enough to be disturbed in it
         self.slow = he.Study(space, he.KGuesses(4), name="slow", storage=self.store)
         self.slow.attach_many([(point(i), value(i)) for i in range(25)])
@@ -274,10 +275,12 @@ def test_the_url_is_nowhere_to_be_read(site: Site) -> None:
 
 
 def test_jobs_of_a_study(site: Site) -> None:
-    jobs = site.workshop.jobs(site.slow.name)
-    assert {job.study for job in jobs} == {site.slow.name}
-    assert [job for job in site.workshop.jobs() if job.study == site.slow.name] == list(jobs)
-    assert len(jobs) < len(site.workshop.jobs())
+    here, there = site.workshop.ask(site.slow.name), site.workshop.ask(site.empty.name)
+    assert here.id in [job.id for job in site.workshop.jobs(site.slow.name)]
+    assert {job.study for job in site.workshop.jobs(site.slow.name)} == {site.slow.name}
+    assert {here.id, there.id} <= {job.id for job in site.workshop.jobs()}
+    for job in (there, here):
+        site.workshop.cancel(job.id)
     with pytest.raises(InputError, match="no job 'none'"):
         site.workshop.wait("none", 0.0)
 

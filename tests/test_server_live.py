@@ -1,0 +1,260 @@
+"""Open pages hear what changes: one reader for each study, slow and lost listeners, a store that goes away."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import hentropy as he
+from hentropy.errors import StorageError
+from hentropy.records import Entry, StudyRecord
+from hentropy.server.events import as_text, stream
+from hentropy.server.jobs import Busy, Workshop
+from hentropy.server.live import Watcher
+from hentropy.server.mailbox import Event, Mailbox
+from hentropy.storage import MemoryStore, News, open_store
+
+SOON = 5.0
+PAUSE = 0.02
+SPACE = he.Space(x=he.Real(0, 1))
+
+
+class Counted(MemoryStore):
+    """A store that counts how often it is read, and is away when it shall be."""
+
+    reads = 0
+    away = False
+
+    def news(self, study: StudyRecord, since: int = 0) -> News:
+        self.reads += 1
+        if self.away:
+            raise StorageError("the database does not answer")
+        return super().news(study, since)
+
+
+@pytest.fixture
+def store() -> Counted:
+    return Counted()
+
+
+@pytest.fixture
+def study(store: Counted) -> he.Study:
+    return he.Study(SPACE, he.Maximize(), storage=store, name="live", first=3)
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Iterator[Workshop]:
+    """One that has nothing to do."""
+    with contextlib.closing(Workshop(f"sqlite:///{tmp_path / 'none.db'}")) as made:
+        yield made
+
+
+@contextlib.asynccontextmanager
+async def watching(store: Counted, workshop: Workshop, listeners: int = 500) -> AsyncIterator[Watcher]:
+    watcher = Watcher(store, workshop, listeners=listeners, interval=PAUSE)
+    try:
+        yield watcher
+    finally:
+        await watcher.close()
+
+
+async def next_event(mailbox: Mailbox) -> Event:
+    """The only event that has come."""
+    [event] = await mailbox.take(SOON)
+    return event
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(SOON):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
+    asyncio.run(test())
+
+
+def test_what_others_do_is_heard(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def test() -> None:
+        async with watching(store, workshop) as watcher:
+            mailbox = watcher.join(study.book.study, computable=False)
+            assert await next_event(mailbox) == Event("snapshot", {})
+            trial = study.ask()
+            asked = await next_event(mailbox)
+            assert asked.name == "trials"
+            study.tell(trial, 1.0)
+            told = await next_event(mailbox)
+            assert told.name == "trials"
+            assert told.data["revision"] > asked.data["revision"]
+            late = watcher.join(study.book.study, computable=False)
+            snapshot = await next_event(late)
+            assert (snapshot.name, snapshot.data["revision"]) == ("snapshot", told.data["revision"])
+
+    run(test)
+
+
+def test_a_lease_is_no_news(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    def renewed(entry: Entry) -> Entry:
+        return replace(entry, owner="worker", lease_until=2.0 + (entry.lease_until or 0.0))
+
+    async def test() -> None:
+        async with watching(store, workshop) as watcher:
+            study.ask()
+            mailbox = watcher.join(study.book.study, computable=False)
+            await next_event(mailbox)
+            before = store.news(study.book.study).revision
+            study.book.change(0, renewed)
+            assert store.news(study.book.study).revision > before
+            assert await mailbox.take(10 * PAUSE) == []
+
+    run(test)
+
+
+def test_many_pages_are_one_reader(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def reads(pages: int) -> int:
+        async with watching(store, workshop) as watcher:
+            mailboxes = [watcher.join(study.book.study, computable=False) for _ in range(pages)]
+            for mailbox in mailboxes:
+                await next_event(mailbox)
+            assert (watcher.watched, watcher.listeners) == (1, pages)
+            begun = store.reads
+            await asyncio.sleep(20 * PAUSE)
+            return store.reads - begun
+
+    async def test() -> None:
+        assert 1 <= await reads(100) <= 21
+
+    run(test)
+
+
+def test_a_study_that_nobody_watches_is_not_read(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def test() -> None:
+        async with watching(store, workshop) as watcher:
+            first, second = (watcher.join(study.book.study, computable=False) for _ in range(2))
+            await next_event(first)
+            watcher.leave(first)
+            watcher.leave(first)
+            assert (watcher.watched, watcher.listeners) == (1, 1)
+            watcher.leave(second)
+            assert (watcher.watched, watcher.listeners) == (0, 0)
+            await asyncio.sleep(2 * PAUSE)  # one reading may have been on its way
+            begun = store.reads
+            await asyncio.sleep(5 * PAUSE)
+            assert store.reads == begun
+
+    run(test)
+
+
+def test_only_so_many_listen(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def test() -> None:
+        async with watching(store, workshop, listeners=2) as watcher:
+            mailbox, _ = (watcher.join(study.book.study, computable=False) for _ in range(2))
+            with pytest.raises(Busy, match="2 pages are open"):
+                watcher.join(study.book.study)
+            watcher.leave(mailbox)
+            watcher.join(study.book.study, computable=False)
+
+    run(test)
+
+
+def test_a_slow_listener_keeps_only_the_newest(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def test() -> None:
+        async with watching(store, workshop) as watcher:
+            slow, quick = (watcher.join(study.book.study, computable=False) for _ in range(2))
+            for _ in range(5):
+                study.ask()
+                await quick.take(SOON)
+                await asyncio.sleep(3 * PAUSE)
+            waiting = await slow.take(SOON)
+            assert [event.name for event in waiting] == ["snapshot", "trials"]
+            assert waiting[1].data["revision"] == store.news(study.book.study).revision
+
+    run(test)
+
+
+def test_a_deleted_study_is_gone(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def test() -> None:
+        async with watching(store, workshop) as watcher:
+            mailbox = watcher.join(study.book.study, computable=False)
+            await next_event(mailbox)
+            store.delete(study.book.study)
+            assert (await next_event(mailbox)).name == "gone"
+            assert mailbox.ended
+            assert watcher.watched == 0
+
+    run(test)
+
+
+def test_a_store_that_is_away_is_waited_for(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def test() -> None:
+        async with watching(store, workshop) as watcher:
+            mailbox = watcher.join(study.book.study, computable=False)
+            await next_event(mailbox)
+            store.away, begun = True, store.reads
+            await until(lambda: store.reads > begun + 2)
+            store.away = False
+            study.ask()
+            assert (await next_event(mailbox)).name == "trials"
+
+    run(test)
+
+
+def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
+    """With real processes: jobs and parts of looks are heard by the pages of their study alone."""
+    url = f"sqlite:///{tmp_path / 'lab.db'}"
+
+    async def test() -> None:
+        with contextlib.closing(open_store(url)) as store, contextlib.closing(Workshop(url)) as workshop:
+            study, other = (he.Study(SPACE, he.Maximize(), storage=store, name=name, first=3) for name in "ab")
+            watcher = Watcher(store, workshop, interval=PAUSE)
+            here, there = (watcher.join(one.book.study) for one in (study, other))
+            await here.take(SOON)
+            await there.take(SOON)
+            study.ask()
+            await here.take(SOON)
+            await asyncio.sleep(5 * PAUSE)
+            assert workshop.jobs() == (), "there is nothing to see before the first value"
+            study.tell(0, 1.0)
+            heard: list[Event] = []
+            async with asyncio.timeout(60.0):
+                while not any(event.data.get("part") == "end" for event in heard):
+                    heard += await here.take(SOON)
+            assert {event.name for event in heard} == {"trials", "job", "look"}
+            job = next(event for event in heard if event.name == "job")
+            assert (job.data["kind"], job.data["study"]) == ("look", "a")
+            assert next(event.data["part"] for event in heard if event.name == "look") == "verdict"
+            assert await there.take(0.1) == []
+            # a value that is attached while nothing is computed makes one look, another page on the same study none
+            await until(lambda: all(job.ended for job in workshop.jobs()))
+            count = len(workshop.jobs())
+            watcher.join(study.book.study)
+            await asyncio.sleep(5 * PAUSE)
+            assert len(workshop.jobs()) == count
+            study.attach({"x": 0.5}, 2.0)
+            await until(lambda: len(workshop.jobs()) == count + 1)
+            await watcher.close()
+            assert watcher.listeners == 0
+
+    run(test)
+
+
+def test_the_text_of_events() -> None:
+    async def texts(mailbox: Mailbox) -> list[str]:
+        return [text async for text in stream(mailbox, heartbeat=0.05, pace=0.0)]
+
+    async def test() -> None:
+        mailbox = Mailbox()
+        mailbox.put(Event("job", {"phase": "two\nlines"}, "1"))
+        mailbox.put(Event("job", {"phase": "done"}, "2"))
+        asyncio.get_running_loop().call_later(0.12, mailbox.end)
+        opening, first, *beats, last = await texts(mailbox)
+        assert opening.startswith("retry: ")
+        assert first == 'event: job\ndata: {"phase": "two\\nlines"}\n\nevent: job\ndata: {"phase": "done"}\n\n'
+        assert beats
+        assert all(beat.startswith(":") and beat.endswith("\n\n") for beat in [*beats, last])
+
+    run(test)
+    assert as_text(Event("gone", {})) == "event: gone\ndata: {}\n\n"
