@@ -41,8 +41,12 @@ OPTIONAL = {
     ("study", "hentropy.description"),
     ("storage", "hentropy.storage.database"),
     ("execution", "hentropy.execution.cluster"),
+    ("plots", "hentropy.plots.with_matplotlib"),
     ("experiments", "hentropy.experiments.dask_crew"),
+    ("cli", "hentropy.cli.plotting"),
+    ("cli", "hentropy.cli.reporting"),
     ("cli", "hentropy.cli.reproducing"),
+    ("cli", "hentropy.cli.serving"),
 }
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
 

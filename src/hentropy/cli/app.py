@@ -20,10 +20,13 @@ from hentropy.cli.fail import fail
 from hentropy.cli.import_ import import_
 from hentropy.cli.init import init
 from hentropy.cli.list import list_
+from hentropy.cli.plot import plot
 from hentropy.cli.printing import console, printable
+from hentropy.cli.report import report
 from hentropy.cli.reproduce import reproduce
 from hentropy.cli.run import run
 from hentropy.cli.schema import schema
+from hentropy.cli.serve import serve
 from hentropy.cli.show import show
 from hentropy.cli.tell import tell
 from hentropy.cli.withdraw import withdraw
@@ -70,10 +73,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "attach": attach,
     "decide": decide,
     "show": show,
+    "plot": plot,
+    "report": report,
     "list": list_,
     "export": export,
     "import": import_,
     "worker": worker,
+    "serve": serve,
     "delete": delete,
     "schema": schema,
     "reproduce": reproduce,

@@ -70,6 +70,8 @@ class Settings:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
+        if self.store == "memory://":
+            raise InputError("a store in memory has nothing to show; give sqlite:///FILE or postgresql://HOST/DATABASE")
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
             raise InputError(
                 f"the token has {len(self.token)} letters; it must have at least {SHORTEST_TOKEN}, or others guess it"

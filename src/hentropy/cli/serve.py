@@ -1,0 +1,50 @@
+"""`hentropy serve`: the page and the JSON API of a store."""
+
+from typing import Annotated
+
+from hentropy.cli.arguments import StoreUrl
+from hentropy.errors import MissingExtra
+from hentropy.server.settings import PORT
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+def serve(
+    store: StoreUrl = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on. Any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes one that is free.")] = PORT,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HENTROPY_TOKEN",
+            metavar="TOKEN",
+            help="What people and programs have to give; in the environment others do not see it.",
+            show_default=False,
+        ),
+    ] = None,
+    new_token: Annotated[bool, typer.Option("--new-token", help="Make a token and print it once.")] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name by which browsers call this server. May be given many times."),
+    ] = None,
+    https: Annotated[bool, typer.Option("--https", help="A proxy in front speaks https: cookies need it.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
+) -> None:
+    """Show the studies of a store as a page: what to run next, what is known, what would be decided.
+
+    Values are entered there, too; programs use the JSON API under /api. Without --store, the store is hentropy.db in
+    this folder. It runs until Ctrl-C.
+
+    Example: hentropy serve --store sqlite:///lab.db
+    """
+    # the server takes long to import: other commands do without it
+    from hentropy.cli.serving import run_server  # noqa: PLC0415
+
+    if token is not None and new_token:
+        raise typer.BadParameter("give a token or have one made, not both", param_hint="--new-token")
+    run_server(store, host, port, token, new_token, tuple(allow_host or ()), https, verbose)

@@ -1,0 +1,137 @@
+"""The server as a process: its address, its log, its end."""
+
+import errno
+import logging
+import signal
+import socket
+from contextlib import closing
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from hentropy.cli.interrupts import stopped_by_signals
+from hentropy.cli.opening import is_there, shown
+from hentropy.cli.printing import say
+from hentropy.description.building import DATABASE
+from hentropy.errors import InputError, MissingExtra
+from hentropy.server.app import make_app
+from hentropy.server.guard.tokens import new_token
+from hentropy.server.services import Services
+from hentropy.server.settings import Settings
+from hentropy.storage import open_store
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+try:
+    import uvicorn
+except ImportError:
+    raise MissingExtra("uvicorn", "server") from None
+
+GRACE = 5
+"""Seconds that requests have to end when the server ends."""
+
+BACKLOG = 1_024
+"""Connections that may wait to be taken."""
+
+EVERYWHERE = ("0.0.0.0", "::")
+
+
+def run_server(
+    store: str | None,
+    host: str,
+    port: int,
+    token: str | None,
+    make_token: bool,
+    hosts: tuple[str, ...],
+    https: bool,
+    verbose: bool,
+) -> None:
+    """Serve a store until a signal ends it."""
+    url = store or f"sqlite:///{DATABASE}"
+    made = new_token() if make_token else None
+    # what is wrong with the settings is said before anything is made or opened
+    settings = Settings(url, host, port, made or token, hosts, https)
+    with closing(listening(host, port)) as listener:
+        new = not is_there(url)
+        with closing(open_store(url)):
+            pass
+        settings = replace(settings, port=int(listener.getsockname()[1]))
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level="INFO" if verbose else "WARNING")
+        server = Server(settings, verbose)
+        say(f"{shown(url)} is served at {address(settings)}", "bold")
+        if new:
+            say("It has no studies yet; the page says how to begin one.")
+        if made is not None:
+            say(f"The token, which is not shown again: {made}")
+        elif settings.token is not None:
+            say("People log in with the token that you gave; programs send it as a bearer token.")
+        say("Ctrl-C ends it.")
+        try:
+            with stopped_by_signals():
+                server.run(sockets=[listener])
+        except KeyboardInterrupt:
+            say("stopped")
+            raise typer.Exit(128 + signal.SIGINT) from None
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens, or a plain sentence why there is none."""
+    try:
+        [(family, kind, protocol, _, place), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise InputError(f"--host is {host!r}, which is no address of this machine; give one such as 0.0.0.0") from None
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise InputError(_why(error, host, port)) from None
+    return listener
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use, perhaps by another server; give another with --port, or 0 for any"
+    if error.errno == errno.EACCES:
+        return f"port {port} needs more rights than you have; give one above 1023 with --port"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"--host is {host!r}, which is no address of this machine; give one such as 0.0.0.0"
+    return f"{host}, port {port}: {error.strerror}"
+
+
+def address(settings: Settings) -> str:
+    """Where a browser finds the server."""
+    host = socket.gethostname() if settings.host in EVERYWHERE else settings.host
+    name = f"[{host}]" if ":" in host else host
+    return urlsplit(f"{'https' if settings.secure else 'http'}://{name}:{settings.port}/").geturl()
+
+
+class Server(uvicorn.Server):
+    """Serves one store; when it ends, open pages are let go first, for they would never leave by themselves."""
+
+    def __init__(self, settings: Settings, verbose: bool) -> None:
+        self._app = make_app(settings)
+        super().__init__(
+            uvicorn.Config(
+                self._app,
+                lifespan="on",
+                log_config=None,
+                access_log=verbose,
+                proxy_headers=False,  # anybody could say to be somebody else
+                server_header=False,
+                ws="none",
+                limit_concurrency=settings.limits.connections,
+                timeout_graceful_shutdown=GRACE,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let the open pages go, then end."""
+        services = self._app.state.services
+        assert isinstance(services, Services)
+        await services.watcher.close()
+        await super().shutdown(sockets)
