@@ -53,6 +53,16 @@ class ShownTrials:
         """Which trials are of a kind: n."""
         return np.array([each == kind for each in self.kinds], dtype=bool)
 
+    def texts(self, which: np.ndarray) -> tuple[str, ...]:
+        """What is said of some of the trials (n, true for these)."""
+        return tuple(self._text(int(index)) for index in np.flatnonzero(which))
+
+    def _text(self, index: int) -> str:
+        value, error = self.values[index], self.errors[index]
+        if not np.isfinite(value):
+            return f"trial {self.numbers[index]}, {LABELS[self.kinds[index]]}"
+        return f"trial {self.numbers[index]}: {value:.5g}" + (f" ± {error:.2g}" if np.isfinite(error) else "")
+
 
 def _kind(trial: Trial) -> str:
     if trial.state is State.FAILED:
@@ -68,13 +78,12 @@ def shown_trials(scene: Scene) -> ShownTrials:
     trials = scene.in_state(State.COMPLETE, State.FAILED, State.RUNNING)
     rows = scene.rows(trials).to(scene.belief.X)
     moments = scene.belief.moments(rows, Needs.MEAN)
-    told = [trial if trial.state is State.COMPLETE else None for trial in trials]
     return ShownTrials(
         numbers=tuple(trial.number for trial in trials),
         designs=rows.cpu().numpy(),
         kinds=tuple(map(_kind, trials)),
-        values=_numbers([trial and trial.value for trial in told]),
-        errors=_numbers([trial and trial.std_error for trial in told]),
+        values=_numbers([trial.value if trial.state is State.COMPLETE else None for trial in trials]),
+        errors=_numbers([trial.std_error if trial.state is State.COMPLETE else None for trial in trials]),
         expected=moments.expect_vector(moments.mean).cpu().numpy(),
     )
 
@@ -110,15 +119,24 @@ def line_dots(trials: ShownTrials, axis: int, shown: np.ndarray, floor: float) -
         bars = trials.errors[own]
         error = np.nan_to_num(bars) if np.isfinite(bars).any() else None
         y = heights.get(kind, trials.values[own])
-        marks.append(Dots(trials.designs[own, axis], y, ROLES[kind], LABELS[kind], error=error))
+        marks.append(Dots(trials.designs[own, axis], y, ROLES[kind], LABELS[kind], error, trials.texts(own)))
     return tuple(marks)
 
 
 def plane_dots(trials: ShownTrials, axes: tuple[int, int], shown: np.ndarray) -> tuple[Dots, ...]:
     """Where trials lie on a plane."""
+    return _dots(trials, trials.designs[:, axes[0]], trials.designs[:, axes[1]], shown)
+
+
+def foot_dots(trials: ShownTrials, axis: int, shown: np.ndarray, foot: float) -> tuple[Dots, ...]:
+    """Where trials lie along one parameter, all at one height."""
+    return _dots(trials, trials.designs[:, axis], np.full(len(trials.kinds), foot), shown)
+
+
+def _dots(trials: ShownTrials, x: np.ndarray, y: np.ndarray, shown: np.ndarray) -> tuple[Dots, ...]:
     owners = {kind: trials.of_kind(kind) & shown for kind in KINDS}
     return tuple(
-        Dots(trials.designs[own, axes[0]], trials.designs[own, axes[1]], ROLES[kind], LABELS[kind])
+        Dots(x[own], y[own], ROLES[kind], LABELS[kind], texts=trials.texts(own))
         for kind, own in owners.items()
         if own.any()
     )
