@@ -9,14 +9,14 @@ from pathlib import Path
 from hentropy.errors import InputError
 
 
-def write_new(path: Path, text: str, *, force: bool) -> None:
+def write_new(path: Path, text: str | bytes, *, force: bool) -> None:
     """Write a file; one that is there is left alone unless `force`."""
     check_new(path, force=force)
     # beside its place first: a full disk leaves what was there
     beside = path.with_name(f".hentropy.{os.getpid()}")
     with naming(path):
         try:
-            beside.write_text(text, encoding="utf-8", newline="")
+            beside.write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
             beside.replace(path)
         finally:
             with suppress(OSError):  # the first error says more

@@ -160,3 +160,9 @@ class Picture:
     title: str
     caption: str
     rows: tuple[tuple[Panel | Table, ...], ...]
+
+    def _repr_png_(self) -> bytes:
+        """The picture as a notebook shows it."""
+        from hentropy.plots.with_matplotlib import rendered  # noqa: PLC0415
+
+        return rendered(self, dpi=100)

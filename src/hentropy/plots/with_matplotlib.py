@@ -1,5 +1,6 @@
 """Pictures as files, by matplotlib: PNG, SVG or PDF. Nothing is computed here but where things go."""
 
+import io
 import math
 import textwrap
 from pathlib import Path
@@ -42,12 +43,20 @@ def draw(picture: Picture, path: str | Path | None = None, dpi: int = DPI) -> Fi
     if path is None:
         return _figure(picture)
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path} does not end as a picture does; the endings are {', '.join(FORMATS)}")
-    # dates of making would make equal pictures differ
-    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
-    _figure(picture).savefig(path, dpi=dpi, metadata=stamp)
+    path.write_bytes(rendered(picture, path.suffix, dpi))
     return path
+
+
+def rendered(picture: Picture, suffix: str = ".png", dpi: int = DPI) -> bytes:
+    """The picture as the bytes of a file that ends in .png, .svg or .pdf."""
+    form = suffix.lower()
+    if form not in FORMATS:
+        raise InputError(f"{suffix!r} is no ending of a picture; the endings are {', '.join(FORMATS)}")
+    # dates of making would make equal pictures differ
+    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(form)
+    buffer = io.BytesIO()
+    _figure(picture).savefig(buffer, format=form[1:], dpi=dpi, metadata=stamp)
+    return buffer.getvalue()
 
 
 def _width(each: Panel | Table) -> float:

@@ -32,6 +32,7 @@ from hentropy.study.checks import check_options, checked_record, checked_value, 
 from hentropy.study.ending import reason_to_stop
 from hentropy.study.keeping import Options, enrolled
 from hentropy.study.openings import open_rows
+from hentropy.study.shown import study_html
 from hentropy.study.table import trials_table
 from hentropy.study.telling import told, withdrawn
 from hentropy.study.words import Words
@@ -287,3 +288,6 @@ class Study:
         states = [trial.state for trial in self.records]
         counts = ", ".join(f"{states.count(state)} {state.value}" for state in State if state in states)
         return f"Study({self.decision!r}; {counts or 'no trials yet'})"
+
+    def _repr_html_(self) -> str:
+        return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.book.study))

@@ -10,10 +10,15 @@
   "use strict";
 
   const NARROWEST_COLUMN = 270;
+  const PRINTED = 680; // pixels: the width of a sheet
   const FALLBACK = { "--ink": "#1b2025", "--muted": "#57616b", "--line": "#dedbd4", "--surface": "#ffffff" };
+  // colours of marks that are too dark on a dark page, and what stands for them there
+  const ON_DARK = { "#0072b2": "#8ccfff", "#767676": "#b0b0b0" };
   const drawn = new Map();
+  let printing = false;
 
   function colour(element, name) {
+    if (printing) return FALLBACK[name];
     return getComputedStyle(element).getPropertyValue(name).trim() || FALLBACK[name];
   }
 
@@ -28,7 +33,7 @@
     const muted = colour(element, "--muted");
     const line = colour(element, "--line");
     const surface = colour(element, "--surface");
-    const made = structuredClone(layout);
+    const made = { ...layout };
     delete made.meta;
     const coarse = matchMedia("(pointer: coarse)").matches;
     made.font = { ...made.font, color: ink, family: getComputedStyle(element).fontFamily };
@@ -45,6 +50,17 @@
       }
     }
     return made;
+  }
+
+  function isDark(element) {
+    if (printing) return false;
+    const scheme = getComputedStyle(element).colorScheme;
+    return scheme.includes("dark") && !scheme.includes("light");
+  }
+
+  function lightened(value) {
+    const change = (text) => Object.entries(ON_DARK).reduce((all, [dark, light]) => all.replaceAll(dark, light), text);
+    return JSON.parse(change(JSON.stringify(value)));
   }
 
   const CONFIG = {
@@ -64,7 +80,7 @@
 
   function tableOf(table) {
     const wrap = document.createElement("div");
-    wrap.className = "table-wrap";
+    wrap.className = "scroll";
     wrap.tabIndex = 0; // can be scrolled by keyboard
     wrap.setAttribute("role", "group");
     wrap.setAttribute("aria-label", table.title);
@@ -106,17 +122,17 @@
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", label);
     plot.style.maxWidth = `${meta.widest}px`;
-    const width = Math.min(element.clientWidth, meta.widest);
+    const width = Math.min(printing ? PRINTED : element.clientWidth, meta.widest);
     if (width === 0) return Promise.resolve(); // hidden now; drawn when it is seen
-    const layout = { ...themed(element, fitting(specification.layout, width)), width };
-    const config = { ...CONFIG, staticPlot: matchMedia("print").matches };
-    return Plotly.react(plot, structuredClone(specification.data), layout, config);
+    const fit = isDark(element) ? lightened : structuredClone;
+    const layout = { ...themed(element, fit(fitting(specification.layout, width))), width };
+    return Plotly.react(plot, fit(specification.data), layout, CONFIG);
   }
 
   const sizes = new ResizeObserver((entries) => {
     for (const { target, contentRect } of entries) {
       const known = drawn.get(target);
-      if (known && Math.abs(known.width - contentRect.width) >= 1) {
+      if (known && !printing && Math.abs(known.width - contentRect.width) >= 1) {
         known.width = contentRect.width;
         requestAnimationFrame(() => drawn.has(target) && render(target));
       }
@@ -124,7 +140,10 @@
   });
 
   function draw(element, specification, { label = "" } = {}) {
-    const said = label || element.getAttribute("aria-label") || "picture";
+    const said = label || element.getAttribute("aria-label") || drawn.get(element)?.label || "picture";
+    // the plot within is the image: tables beside it are to be read
+    element.removeAttribute("role");
+    element.removeAttribute("aria-label");
     drawn.set(element, { specification, label: said, width: element.clientWidth });
     sizes.observe(element);
     return render(element);
@@ -157,6 +176,13 @@
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+
+  for (const [event, now] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(event, () => {
+      printing = now;
+      redraw();
+    });
+  }
 
   window.hentropy = Object.assign(window.hentropy || {}, { draw, drawAll, forget });
 })();

@@ -1,0 +1,79 @@
+"""All trials as a table for a page: what each cell says, and what it is sorted by."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hentropy.plain.formats import number
+from hentropy.plain.times import clock
+from hentropy.records import Entry, Trial
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, and whether it has numbers."""
+
+    title: str
+    numeric: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell says, and the number it is sorted by if it has one; without, it is sorted by what it says."""
+
+    text: str
+    number: float | None = None
+
+
+@dataclass(frozen=True)
+class TrialsShown:
+    """A table of trials."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+
+
+ORIGINS = {"first": "first design", "proposed": "proposed", "attached": "attached"}
+
+
+def trials_shown(entries: Sequence[Entry], names: Sequence[str]) -> TrialsShown:
+    """All trials in the order of their numbers; columns that say nothing of any trial are left out."""
+    columns = [
+        Column("trial", numeric=True),
+        *(Column(name, numeric=True) for name in names),
+        Column("value", numeric=True),
+        Column("standard error", numeric=True),
+        Column("state", numeric=False),
+        Column("from", numeric=False),
+        Column("expected gain", numeric=True),
+        Column("asked", numeric=False),
+        Column("ended", numeric=False),
+        Column("note", numeric=False),
+    ]
+    rows = [_row(entry, names) for entry in entries]
+    always = 2 + len(names)  # the number, the design and the value
+    kept = [k for k in range(len(columns)) if k < always or any(row[k].text for row in rows)]
+    return TrialsShown([columns[k] for k in kept], [[row[k] for k in kept] for row in rows])
+
+
+def _row(entry: Entry, names: Sequence[str]) -> list[Cell]:
+    trial: Trial = entry.trial
+    return [
+        Cell(str(trial.number), trial.number),
+        *(_cell(trial.params[name]) for name in names),
+        _cell(trial.value),
+        _cell(trial.std_error),
+        Cell(trial.state.value),
+        Cell(ORIGINS.get(trial.origin, trial.origin)),
+        _cell(trial.gain),
+        _time(entry.asked_at),
+        _time(entry.ended_at),
+        Cell(trial.note),
+    ]
+
+
+def _cell(value: float | None) -> Cell:
+    return Cell(number(value), value)
+
+
+def _time(seconds: float | None) -> Cell:
+    return Cell("") if seconds is None else Cell(clock(seconds), seconds)
