@@ -1,8 +1,9 @@
 """How it goes: the expected loss against the number of observations, and what each query was expected to gain.
 
 The expected loss is that of verdicts as they were recorded, and of proposals as they were made. How many observations a
-proposal stood on is counted exactly, from when it was asked and when the others were first told. (Where a study was
-rebuilt from its records alone these times are gone, and all trials with smaller numbers are taken as told before it.)
+proposal stood on is counted by the clock of the store: those first told before it was asked. (What was told by others
+while it was being computed is counted too. Where a study was rebuilt from its records alone the times are gone, and all
+trials with smaller numbers count as told before it.)
 """
 
 from collections.abc import Callable, Mapping
@@ -94,10 +95,12 @@ def known_when_asked(scene: Scene) -> Mapping[int, int]:
 
 def _first_told(scene: Scene) -> dict[int, float]:
     """When each trial was first told a value, by its number; corrections come later and change nothing here."""
+    book = scene.study.book
     told: dict[int, float] = {}
-    for seen in scene.study.store.observations(scene.study.book.study):
+    for seen in scene.study.store.observations(book.study):
         if seen.state is State.COMPLETE:
-            told.setdefault(seen.number, seen.at)
+            ended = book.entries[seen.number].ended_at  # of data that came with their values, when they came
+            told.setdefault(seen.number, seen.at if ended is None else min(seen.at, ended))
     return told
 
 

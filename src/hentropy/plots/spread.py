@@ -12,13 +12,15 @@ from torch import Tensor
 
 from hentropy.beliefs import Moments
 from hentropy.decisions import Decision, Listed, Points, checked_loss
-from hentropy.inner.exchange import exchange, replacement_losses
+from hentropy.inner.base import expected_loss, take
+from hentropy.inner.exchange import exchange, gather_points, replacement_losses
 from hentropy.inner.listed import ENUMERABLE, all_tuples, rows_given
 from hentropy.plots.draws import function_values
 from hentropy.plots.scene import Scene
 
 CANDIDATES = 256
 SWEEPS = 8
+RANDOM_STARTS = 5
 TUPLES = 256
 
 
@@ -67,16 +69,23 @@ def candidate_designs(scene: Scene, action: Tensor, most: int) -> tuple[Tensor, 
 def best_tuples(decision: Decision, points: Tensor, values: Tensor, today: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     """For each function with values S x M at points M x d, the tuple with the least loss: indices S x k.
 
-    Exchange from today's tuple (k) and random ones. The second result (S x k) says which members matter: a member
-    does not if every other candidate in its place costs the same.
+    All tuples are tried where they are few; else exchange, from today's tuple (k) and random ones. The second result
+    (S x k) says which members matter: a member does not if every other candidate in its place costs the same.
     """
     S, M = values.shape
     k = today.shape[0]
     distinct = isinstance(decision.actions, Points) and decision.actions.as_set
     certain = _certain(values)
     nothing = values.new_zeros(1, k)
-    starts = torch.stack([today, *_random_tuples(M, k, 2 if k <= 5 else 0, distinct, seed)])
-    found, losses = exchange(decision, certain, points, starts.expand(S, *starts.shape), nothing, SWEEPS, distinct)
+    if isinstance(decision.actions, Points) and decision.actions.count_on(M) <= ENUMERABLE:
+        rows = torch.arange(M, device=points.device)
+        every = all_tuples(rows.unsqueeze(-1), decision.actions).squeeze(-1)
+        found = every.expand(S, *every.shape)
+        losses = expected_loss(decision, take(certain, found), gather_points(points, found), nothing)
+    else:
+        starts = torch.stack([today, *_random_tuples(M, k, RANDOM_STARTS if k <= 5 else 1, distinct, seed)])
+        start = starts.expand(S, *starts.shape)
+        found, losses = exchange(decision, certain, points, start, nothing, SWEEPS, distinct)
     index = found[torch.arange(S), losses.argmin(-1)]
     matters = [_matters(decision, certain, points, index, member, nothing) for member in range(k)]
     return index, torch.stack(matters, -1) if k > 1 else torch.ones_like(index, dtype=torch.bool)

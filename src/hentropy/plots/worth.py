@@ -107,7 +107,7 @@ def sentence(info: WorthInfo) -> str:
         than, so = ("more", "") if gain >= info.cost else ("less", "not ")
         said.append(f"{last}, {than} than it costs ({info.cost:.4g}): another one is {so}worth it.")
     if info.threshold is not None:
-        said.append(_against_threshold(info, last, info.threshold))
+        said.append(_against_threshold(info, "That is" if said else f"{last},", info.threshold))
     if not said:
         said.append(f"{last}. No rule says how much is enough: another one is worth it if it costs you less than that.")
     return " ".join(said) + _budget(info)
@@ -115,14 +115,14 @@ def sentence(info: WorthInfo) -> str:
 
 def _against_threshold(info: WorthInfo, last: str, threshold: float) -> str:
     if info.gains[-1] >= threshold:
-        return f"{last}, not below the threshold of {threshold:.4g}: another one is worth it."
+        return f"{last} not below the threshold of {threshold:.4g}: another one is worth it."
     enough = np.flatnonzero(info.gains >= threshold)
     times = len(info.gains) - (int(enough[-1]) + 1 if len(enough) else 0)
     if times >= info.patience:
         again = f" {times} times in a row" if info.patience > 1 else ""
-        return f"{last}, below the threshold of {threshold:.4g}{again}: another one is not worth it."
+        return f"{last} below the threshold of {threshold:.4g}{again}: another one is not worth it."
     return (
-        f"{last}, below the threshold of {threshold:.4g}, which has to happen {info.patience} times in a row and has"
+        f"{last} below the threshold of {threshold:.4g}, which has to happen {info.patience} times in a row and has"
         f" {times}: go on."
     )
 
