@@ -2,10 +2,14 @@
 
 import asyncio
 import contextlib
+import json
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 import hentropy as he
@@ -16,6 +20,7 @@ from hentropy.server.jobs import Busy, Workshop
 from hentropy.server.live import Watcher
 from hentropy.server.mailbox import Event, Mailbox
 from hentropy.storage import MemoryStore, News, open_store
+from support.served import Served, served
 
 SOON = 5.0
 PAUSE = 0.02
@@ -236,7 +241,10 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
             study.attach({"x": 0.5}, 2.0)
             await until(lambda: len(workshop.jobs()) == count + 1)
             await watcher.close()
+            await watcher.close()
             assert watcher.listeners == 0
+            with pytest.raises(Busy, match="about to end"):
+                watcher.join(study.book.study)
 
     run(test)
 
@@ -258,3 +266,70 @@ def test_the_text_of_events() -> None:
 
     run(test)
     assert as_text(Event("gone", {})) == "event: gone\ndata: {}\n\n"
+
+
+def heard(lines: Iterator[str], name: str) -> dict[str, Any]:
+    """The data of the next event with this name."""
+    for line in lines:
+        if line == f"event: {name}":
+            data: dict[str, Any] = json.loads(next(lines).removeprefix("data: "))
+            return data
+    raise AssertionError(f"the stream ended without {name}")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.Study]]:
+    """A server that keeps two pages up to date, and a study that it shows."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('lab') / 'lab.db'}"
+    study = he.Study(SPACE, he.Maximize(), storage=url, name="live", first=3)
+    with served(url, listeners=2) as server:
+        yield server, study
+    study.close()
+
+
+def test_a_page_hears_what_another_process_tells(lab: tuple[Served, he.Study]) -> None:
+    server, study = lab
+    address = f"{server.address}/studies/{study.book.study.id}/events"
+    with httpx.Client(timeout=30.0) as http, http.stream("GET", address) as response:
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["cache-control"] == "no-store"
+        lines = response.iter_lines()
+        revision = heard(lines, "snapshot")["revision"]
+        trial = study.ask()
+        assert heard(lines, "trials")["revision"] > revision
+        study.tell(trial, 1.0)
+        heard(lines, "trials")
+        assert heard(lines, "look")["part"] == "verdict"
+
+
+def test_pages_that_close_make_room(lab: tuple[Served, he.Study]) -> None:
+    server, study = lab
+    address = f"{server.address}/studies/{study.book.study.id}/events"
+    with httpx.Client(timeout=30.0) as http:
+        with http.stream("GET", address) as one, http.stream("GET", address) as two:
+            assert (one.status_code, two.status_code) == (200, 200)
+            full = http.get(address)
+            assert full.status_code == 503
+            assert "2 pages are open already" in full.text
+            assert "retry-after" in full.headers
+        deadline = time.monotonic() + 2.0  # not only at the next heartbeat
+        while True:
+            with http.stream("GET", address) as again:
+                if again.status_code == 200:
+                    break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert http.get(f"{server.address}/studies/99/events").status_code == 404
+
+
+def test_an_open_page_does_not_keep_the_server(lab: tuple[Served, he.Study]) -> None:
+    server, study = lab
+    address = f"{server.address}/studies/{study.book.study.id}/events"
+    with httpx.Client(timeout=30.0) as http, http.stream("GET", address) as response:
+        lines = response.iter_lines()
+        heard(lines, "snapshot")
+        begun = time.monotonic()
+        server.end()
+        assert time.monotonic() - begun < 4.0
+        list(lines)  # the stream has ended in good order

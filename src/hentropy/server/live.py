@@ -51,6 +51,7 @@ class Watcher:
         self._store = store
         self._workshop = workshop
         self._most = listeners
+        self._closed = False
         self._interval = interval
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="hentropy-watch")
@@ -69,6 +70,8 @@ class Watcher:
 
     def join(self, record: StudyRecord, *, computable: bool = True) -> Mailbox:
         """Listen to a study; `Busy` if too many listen. Whoever joins has to `leave`."""
+        if self._closed:
+            raise Busy("the server is about to end")
         if self.listeners >= self._most:
             raise Busy(f"{self._most} pages are open already, and no more can be kept up to date; close some")
         key = (record.id, record.created_at)
@@ -79,6 +82,8 @@ class Watcher:
             mailbox.put(self._snapshot(watch))
         if watch.task is None:
             watch.task = self._loop.create_task(self._follow(watch))
+            if computable:  # whoever opens a page may soon ask
+                self._threads.submit(self._workshop.prepare)
         return mailbox
 
     def leave(self, mailbox: Mailbox) -> None:
@@ -92,6 +97,7 @@ class Watcher:
 
     async def close(self) -> None:
         """End all that goes on; whoever listens hears no more."""
+        self._closed = True
         self._leave_workshop()
         for watch in tuple(self._watches.values()):
             for mailbox in tuple(watch.listeners):
