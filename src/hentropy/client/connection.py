@@ -1,0 +1,105 @@
+"""A connection to a server: questions and answers in JSON over HTTP, by the standard library alone."""
+
+import json
+import time
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import IO, Any, Literal
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from hentropy.errors import HentropyError, InputError, StorageError, StudyError
+
+SECONDS = 60.0
+"""The most seconds without a byte from the server."""
+
+PAUSE = 1.0
+"""Seconds before a busy server is asked again, if it does not say how long."""
+
+KINDS: dict[str, type[HentropyError]] = {"input": InputError, "study": StudyError, "gone": StudyError}
+"""What the problems of a server are here; all others are those of a store that cannot be used."""
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A server of ours redirects no program; who did might be after the token."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class Connection:
+    """Questions to the server at `url`; one that is busy is asked again for `patience` seconds."""
+
+    def __init__(self, url: str, token: str | None, patience: float) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+            raise InputError(f"the address of a server looks like http://127.0.0.1:8470, not {url!r}")
+        self.url = url.rstrip("/")
+        self._token = token
+        self._patience = patience
+        self._opener = build_opener(_NoRedirects)
+
+    def call(
+        self,
+        method: Literal["GET", "POST", "DELETE"],
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The answer to a question, or the error that it is."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._once(self._request(method, path, query, body))
+            except HTTPError as error:
+                with error:
+                    pause = _pause(error)
+                    if pause is None or time.monotonic() + pause > until:
+                        raise self._problem(error) from None
+                time.sleep(pause)
+            except (URLError, HTTPException, OSError) as error:
+                why = error.reason if isinstance(error, URLError) else error
+                raise StorageError(f"the server at {self.url} cannot be reached: {why}") from None
+
+    def _request(
+        self, method: str, path: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None
+    ) -> Request:
+        asked = f"?{urlencode(query)}" if query else ""
+        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        headers = {"Accept": "application/json"}
+        if method == "POST":
+            headers["Content-Type"] = "application/json"
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        return Request(f"{self.url}{path}{asked}", data, headers, method=method)
+
+    def _once(self, request: Request) -> dict[str, Any]:
+        with self._opener.open(request, timeout=SECONDS) as answer:
+            return self._read(answer)
+
+    def _read(self, answer: IO[bytes]) -> dict[str, Any]:
+        try:
+            said = json.loads(answer.read() or b"{}")
+        except ValueError:
+            said = None
+        if not isinstance(said, dict):
+            raise StorageError(f"what answers at {self.url} is not a server of hentropy")
+        return said
+
+    def _problem(self, error: HTTPError) -> HentropyError:
+        told = self._read(error).get("error")
+        if not isinstance(told, dict) or not isinstance(told.get("sentence"), str):
+            return StorageError(f"what answers at {self.url} is not a server of hentropy: status {error.code}")
+        sentence = told["sentence"]
+        if told.get("kind") == "internal":
+            sentence = f"{sentence} ({told.get('id')})"
+        return KINDS.get(str(told.get("kind")), StorageError)(sentence)
+
+
+def _pause(error: HTTPError) -> float | None:
+    """Seconds to wait before asking again, or None if that does not help."""
+    if error.code not in (429, 503):
+        return None
+    given = error.headers.get("Retry-After", "")
+    return float(given) if given.isdecimal() else PAUSE

@@ -1,0 +1,69 @@
+"""A server in a thread of this process, on a port of its own; and small studies to serve."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from hentropy.server.app import make_app
+from hentropy.server.services import Services
+from hentropy.server.settings import Settings
+
+TOKEN = "a-token-for-tests-only"
+SMALL: dict[str, Any] = {
+    "version": 1,
+    "name": "lab",
+    "first": 2,
+    "space": {"x": {"type": "real", "low": -1.0, "high": 3.0}},
+    "decision": {"name": "maximize"},
+    "model": {"hyperparameters": "map"},
+}
+"""A definition of a study that is cheap to compute."""
+
+PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs, and a client without cookies and headers of its own."""
+
+    url: str
+    app: FastAPI
+    http: httpx.Client
+
+    @property
+    def services(self) -> Services:
+        """What its routes work with."""
+        found = self.app.state.services
+        assert isinstance(found, Services)
+        return found
+
+    def create(self, **parts: Any) -> int:
+        """The id of a new study."""
+        return self.services.desk.create({**SMALL, **parts}).id
+
+
+@contextmanager
+def served(settings: Settings) -> Iterator[Served]:
+    """A server with these settings, but a free port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    app = make_app(replace(settings, port=port))
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None, ws="none", proxy_headers=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{port}"
+    try:
+        with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http:
+            http.get("/static/nothing")  # the listener waits, so this returns once the server has started
+            yield Served(url, app, http)
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listener.close()
