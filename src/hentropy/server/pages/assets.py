@@ -52,6 +52,12 @@ def address(name: str) -> str:
     return f"/static/{name}?v={assets()[name].mark}"
 
 
+@router.get("/favicon.ico")
+def icon(request: Request) -> Response:
+    """The icon, where browsers look for it that were not told."""
+    return static("favicon.svg", request)
+
+
 @router.get("/static/{name}")
 def static(name: str, request: Request, v: str = "") -> Response:
     """A script, a style or an icon."""

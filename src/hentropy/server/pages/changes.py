@@ -50,8 +50,14 @@ def change_sentences(now: Row, before: Row | None, movers: int) -> list[str]:
     elif rows == 1:
         said.append("The decision moved." if movers else "The decision stayed where it was.")
     else:
-        said.append(f"{movers} of its {rows} rows moved." if movers else "All rows stayed where they were.")
+        said.append(_moving(movers, rows))
     return said
+
+
+def _moving(movers: int, rows: int) -> str:
+    if movers == rows:
+        return f"All {rows} rows moved."
+    return f"{movers} of {rows} rows moved." if movers else "All rows stayed where they were."
 
 
 def _loss(old: float, new: float) -> str:

@@ -45,7 +45,7 @@ def study_row(case: Case) -> StudyRow:
 
 def _standing(case: Case, running: int) -> tuple[str, str]:
     if running:
-        return f"{counted(running, 'experiment')} to do", "todo"
+        return f"{counted(running, 'experiment')} to do", "open"
     if case.stopped:
         return f"Enough: {case.stopped}", "ended"
     return "Ready for the next experiment" if case.entries else "Not begun yet", "idle"
