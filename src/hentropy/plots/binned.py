@@ -1,7 +1,6 @@
 """Designs counted in bins: along a parameter, or over two."""
 
 import numpy as np
-import torch
 
 from hentropy.plots.views import parameter_axis
 from hentropy.spaces import DesignSpace
@@ -9,8 +8,6 @@ from hentropy.spaces import DesignSpace
 
 def bin_edges(space: DesignSpace, bins: int) -> tuple[np.ndarray, ...]:
     """For each parameter edges of so many bins, evenly spaced on its own scale; few whole values have a bin each."""
-    unit = torch.linspace(0.0, 1.0, bins + 1, dtype=torch.float64).unsqueeze(-1).expand(-1, space.dim)
-    inner = space.from_unit(unit).numpy()
     made = []
     for index in range(space.dim):
         axis = parameter_axis(space, index)
@@ -18,7 +15,7 @@ def bin_edges(space: DesignSpace, bins: int) -> tuple[np.ndarray, ...]:
         if axis.whole and not axis.log and high - low < bins:
             made.append(np.arange(low, high + 2.0) - 0.5)
         else:
-            made.append(np.concatenate([[low], inner[1:-1, index], [high]]))
+            made.append(np.geomspace(low, high, bins + 1) if axis.log else np.linspace(low, high, bins + 1))
     return tuple(made)
 
 

@@ -61,13 +61,13 @@ def estimates_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_P
 
 def estimates_panels(info: EstimatesInfo) -> tuple[Panel | Table, ...]:
     """One panel: the values against the parameter or by rank; over a plane two, the values and what is uncertain."""
-    if len(info.parameters) == 2:
+    if info.grounds:
         [ground] = info.grounds
-        return _maps(info, ground)
-    if len(info.parameters) == 1:
-        order = np.argsort(info.points[:, 0], kind="stable")
-        axis = info.parameters[0]
-        return (Panel("the estimates", axis, value_axis(), _intervals(info, info.points[order, 0], order)),)
+        if ground.is_plane:
+            return _maps(info, ground)
+        along = info.points[:, ground.axes[0]]
+        order = np.argsort(along, kind="stable")
+        return (Panel("the estimates", ground.across, value_axis(), _intervals(info, along[order], order)),)
     order = np.argsort(info.estimates, kind="stable")
     rank = np.arange(1.0, len(order) + 1.0)
     return (Panel("the estimates, in order", Axis("rank", whole=True), value_axis(), _intervals(info, rank, order)),)

@@ -1,0 +1,179 @@
+"""Every picture of every decision in every kind of space can be made, and says only what can be drawn."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import hentropy as he
+from hentropy.errors import InputError, StudyError
+from hentropy.plots import PICTURES, Picture, as_plain, information, picture, scene_of
+from hentropy.plots.decided import decided_info, decided_picture
+from hentropy.plots.known import known_info, known_picture
+from hentropy.plots.loss import loss_info, loss_picture
+from hentropy.plots.marks import Panel, Role, Table
+from hentropy.plots.progress import progress_info, progress_picture
+from hentropy.plots.scene import Scene
+from hentropy.plots.why import why_info
+from hentropy.records import State, Trial
+from support.studies import LINE, MIXED, PLANE, Worst, begun, hill, price, ship, study
+
+POOL = he.Pool(MIXED.sample(12, seed=1), names=["x", "rate", "steps"])
+SPACES: dict[str, Any] = {"line": LINE, "plane": PLANE, "three": MIXED, "pool": POOL}
+
+
+class Robust(he.Decision):
+    """The README's setting that is used with an error: the worse side counts."""
+
+    actions = he.Points(1)
+
+    def points(self, a: Any) -> Tensor:
+        step = torch.zeros(a.shape[-1], dtype=torch.float64)
+        step[0] = 0.1
+        return torch.cat([a - step, a + step], -2)
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        return -f.min(-1).values
+
+
+def announce(f: Tensor, a: Tensor) -> Tensor:
+    return (3.0 * torch.relu(f - a) + torch.relu(a - f)).sum(-1)
+
+
+MAKERS: dict[str, Callable[[Tensor], he.Decision]] = {
+    "maximize": lambda at: he.Maximize(),
+    "minimize": lambda at: he.Minimize(),
+    "best observed": lambda at: he.BestObserved(),
+    "improve": lambda at: he.Improve(1.0),
+    "identify argmax": lambda at: he.Identify("argmax", candidates=16),
+    "identify max": lambda at: he.Identify("max", candidates=16),
+    "identify values": he.Identify,
+    "k guesses": lambda at: he.KGuesses(2),
+    "top k": lambda at: he.TopK(3, weight=1.0, cap=0.5),
+    "level sets": lambda at: he.LevelSets([0.0, 2.0]),
+    "level sets at points": lambda at: he.LevelSets(1.0, at, "misclassification"),
+    "sequence": lambda at: he.Sequence([0.0, 1.0]),
+    "min max": lambda at: he.MinMax(),
+    "estimate": he.Estimate,
+    "estimate everywhere": lambda at: he.Estimate(),
+    "own class": lambda at: Worst(),
+    "own points": lambda at: Robust(),
+    "own box": lambda at: he.decision(announce, actions=he.Box([-20.0], [20.0], at=at[:1])),
+    "own box of prices": lambda at: he.decision(price, actions=he.Box([-2.0, 0.0], [5.0, 1.0], at=at)),
+    "own options": lambda at: he.decision(ship, actions=he.Options(["ship", "wait"], at=at)),
+    "own list": lambda at: he.decision(lambda f, a: -f.sum(-1), actions=he.Listed(torch.stack([at[:2], at[1:]]))),
+}
+
+QUICK: dict[str, Callable[[Scene], Any]] = {
+    "known": lambda scene: known_info(scene, points=7, plane=4),
+    "decided": lambda scene: decided_info(scene, draws=4, candidates=12, points=7, plane=4),
+    "why": lambda scene: why_info(scene, seconds=0.05),
+    "progress": lambda scene: progress_info(scene, draws=20),
+    "loss": lambda scene: loss_info(scene, draws=20),
+}
+"""The same information with fewer draws on coarser grids."""
+
+
+def asked_once(space: Any, decision: he.Decision) -> he.Study:
+    """A study that knows six values, with one experiment failed and one proposed and waited for."""
+    rows = [space.decode(row) for row in space.sample(8, seed=7)]
+    trials = [Trial(n, params, State.COMPLETE, hill(**params), origin="first") for n, params in enumerate(rows[:6])]
+    trials.append(Trial(6, rows[6], State.FAILED, note="broken", origin="first"))
+    trials.append(Trial(7, rows[7], gain=0.3, gain_error=0.1, entropy=-1.0))
+    return study(space, decision, records=trials, stop=[he.Budget(9), he.GainBelow(0.01)])
+
+
+@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_picture_can_be_made(name: str, where: str) -> None:
+    space = SPACES[where]
+    scene = scene_of(asked_once(space, MAKERS[name](space.sample(3, seed=5))))
+    for what, (info_of, picture_of) in PICTURES.items():
+        if what == "why" and where in ("line", "three"):
+            continue  # the slowest; a plane and a pool have it
+        info = QUICK.get(what, info_of)(scene)
+        assert is_dataclass(info)
+        made = picture_of(info)
+        check(made)
+        assert made.name == what
+        json.dumps(as_plain(info), allow_nan=False)
+
+
+def check(made: Picture) -> None:
+    """Marks fit their panels: shapes agree, no panel has two maps, text is text."""
+    assert made.title
+    assert made.caption.endswith((".", "?"))
+    assert not re.search(r"\b(nan|inf|None)\b", made.caption)
+    assert made.rows
+    for part in (part for row in made.rows for part in row):
+        if isinstance(part, Table):
+            assert all(len(row) == len(part.columns) for row in part.rows)
+            assert all(isinstance(cell, str) for row in part.rows for cell in row)
+            continue
+        assert sum(type(mark).__name__ == "Heat" for mark in part.marks) <= 1
+        for mark in part.marks:
+            arrays = {field.name: getattr(mark, field.name) for field in fields(mark)}
+            if "z" in arrays:
+                assert arrays["z"].shape == (len(arrays["y"]), len(arrays["x"]))
+            elif "edges" in arrays:
+                assert len(arrays["edges"]) == len(arrays["heights"]) + 1
+                assert (np.diff(arrays["edges"]) > 0).all()
+            else:
+                sizes = {value.shape for value in arrays.values() if isinstance(value, np.ndarray)}
+                assert len(sizes) <= 1
+            if arrays.get("texts"):
+                assert len(arrays["texts"]) == len(arrays["x"])
+
+
+def test_a_study_and_a_scene_give_the_same() -> None:
+    made = begun(LINE, count=5)
+    assert as_plain(picture(made, "decided")) == as_plain(picture(scene_of(made), "decided"))
+    assert as_plain(information(made, "worth")) == as_plain(information(scene_of(made), "worth"))
+
+
+def test_nothing_told_is_said_plainly() -> None:
+    with pytest.raises(StudyError, match="nothing has been told yet"):
+        picture(study(LINE), "known")
+
+
+def test_an_unknown_picture_is_named_with_those_there_are() -> None:
+    with pytest.raises(InputError, match="no picture 'gain'; there are: known, decided, why"):
+        picture(begun(LINE), "gain")
+
+
+def test_the_pictures_are_those_of_the_house() -> None:
+    assert list(PICTURES) == ["known", "decided", "why", "progress", "worth", "loss", "trust"]
+
+
+def test_plain_values_are_what_json_has() -> None:
+    panel = Panel("t", he.plots.marks.Axis("x"), he.plots.marks.Axis("y", 0.0), ())
+    assert as_plain(panel)["y"] == {"title": "y", "low": 0.0, "high": None, "log": False, "whole": False, "names": []}
+    mixed = {"a": np.array([[1.0, np.nan], [np.inf, 2.0]]), 3: Role.MEAN, "n": np.float64(0.5), "t": torch.ones(2)}
+    assert as_plain(mixed) == {"a": [[1.0, None], [None, 2.0]], "3": "mean", "n": 0.5, "t": [1.0, 1.0]}
+    assert as_plain((True, None, "text", 2)) == [True, None, "text", 2]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_first_values_make_pictures_already(count: int) -> None:
+    scene = scene_of(begun(PLANE, he.TopK(2, weight=1.0, cap=0.5), count, hyperparameters="auto"))
+    for info, drawn in (
+        (known_info(scene, points=7, plane=4), known_picture),
+        (decided_info(scene, draws=4, points=7, plane=4), decided_picture),
+        (loss_info(scene, draws=20), loss_picture),
+        (progress_info(scene, draws=20), progress_picture),
+    ):
+        check(drawn(info))
+
+
+def test_a_constant_column_of_a_pool_is_no_trouble() -> None:
+    rows = torch.cat([LINE.sample(9, seed=2), torch.full((9, 1), 2.0, dtype=torch.float64)], -1)
+    pool = he.Pool(rows, names=["x", "steps"])
+    for decision in (he.Maximize(), he.Identify("argmax"), he.LevelSets(1.0), he.Estimate()):
+        scene = scene_of(begun(pool, decision, count=5))
+        check(decided_picture(decided_info(scene, draws=4, points=7, plane=4)))
