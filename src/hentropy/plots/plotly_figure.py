@@ -14,7 +14,7 @@ except ImportError:
 def figure(picture: Picture) -> Figure:
     """The picture as a figure of plotly, with its title."""
     made = Figure(specification(picture))
-    height, top = made.layout.height or 200, 56
+    height, top = made.layout.height or 200, 40
     made.update_layout(title={"text": shown(picture.title), "y": 1, "yanchor": "top", "pad": {"t": 12}})
-    made.update_layout(margin_t=34 + top, height=height + top, template="plotly_white")
+    made.update_layout(margin_t=(made.layout.margin.t or 0) + top, height=height + top, template="plotly_white")
     return made

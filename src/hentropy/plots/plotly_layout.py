@@ -8,14 +8,14 @@ from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Pa
 from hentropy.plots.plotly_texts import nth, number, shown, wrapped
 from hentropy.plots.plotly_traces import Traces
 
-PANEL, TOP, BETWEEN, BELOW = 290, 34, 104, 58
+PANEL, TOP, BETWEEN, BELOW = 290, 42, 112, 58
 """Pixels: the height of a panel, of the title above it, of what lies between two rows, and of what lies below."""
 
 LEFT, RIGHT, BETWEEN_COLUMNS, COLOUR_BAR = 62, 14, 70, 78
 """Pixels: the margins, and what the axis of a further column and the scale of a map take."""
 
-COLUMN = 340
-"""Pixels: the width of a column for which layouts are made; a little less and a lot more are fine."""
+COLUMN = 400
+"""Pixels: the width of a column for which layouts are made; a page fits them to the width it has (layout.meta)."""
 
 LEGEND_LINE, LETTER, HANDLE = 21, 6.7, 46
 """Pixels: the height of a line of the legend, the width of a letter, and of what stands before the letters."""
@@ -28,7 +28,8 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
     """The layout of panels in at most so many columns."""
     chunks = [row[start : start + columns] for row in rows for start in range(0, len(row), columns)]
     wide = columns * COLUMN
-    lines = _legend_lines(traces.labels, wide - LEFT - RIGHT)
+    widths = legend_widths(traces.labels)
+    lines = _legend_lines(widths, wide - LEFT - RIGHT)
     plot = PANEL * len(chunks) + BETWEEN * (len(chunks) - 1)
     legend = LEGEND_LINE * lines + 14 if lines else 0
     made: dict[str, Any] = {
@@ -41,9 +42,18 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
         "bargap": 0,
         "barmode": "overlay",
         "showlegend": bool(traces.labels),
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": -BELOW / plot, "yanchor": "top"},
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": -(BELOW - 6) / plot, "yanchor": "top"},
         "shapes": traces.shapes,
         "annotations": list(traces.annotations),
+        "meta": {
+            "columns": columns,
+            "legend": {"widths": widths, "lines": lines, "line": LEGEND_LINE},
+            "across": {
+                "rows": [[position for position, _ in chunk] for chunk in chunks],
+                "gap": BETWEEN_COLUMNS,
+                "bar": COLOUR_BAR,
+            },
+        },
     }
     for index, chunk in enumerate(chunks):
         top = 1.0 - index * (PANEL + BETWEEN) / plot
@@ -57,29 +67,38 @@ def widest(rows: Sequence[Sequence[Numbered]]) -> int:
     return max(lengths, default=COLUMN)
 
 
-def _legend_lines(labels: Sequence[str], room: float) -> int:
-    """How many lines the legend takes: its entries have columns of one width."""
-    if not labels:
-        return 0
-    longest = max(LETTER * min(len(label), 60) + HANDLE for label in labels)
-    return math.ceil(len(labels) / max(1, int(room / longest)))
+def legend_widths(labels: Sequence[str]) -> list[int]:
+    """How wide each entry of the legend is, in pixels."""
+    return [round(LETTER * min(len(label), 60) + HANDLE) for label in labels]
+
+
+def _legend_lines(widths: Sequence[int], room: float) -> int:
+    """How many lines the legend takes: each is filled with entries as long as they fit."""
+    lines, used = 0, math.inf
+    for width in widths:
+        if used + width > room:
+            lines, used = lines + 1, 0.0
+        used += width
+    return lines
 
 
 def _set_row(
     made: dict[str, Any], row: Sequence[Numbered], traces: Traces, heights: tuple[float, float], room: float
 ) -> None:
-    each = 1.0 / len(row)
+    bars = [COLOUR_BAR / room if position in traces.colours else 0.0 for position, _ in row]
+    gap = BETWEEN_COLUMNS / room
+    each = (1.0 - sum(bars) - gap * (len(row) - 1)) / len(row)
     bottom, top = (round(height, 5) for height in heights)
     for column, (position, panel) in enumerate(row):
-        left = column * each + (BETWEEN_COLUMNS / room if column else 0.0)
-        right = (column + 1) * each - (COLOUR_BAR / room if position in traces.colours else 0.0)
+        left = column * (each + gap) + sum(bars[:column])
+        right = left + each
         across = [round(left, 5), round(right, 5)]
         made[nth("xaxis", position)] = _axis(panel, panel.x, "x") | {"domain": across, "anchor": nth("y", position)}
         made[nth("yaxis", position)] = _axis(panel, panel.y, "y") | {
             "domain": [bottom, top],
             "anchor": nth("x", position),
         }
-        made["annotations"].append(_title(panel.title, left, top, len(row)))
+        made["annotations"].append(_title(panel.title, position, left, top, len(row)))
         if position in traces.colours:
             made[nth("coloraxis", position)] = _colours(traces.colours[position], right, bottom, top)
 
@@ -91,10 +110,11 @@ def _colours(scale: dict[str, Any], right: float, bottom: float, top: float) -> 
     return scale | {"colorbar": scale["colorbar"] | place | height}
 
 
-def _title(text: str, left: float, top: float, columns: int) -> dict[str, Any]:
+def _title(text: str, position: int, left: float, top: float, columns: int) -> dict[str, Any]:
     place = {"xref": "paper", "yref": "paper", "x": round(left, 5), "y": top, "xanchor": "left", "yanchor": "bottom"}
-    font = {"font": {"size": 13, "weight": 600}, "align": "left", "yshift": 4}
-    return {"text": wrapped(text, 46 if columns > 1 else 52), "showarrow": False, **place, **font}
+    # one column may be as narrow as a phone: there the title begins left of the axis
+    font = {"font": {"size": 13, "weight": 600}, "align": "left", "yshift": 4, "xshift": 0 if columns > 1 else 8 - LEFT}
+    return {"name": f"title{position}", "text": wrapped(text, 40), "showarrow": False, **place, **font}
 
 
 def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
@@ -116,7 +136,7 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
     if axis.names:
         names = [shown(name, 20) for name in axis.names]
         made |= {"tickvals": list(range(len(names))), "ticktext": names}
-    elif axis.whole and not axis.log and _length(panel, axis, letter) <= 12:
+    elif axis.whole and not axis.log and _length(panel, axis, letter) <= 8:
         made["dtick"] = 1
     elif axis.log:
         made["dtick"] = "D2" if _decades(panel, axis, letter) < 1.5 else 1

@@ -1,8 +1,9 @@
 """Pictures for pages: what plotly.js draws, as plain values. Nothing is computed here but where things go.
 
 A specification is {"data": [...], "layout": {...}}. Title and caption are the page's. What plotly has no place for is
-in layout.meta: `columns` and `widest` (pixels) of the layout, `narrower` layouts for the same data in fewer columns,
-and the `tables` of the picture.
+in layout.meta: the `columns` of the layout, the room that it leaves for the `legend` and `across` panels (a page fits
+both to its width), how wide the picture may be at most (`widest`, pixels), `narrower` layouts for the same data in
+fewer columns, and the `tables` of the picture.
 """
 
 from typing import Any
@@ -27,14 +28,10 @@ def specification(picture: Picture) -> dict[str, Any]:
             traces.add(panel, position)
     columns = max((len(row) for row in rows), default=0)
     tables = [_table(each) for row in picture.rows for each in row if isinstance(each, Table)]
-    narrower = [_with_columns(rows, traces, fewer) for fewer in (2, 1) if fewer < columns]
-    made = _with_columns(rows, traces, columns) if rows else {"meta": {"columns": 0}}
+    narrower = [layout(rows, traces, fewer) for fewer in (2, 1) if fewer < columns]
+    made = layout(rows, traces, columns) if rows else {"meta": {"columns": 0}}
     made["meta"] |= {"widest": widest(rows), "narrower": narrower, "tables": tables}
     return {"data": traces.data, "layout": made}
-
-
-def _with_columns(rows: list[list[Numbered]], traces: Traces, columns: int) -> dict[str, Any]:
-    return layout(rows, traces, columns) | {"meta": {"columns": columns}}
 
 
 def _table(table: Table) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from hentropy.records import Entry, Trial
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, and whether it has numbers."""
+    """A column: its title, and what it has: "number", "note" (text that may be long) or nothing special."""
 
     title: str
-    numeric: bool
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ ORIGINS = {"first": "first design", "proposed": "proposed", "attached": "attache
 def trials_shown(entries: Sequence[Entry], names: Sequence[str]) -> TrialsShown:
     """All trials in the order of their numbers; columns that say nothing of any trial are left out."""
     columns = [
-        Column("trial", numeric=True),
-        *(Column(name, numeric=True) for name in names),
-        Column("value", numeric=True),
-        Column("standard error", numeric=True),
-        Column("state", numeric=False),
-        Column("from", numeric=False),
-        Column("expected gain", numeric=True),
-        Column("asked", numeric=False),
-        Column("ended", numeric=False),
-        Column("note", numeric=False),
+        Column("trial", "number"),
+        *(Column(name, "number") for name in names),
+        Column("value", "number"),
+        Column("standard error", "number"),
+        Column("state"),
+        Column("from"),
+        Column("expected gain", "number"),
+        Column("asked"),
+        Column("ended"),
+        Column("note", "note"),
     ]
     rows = [_row(entry, names) for entry in entries]
     always = 2 + len(names)  # the number, the design and the value

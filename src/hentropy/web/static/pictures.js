@@ -9,7 +9,7 @@
 (() => {
   "use strict";
 
-  const NARROWEST_COLUMN = 270;
+  const NARROWEST_COLUMN = 300;
   const PRINTED = 680; // pixels: the width of a sheet
   const FALLBACK = { "--ink": "#1b2025", "--muted": "#57616b", "--line": "#dedbd4", "--surface": "#ffffff" };
   // colours of marks that are too dark on a dark page, and what stands for them there
@@ -26,6 +26,44 @@
   function fitting(layout, width) {
     const all = [layout, ...(layout.meta.narrower || [])];
     return all.find((each) => width >= each.meta.columns * NARROWEST_COLUMN) || all[all.length - 1];
+  }
+
+  // the legend has as many lines as it needs at this width: the height follows
+  function withRoomForLegend(layout, width) {
+    const { widths, lines, line } = layout.meta.legend;
+    const room = width - layout.margin.l - layout.margin.r;
+    let needed = 0;
+    let used = Infinity;
+    for (const each of widths) {
+      if (used + each > room) {
+        needed += 1;
+        used = 0;
+      }
+      used += each;
+    }
+    const more = (needed - lines) * line;
+    return { ...layout, height: layout.height + more, margin: { ...layout.margin, b: layout.margin.b + more } };
+  }
+
+  const nth = (name, position) => (position === 1 ? name : `${name}${position}`);
+
+  // axes and scales take the pixels that they need, panels share the rest
+  function spreadAcross(layout, width) {
+    const { rows, gap, bar } = layout.meta.across;
+    const room = width - layout.margin.l - layout.margin.r;
+    for (const row of rows) {
+      const scales = row.map((position) => layout[nth("coloraxis", position)]);
+      const each = (room - gap * (row.length - 1) - bar * scales.filter(Boolean).length) / row.length;
+      let left = 0;
+      row.forEach((position, column) => {
+        const right = left + each;
+        layout[nth("xaxis", position)].domain = [left / room, right / room];
+        layout.annotations.find(({ name }) => name === `title${position}`).x = left / room;
+        if (scales[column]) scales[column].colorbar.x = right / room;
+        left = right + gap + (scales[column] ? bar : 0);
+      });
+    }
+    return layout;
   }
 
   function themed(element, layout) {
@@ -66,7 +104,7 @@
   const CONFIG = {
     displaylogo: false,
     responsive: false,
-    displayModeBar: "hover",
+    displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false,
     modeBarButtons: [["toImage"]],
     toImageButtonOptions: { format: "png", scale: 2, filename: "picture" },
   };
@@ -125,7 +163,9 @@
     const width = Math.min(printing ? PRINTED : element.clientWidth, meta.widest);
     if (width === 0) return Promise.resolve(); // hidden now; drawn when it is seen
     const fit = isDark(element) ? lightened : structuredClone;
-    const layout = { ...themed(element, fit(fitting(specification.layout, width))), width };
+    const copy = fit(fitting(specification.layout, width));
+    const fitted = withRoomForLegend(spreadAcross(copy, width), width);
+    const layout = { ...themed(element, fitted), width };
     return Plotly.react(plot, fit(specification.data), layout, CONFIG);
   }
 
