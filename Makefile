@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test demo bench format clean postgres
+.PHONY: test demo bench format clean postgres chromium
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -16,7 +16,11 @@ $(STAMP): pyproject.toml constraints.txt
 postgres:
 	@sh tests/support/install_postgres.sh
 
-test: $(STAMP) postgres
+# The tests of the page want a browser; likewise.
+chromium:
+	@sh tests/support/install_chromium.sh
+
+test: $(STAMP) postgres chromium
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -1,14 +1,16 @@
 """Templates to pages."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from hentropy.errors import MissingExtra
 from hentropy.server.guard.access import Access
 from hentropy.server.pages.assets import address
+from hentropy.web.templating import environment
 
 try:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment
     from starlette.responses import HTMLResponse
 except ImportError:
     raise MissingExtra("jinja2", "server") from None
@@ -16,13 +18,7 @@ except ImportError:
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
-        loader=PackageLoader("hentropy.server.pages"),
-        autoescape=True,  # whatever a file is called
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = environment(Path(__file__).parent / "templates")
     made.globals["asset"] = address
     return made
 

@@ -1,0 +1,417 @@
+"""The page in a real browser: what a person in the lab does, sees and is told."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from hentropy.description import validated
+from hentropy.records import State
+from hentropy.storage import Store, open_store
+from hentropy.study import Study
+from hentropy.study.words import Words
+from support.browser import Browser, browser, programs
+from support.served import served
+
+BREAD: dict[str, Any] = {
+    "version": 1,
+    "space": {
+        "temperature": {"type": "real", "low": 20.0, "high": 90.0},
+        "minutes": {"type": "integer", "low": 5, "high": 60},
+    },
+    "decision": {"name": "top_k", "k": 3, "weight": 2.0, "cap": 15.0},
+    "model": {"hyperparameters": "map"},
+    "first": 4,
+}
+
+
+def measured(temperature: float, minutes: float) -> float:
+    return round(10 - ((temperature - 62) / 20) ** 2 - ((minutes - 33) / 15) ** 2, 4)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A server on a store, and the browser in front of it."""
+
+    address: str
+    url: str
+    store: Store
+    browser: Browser
+
+    def study(self, told: int = 0, name: str | None = None, **parts: Any) -> Study:
+        """A new study of its own, of which so many experiments are done."""
+        words = {**BREAD, **parts, "name": name or f"bread {uuid.uuid4().hex[:8]}"}
+        study = Study(**Words(validated(words, "here"), Path()).options(trusted=False), storage=self.store)
+        for _ in range(told):
+            trial = study.ask()
+            study.tell(trial, measured(**trial.params))
+        return study
+
+    def open(self, study: Study, path: str = "") -> Browser:
+        """The page of a study, once it is live."""
+        self.browser.open(f"{self.address}/studies/{study.book.study.id}{path}")
+        if not path:
+            self.browser.find("#live[data-state=live]")
+        return self.browser
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser; where there is none the tests are skipped, in CI they fail."""
+    if programs() is None:
+        why = "chromium is not installed (Debian: apt-get install chromium chromium-driver)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(why)
+        pytest.skip(why)
+    with browser(tmp_path_factory.mktemp("profile")) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}"
+    store = open_store(url)
+    with served(url) as server:
+        yield Lab(server.address, url, store, chromium)
+    store.close()
+
+
+def test_from_asking_to_a_verdict_that_changes(lab: Lab) -> None:
+    study = lab.study(told=4)
+    page = lab.open(study)
+    page.shows("#verdict", "after 4 observations")
+    page.shows("#verdict", "This is the first verdict")
+    page.fill("#count", "2")
+    page.click("#ask")
+    page.find("#pending-4")
+    page.find("#pending-5")
+    trial = study.records[4]
+    page.shows("#pending-4 .design", str(trial.params["minutes"]))
+    page.shows("#pending-4", "Expected to lower the expected loss by")
+    page.fill("#value-4", str(measured(**trial.params)))
+    page.fill("#error-4", "0.1")
+    page.fill("#note-4", "by hand")
+    page.click("#tell-4")
+    page.shows("#said", "The result of trial 4 is entered.")
+    page.until(lambda: page.count("#pending-4") == 0)
+    page.shows("#verdict", "after 5 observations")
+    page.shows("#verdict .change", "The expected loss")
+    page.shows("#verdict .change", "(after 4, now 5 observations)")
+    page.shows("#trials", "by hand")
+    told = study.records[4]
+    assert (told.value, told.std_error, told.note) == (measured(**trial.params), 0.1, "by hand")
+    assert page.not_reloaded
+    assert page.errors() == []
+
+
+def test_pictures_are_drawn_and_renewed(lab: Lab) -> None:
+    study = lab.study(told=4)
+    page = lab.open(study)
+    page.find("[data-part=picture-known] .plot svg")
+    page.until(lambda: page.count("figure.drawn") == 7, "seven pictures", seconds=60)
+    source = page.find("[data-part=picture-known]").get_attribute("data-source")
+    trial = study.ask()
+    study.tell(trial, measured(**trial.params))
+    page.until(lambda: page.find("[data-part=picture-known]").get_attribute("data-source") != source, "a new picture")
+    label = page.find("[data-part=picture-known] .plot").get_attribute("aria-label")
+    assert label is not None
+    assert "known" in label
+    page.find("[data-part=picture-known] .plot svg")
+    assert page.errors() == []
+
+
+def test_nonsense_is_said_at_its_field_and_stays(lab: Lab) -> None:
+    study = lab.study()
+    study.ask()
+    page = lab.open(study)
+    for typed, said in (
+        ("abc", "The value is 'abc': not a number"),
+        ("3,5", "a decimal comma; write numbers with a point"),
+        ("", "The value is empty"),
+        ("inf", "not a finite number"),
+    ):
+        page.fill("#value-0", typed)
+        page.fill("#note-0", "kept")
+        page.click("#tell-0")
+        page.shows("#value-0-mistake", said)
+        field = page.find("#value-0")
+        assert field.get_attribute("value") == typed
+        assert field.get_attribute("aria-invalid") == "true"
+        assert "value-0-mistake" in str(field.get_attribute("aria-describedby"))
+        assert page.script("return document.activeElement.id") == "value-0"
+        assert page.find("#note-0").get_attribute("value") == "kept"
+    page.fill("#count", "many")
+    page.click("#ask")
+    page.shows("#count-mistake", "'many' is not a whole number from 1 to")
+    page.fill("#note-0", "")
+    page.click("#fail-0")
+    page.shows("#note-0-mistake", "Say in the note why it failed.")
+    page.fill("#note-0", "the oven broke")
+    page.click("#fail-0")
+    page.shows("#said", "Trial 0 is marked as failed.")
+    assert (study.records[0].state, study.records[0].note) == (State.FAILED, "the oven broke")
+    assert page.not_reloaded
+
+
+def test_a_bad_file_is_refused_line_by_line_and_a_mended_one_is_attached(lab: Lab, tmp_path: Path) -> None:
+    study = lab.study()
+    page = lab.open(study)
+    bad, good = tmp_path / "bad.csv", tmp_path / "good.csv"
+    bad.write_text("temperature,minutes,value\n40,20,7.9\n400,20,1\n50,20,\n")
+    good.write_text("Temp;minutes;value;std_error\n40;20;7.9;0.1\n50;30;9.1;0.2\n")
+    page.click("#attach-button")
+    page.shows("#file-mistake", "Choose a file first.")
+    page.find("#file").send_keys(str(bad))
+    page.click("#attach-button")
+    page.shows("#file-mistake", "2 rows of bad.csv cannot be used, 1 row can. Nothing was attached.")
+    page.shows("#attach .lines", "line 3: ")
+    page.shows("#attach .lines", "line 4: value is empty")
+    assert study.records == ()
+    page.find("#file").send_keys(str(good))
+    page.click("#try")
+    page.shows("#file-mistake", "there is no column 'temperature'".capitalize())
+    page.fill("#map", "Temp=temperature")
+    page.find("#file").send_keys(str(good))
+    page.click("#try")
+    page.shows("#attach", "2 rows of good.csv would be attached.")
+    assert study.records == ()
+    page.find("#file").send_keys(str(good))
+    page.click("#attach-button")
+    page.shows("#said", "2 rows attached.")
+    page.shows("#trials", "9.1 ± 0.2")
+    page.shows("#verdict", "after 2 observations")
+    assert [trial.value for trial in study.records] == [7.9, 9.1]
+    assert page.not_reloaded
+
+
+def test_a_correction_keeps_the_history(lab: Lab) -> None:
+    study = lab.study(told=3)
+    page = lab.open(study, "/trials/1")
+    first = study.records[1].value
+    page.fill("#value", "12.5")
+    page.fill("#note", "read wrongly")
+    page.click("#tell")
+    page.shows("#said", "Trial 1 is corrected.")
+    page.shows("[data-part=now]", "12.5")
+    page.until(lambda: page.count(".history tbody tr") == 2)
+    page.shows(".history", "read wrongly")
+    page.shows(".history", f"{first:.5g}")
+    assert study.records[1].value == 12.5
+    assert page.not_reloaded
+    page.open(f"{lab.address}/studies/{study.book.study.id}")
+    page.shows("#trials", "12.5")
+    page.shows("#trials", "read wrongly")
+
+
+def test_work_can_be_cancelled(lab: Lab) -> None:
+    study = lab.study(told=4)
+    page = lab.open(study)
+    with lab.store.asking(study.book.study):  # nobody else may propose meanwhile, so the work goes on until cancelled
+        page.click("#ask")
+        page.shows("[data-part=jobs]", "Asking for 1 experiment")
+        page.until(lambda: "waiting for another who asks" in page.text("[data-part=jobs]"), "the phase")
+        began = page.text("[data-since]")
+        page.until(lambda: page.text("[data-since]") != began, "the seconds pass")
+        page.click("[data-part=jobs] button")
+        page.shows("#said", "Cancelled.")
+        page.shows("[data-part=jobs]", "Cancelled: asking for 1 experiment")
+    assert len(study.records) == 4
+    assert page.not_reloaded
+    page.click("#ask")
+    page.find("#pending-4")
+
+
+def test_a_phone_is_wide_enough(lab: Lab) -> None:
+    study = lab.study(told=5, name="A-study-with-a-name-that-is-long-" * 5)
+    study.ask_many(2)
+    study.tell(0, study.records[0].value or 0.0, note="x" * 300)
+    page = lab.open(study)
+    page.until(lambda: page.count("figure.drawn .plot") == 7, "all pictures", seconds=60)
+    place = f"/studies/{study.book.study.id}"
+    for path in ("/", place, f"{place}/trials/0", "/studies/999999"):
+        page.open(f"{lab.address}{path}")
+        page.resize(360, 740)
+        if path == place:
+            page.find("[data-part=picture-known] .plot svg")
+        wide = page.script("return [document.documentElement.scrollWidth, window.innerWidth]")
+        assert wide[0] <= wide[1] == 360, path
+
+
+def test_the_keyboard_alone_is_enough(lab: Lab) -> None:
+    study = lab.study(told=4)
+    trial = study.ask()
+    page = lab.open(study)
+    page.shows("#verdict", "after 4 observations")
+    page.script("document.activeElement.blur(); window.scrollTo(0, 0)")
+
+    def press(*keys: str) -> None:
+        ActionChains(page.driver).send_keys(*keys).perform()
+
+    def focused() -> str:
+        return str(page.script("return document.activeElement.id || document.activeElement.className"))
+
+    press(Keys.TAB)
+    assert focused() == "skip"
+    assert page.script("return getComputedStyle(document.activeElement).outlineStyle") != "none"
+    passed = []
+    while focused() != f"value-{trial.number}":
+        press(Keys.TAB)
+        passed.append(focused())
+        assert len(passed) < 30, passed
+    press(str(measured(**trial.params)), Keys.TAB)
+    assert focused() == f"error-{trial.number}"
+    press("0.1", Keys.ENTER)
+    page.shows("#said", f"The result of trial {trial.number} is entered.")
+    page.until(lambda: focused() == "said", "what was done has the focus")
+    page.shows("#verdict", "after 5 observations")
+    # from there on through the rest of the page, to its end and out of it: nothing holds the keyboard
+    seen = []
+    while "download" not in seen and len(seen) < 80:
+        press(Keys.TAB)
+        seen.append(focused())
+    assert {"ask", "count", "download"} <= set(seen), seen
+    assert page.not_reloaded
+
+
+def test_names_and_notes_are_only_text(lab: Lab) -> None:
+    name = """<script>window.hit = 1</script> "' & <b>bold</b>"""
+    note = """<img src=x onerror="window.hit = 2">'"</td>"""
+    study = lab.study(told=3, name=name)
+    study.tell(0, study.records[0].value or 0.0, note=note)
+    page = lab.open(study)
+    page.shows("h1", name)
+    page.shows("#trials", note)
+    page.fill("#count", '"><script>window.hit = 3</script>')
+    page.click("#ask")
+    page.shows("#count-mistake", "<script>")
+    page.open(f"{lab.address}/studies/{study.book.study.id}/trials/0")
+    page.shows(".history", note)
+    assert page.find("#note").get_attribute("value") == note
+    page.open(f"{lab.address}/")
+    page.shows(".studies", name)
+    assert page.script("return window.hit ?? null") is None
+    assert page.errors() == []
+
+
+def test_what_is_typed_survives_news(lab: Lab) -> None:
+    study = lab.study(told=4)
+    study.ask_many(2)
+    page = lab.open(study)
+    page.fill("#value-4", "9.87")
+    page.fill("#note-4", "half a sent")
+    other = study.records[5]
+    study.tell(other, measured(**other.params))
+    page.until(lambda: page.count("#pending-5") == 0, "the other one is done")
+    page.shows("#verdict", "after 5 observations")
+    assert page.find("#value-4").get_attribute("value") == "9.87"
+    assert page.find("#note-4").get_attribute("value") == "half a sent"
+    assert page.script("return document.activeElement.id") == "note-4"
+    study.tell(4, 1.0)  # somebody else was faster
+    page.shows("#verdict", "after 6 observations")
+    assert page.find("#value-4").get_attribute("value") == "9.87"
+    page.click("#tell-4")
+    page.shows("#said", "Trial 4 was told already: value 1")
+    page.shows("#said", "You typed: 9.87, half a sent.")
+    assert study.records[4].value == 1.0
+    assert page.not_reloaded
+
+
+def test_the_table_is_sorted_in_place(lab: Lab) -> None:
+    study = lab.study(told=4)
+    page = lab.open(study)
+    page.click("#trials thead th:nth-child(2) a")
+    page.find("#trials thead th:nth-child(2)[aria-sort=ascending]")
+    shown = [float(cell.text) for cell in page.driver.find_elements("css selector", "#trials tbody td:nth-child(2)")]
+    assert shown == sorted(shown)
+    assert len(shown) == 4
+    study.ask()
+    page.until(lambda: page.count("#trials tbody tr") == 5)
+    page.find("#trials thead th:nth-child(2)[aria-sort=ascending]")
+    assert page.not_reloaded
+
+
+OBJECTIVE = """\
+import time
+
+def measure(*, temperature, minutes):
+    time.sleep(0.3)
+    return 10 - ((temperature - 62) / 20) ** 2 - ((minutes - 33) / 15) ** 2
+"""
+
+
+def test_the_page_follows_a_run_in_another_process(lab: Lab, tmp_path: Path) -> None:
+    study = lab.study(told=2)
+    words = {**BREAD, "name": study.name, "objective": {"type": "python", "function": "oven:measure"}}
+    (tmp_path / "oven.py").write_text(OBJECTIVE)
+    (tmp_path / "study.json").write_text(json.dumps(words | {"stop": {"trials": 7}, "storage": {"url": lab.url}}))
+    page = lab.open(study)
+    page.shows("#verdict", "after 2 observations")
+    rows = page.count("#trials tbody tr")
+    command = [sys.executable, "-m", "hentropy", "run", "study.json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
+        page.until(lambda: page.count("#trials tbody tr") > rows, "new trials")
+        page.until(lambda: "after 2 observations" not in page.text("#verdict"), "a new verdict")
+        assert running.wait(60) == 0
+    page.shows("#verdict", "after 7 observations")
+    page.shows("#verdict", "Enough: the budget of 7 trials is used up.")
+    assert page.count("#trials tbody tr") == 7
+    assert page.not_reloaded
+    assert page.errors() == []
+
+
+def test_a_server_that_is_away_is_said_and_waited_for(lab: Lab, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    page = lab.browser
+    with served(url) as server:
+        store = open_store(url)
+        own = Lab(server.address, url, store, page)
+        study = own.study()
+        study.ask()
+        own.open(study)
+        page.fill("#value-0", "4.5")
+    page.shows("#live", "The server is away; trying again")
+    page.click("#tell-0")
+    page.shows("#said", "The server cannot be reached. What you typed is still here.")
+    assert page.find("#value-0").get_attribute("value") == "4.5"
+    store.close()
+
+
+def test_without_scripts_forms_go_on_to_pages(lab: Lab) -> None:
+    study = lab.study(told=3)
+    study.ask()
+    page = lab.browser
+    page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page.driver.get(f"{lab.address}/studies/{study.book.study.id}")
+        page.fill("#value-3", "3,5")
+        page.find("#tell-3").click()
+        page.shows("#value-3-mistake", "a decimal comma")
+        page.fill("#value-3", "3.5")
+        page.find("#tell-3").click()
+        page.shows("#said", "The result of trial 3 is entered.")
+        assert study.records[3].value == 3.5
+        page.find("#ask").click()
+        page.shows("#said", "The next experiments are being chosen")
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_the_download_has_all_trials(lab: Lab) -> None:
+    study = lab.study(told=3)
+    page = lab.open(study)
+    link = page.find("#download").get_attribute("href")
+    assert link is not None
+    with urllib.request.urlopen(link) as answer:
+        lines = answer.read().decode().splitlines()
+    assert lines[0].startswith("number,temperature,minutes,state,value")
+    assert len(lines) == 4
