@@ -1,7 +1,10 @@
 """Designs counted in bins: along a parameter, or over two."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from hentropy.plots.marks import Axis
 from hentropy.plots.views import parameter_axis
 from hentropy.spaces import DesignSpace
 
@@ -17,6 +20,11 @@ def bin_edges(space: DesignSpace, bins: int) -> tuple[np.ndarray, ...]:
         else:
             made.append(np.geomspace(low, high, bins + 1) if axis.log else np.linspace(low, high, bins + 1))
     return tuple(made)
+
+
+def over_bins(axis: Axis, edges: np.ndarray) -> Axis:
+    """The axis from the first to the last edge: the bins of whole values reach half a step beyond its ends."""
+    return replace(axis, low=float(edges[0]), high=float(edges[-1]))
 
 
 def centres(edges: np.ndarray, log: bool) -> np.ndarray:

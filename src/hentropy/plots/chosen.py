@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from hentropy.decisions import Sequence
-from hentropy.plots.binned import bin_edges, shares
+from hentropy.plots.binned import bin_edges, over_bins, shares
 from hentropy.plots.marks import Axis, Bars, Dots, Line, Mark, Panel, Picture, Role, Rule, Table
 from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
@@ -146,7 +146,7 @@ def _marginals(info: ChosenInfo) -> tuple[Panel, ...]:
     flat = _flat(info)
     made = []
     for index in info.relevant[:MOST_MARGINALS]:
-        axis = info.parameters[index]
+        axis = over_bins(info.parameters[index], info.edges[index])
         bars = Bars(info.edges[index], shares(flat[:, index], info.edges[index]), Role.SPREAD, "drawn functions")
         rules = [
             Rule(float(value), "x", Role.DECIDED, "decision" if place == 0 else "")

@@ -8,7 +8,7 @@ import torch
 from hentropy.decisions import Identify
 from hentropy.decisions.max_value import log_density
 from hentropy.errors import InputError
-from hentropy.plots.binned import bin_edges, centres, joint_shares, shares
+from hentropy.plots.binned import bin_edges, centres, joint_shares, over_bins, shares
 from hentropy.plots.marks import Axis, Bars, Dots, Heat, Line, Panel, Picture, Role, Rule, Table
 from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
@@ -125,14 +125,15 @@ def places_picture(info: PlacesInfo) -> Picture:
 
 
 def _marginal(info: PlacesInfo, index: int) -> Panel:
-    axis, edges = info.parameters[index], info.edges[index]
+    edges = info.edges[index]
+    axis = over_bins(info.parameters[index], edges)
     bars = Bars(edges, shares(info.designs[:, index], edges, info.probabilities), Role.DECIDED, "probability")
     return Panel(f"where f is greatest: {axis.title}", axis, Axis("probability", low=0.0), (bars,))
 
 
 def _map(info: PlacesInfo, across: int, up: int) -> Panel:
     edges = info.edges[across], info.edges[up]
-    x, y = info.parameters[across], info.parameters[up]
+    x, y = over_bins(info.parameters[across], edges[0]), over_bins(info.parameters[up], edges[1])
     z = joint_shares(info.designs[:, [across, up]], edges, info.probabilities)
     heat = Heat(centres(edges[0], x.log), centres(edges[1], y.log), z, "probability", low=0.0)
     best = info.likeliest

@@ -89,17 +89,20 @@ def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray) -> tuple[M
 
 def _maps(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
     up = ground.up or value_axis()
-    marks: tuple[Mark, ...] = ()
-    if info.given and len(info.points) <= SHOWN_POINTS:
-        few = len(info.points) <= TABLE_ROWS
-        texts = tuple(f"{value + 0.0:.3g}" for value in info.estimates) if few else ()
-        marks = (Dots(info.points[:, 0], info.points[:, 1], Role.DECIDED, "where a value is reported", texts=texts),)
     values = Heat(ground.grids[0], ground.grids[1], ground.mean, "estimate")
     spread = Heat(ground.grids[0], ground.grids[1], ground.sd, "standard deviation", low=0.0)
     return (
-        Panel("the estimates", ground.across, up, (values, *marks)),
-        Panel("how uncertain they are", ground.across, up, (spread, *marks)),
+        Panel("the estimates", ground.across, up, (values, *_named(info, info.estimates))),
+        Panel("how uncertain they are", ground.across, up, (spread, *_named(info, info.sd))),
     )
+
+
+def _named(info: EstimatesInfo, values: np.ndarray) -> tuple[Mark, ...]:
+    """The points that were named, with their values where they are few."""
+    if not info.given or len(info.points) > SHOWN_POINTS:
+        return ()
+    texts = tuple(f"{value + 0.0:.3g}" for value in values) if len(values) <= TABLE_ROWS else ()
+    return (Dots(info.points[:, 0], info.points[:, 1], Role.DECIDED, "where a value is reported", texts=texts),)
 
 
 def estimates_picture(info: EstimatesInfo) -> Picture:

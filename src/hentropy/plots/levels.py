@@ -119,7 +119,7 @@ def levels_picture(info: LevelsInfo) -> Picture:
     rows: tuple[tuple[Panel | Table, ...], ...]
     if not planes:
         view = info.views[0]
-        rows = ((_line(info, view),), (_chances_on_line(info, view),))
+        rows = ((_line(info, view), _chances_on_line(info, view), _steps(info, view)),)
     elif len(info.views) == 1:
         maps = tuple(_chance_map(info, planes[0], level) for level in range(len(info.thresholds)))
         rows = in_rows((_map(info, planes[0]), *maps), 3)
@@ -148,6 +148,13 @@ def _chances_on_line(info: LevelsInfo, view: LevelView) -> Panel:
     rules = [Rule(at, "x", Role.DECIDED) for where in boundaries(view) for at in where]
     title = ground_title(view.ground, "how probable it is to be above")
     return Panel(title, view.ground.across, Axis("probability", 0.0, 1.0), (*lines, *rules))
+
+
+def _steps(info: LevelsInfo, view: LevelView) -> Panel:
+    """The label along a line, each step upright."""
+    label = Line(np.repeat(view.ground.grids[0], 2)[1:], np.repeat(view.labels, 2)[:-1].astype(float), Role.DECIDED)
+    names = Axis("level", -0.5, len(info.thresholds) + 0.5, names=info.names)
+    return Panel("the label", view.ground.across, names, (label,))
 
 
 def _map(info: LevelsInfo, view: LevelView) -> Panel:

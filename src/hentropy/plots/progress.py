@@ -16,6 +16,7 @@ from torch import Tensor
 from hentropy.plots.loss import loss_draws
 from hentropy.plots.marks import Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
 from hentropy.plots.scene import Scene, scene_of
+from hentropy.plots.worth import spans_decades
 from hentropy.records import State, Trial
 from hentropy.study import Study
 
@@ -98,7 +99,8 @@ def _first_told(scene: Scene) -> dict[int, float]:
     book = scene.study.book
     told: dict[int, float] = {}
     for seen in scene.study.store.observations(book.study):
-        if seen.state is State.COMPLETE:
+        # a trial that somebody else asked and told just now is not in the book yet
+        if seen.state is State.COMPLETE and seen.number in book.entries:
             ended = book.entries[seen.number].ended_at  # of data that came with their values, when they came
             told.setdefault(seen.number, seen.at if ended is None else min(seen.at, ended))
     return told
@@ -166,7 +168,9 @@ def progress_picture(info: ProgressInfo) -> Picture:
     panels: list[Panel | Table] = [Panel("what the decision is expected to cost", counted, Axis("loss"), tuple(marks))]
     if len(info.gains):
         gains = Dots(info.gain_counts, info.gains, Role.GAIN, "gain of a query", error=info.gain_errors)
-        panels.append(Panel("what each query was expected to save", counted, Axis("gain", low=0.0), (gains,)))
+        log = spans_decades(info.gains)
+        gain = Axis("gain", low=None if log else 0.0, log=log)
+        panels.append(Panel("what each query was expected to save", counted, gain, (gains,)))
     return Picture("progress", "How it goes", _caption(info), (tuple(panels),))
 
 

@@ -1,5 +1,6 @@
 """Is another experiment worth it: what each was expected to save when it was chosen, against the stopping rules."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,18 +82,18 @@ def worth_picture(info: WorthInfo) -> Picture:
         marks.append(Rule(info.cost, "y", Role.LIMIT, f"what an experiment costs: {info.cost:.4g}"))
     if info.budget is not None:
         marks.append(Rule(float(info.budget), "x", Role.LIMIT, f"the budget of {info.budget} ({info.left} left)"))
-    log = is_log(info)
+    levels = [level for level in (info.threshold, info.cost) if level is not None]
+    log = spans_decades(info.gains, levels)
     vertical = Axis("expected to save (gain)", low=None if log else 0.0, log=log)
     across = Axis("experiment", low=0.0, whole=True)
     panel = Panel("what each experiment was worth when it was chosen", across, vertical, tuple(marks))
     return Picture("worth", "Is another experiment worth it?", sentence(info), ((panel,),))
 
 
-def is_log(info: WorthInfo) -> bool:
-    """Whether the gains span so much that a logarithmic scale shows them better."""
-    levels = [level for level in (info.threshold, info.cost) if level is not None]
-    values = np.concatenate([info.gains, levels])
-    return bool(len(info.gains) and values.min() > 0 and values.max() > DECADES * values.min())
+def spans_decades(gains: np.ndarray, levels: Sequence[float] = ()) -> bool:
+    """Whether gains, and levels they are compared with, span so much that a logarithmic scale shows them better."""
+    values = np.concatenate([gains, levels])
+    return bool(len(gains) and values.min() > 0 and values.max() > DECADES * values.min())
 
 
 def sentence(info: WorthInfo) -> str:
