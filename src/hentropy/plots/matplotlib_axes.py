@@ -58,12 +58,16 @@ def draw_marks(axes: Axes, panel: Panel) -> dict[str, Artist]:
     for axis, set_scale in ((panel.x, axes.set_xscale), (panel.y, axes.set_yscale)):
         if axis.log:
             set_scale("log")
+    # ranges last: the first of several rules on a logarithmic axis has none of its own
+    axes.set_autoscale_on(False)
     legend: dict[str, Artist] = {}
     for mark in from_below(panel.marks):
         artists = DRAWERS[type(mark)](axes, mark, panel)
         for label, artist in artists.items():
             if label:
                 legend.setdefault(written(label, 60), artist)
+    axes.set_autoscale_on(True)
+    axes.autoscale_view()
     return legend
 
 
