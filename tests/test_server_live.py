@@ -251,7 +251,7 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
 
 def test_the_text_of_events() -> None:
     async def texts(mailbox: Mailbox) -> list[str]:
-        return [text async for text in stream(mailbox, heartbeat=0.05, pace=0.0)]
+        return [text async for text in stream(mailbox, lambda: 0.0, heartbeat=0.05)]
 
     async def test() -> None:
         mailbox = Mailbox()
@@ -264,7 +264,14 @@ def test_the_text_of_events() -> None:
         assert beats
         assert all(beat.startswith(":") and beat.endswith("\n\n") for beat in [*beats, last])
 
+    async def at_once() -> None:
+        mailbox = Mailbox()
+        asyncio.get_running_loop().call_later(0.05, mailbox.end)
+        async with asyncio.timeout(SOON):
+            assert len([text async for text in stream(mailbox, lambda: 60.0, heartbeat=0.01)]) > 1
+
     run(test)
+    run(at_once)
     assert as_text(Event("gone", {})) == "event: gone\ndata: {}\n\n"
 
 

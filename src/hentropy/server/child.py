@@ -13,6 +13,9 @@ from typing import Any
 
 from hentropy.server.work import Kind
 
+NICE = 10
+"""How much the process that looks gives way to others, from its start on."""
+
 
 class Child:
     """A process of its own, which ends when this one does, and can be killed at any moment."""
@@ -36,6 +39,8 @@ class Child:
         finally:
             far.close()
         self.pid = self._process.pid
+        if kind == "look":
+            os.setpriority(os.PRIO_PROCESS, self.pid, NICE)
         self._opening: Mapping[str, Any] | None = {"store": store_url, "kind": kind}
 
     @property

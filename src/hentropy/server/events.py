@@ -1,7 +1,6 @@
 """Server-sent events: an open page is told what changes in its study."""
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from hentropy.errors import MissingExtra
 from hentropy.plain.formats import json_text
@@ -21,7 +20,10 @@ HEARTBEAT = 15.0
 """Seconds without news after which a comment is sent: proxies close what is silent, and who is gone is noticed."""
 
 PACE = 0.25
-"""Seconds between two deliveries: what happens meanwhile is told once."""
+"""Seconds between two deliveries to a page at least: what happens meanwhile is told once."""
+
+DELIVERIES = 20.0
+"""The most deliveries in a second to all pages together, in the long run: each page then fetches what is new."""
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -40,9 +42,12 @@ class Events(StreamingResponse):
     """The events of a mailbox; whoever goes away is let go at once."""
 
     def __init__(self, watcher: Watcher, mailbox: Mailbox) -> None:
-        super().__init__(stream(mailbox), headers=HEADERS, media_type="text/event-stream")
+        super().__init__(stream(mailbox, self._pace), headers=HEADERS, media_type="text/event-stream")
         self._watcher = watcher
         self._mailbox = mailbox
+
+    def _pace(self) -> float:
+        return max(PACE, self._watcher.listeners / DELIVERIES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until either side ends it."""
@@ -52,15 +57,15 @@ class Events(StreamingResponse):
             self._watcher.leave(self._mailbox)
 
 
-async def stream(mailbox: Mailbox, heartbeat: float = HEARTBEAT, pace: float = PACE) -> AsyncIterator[str]:
-    """Events as text, with comments while there are none."""
+async def stream(mailbox: Mailbox, pace: Callable[[], float], heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
+    """Events as text, with comments while there are none; `pace` says how many seconds to wait after each delivery."""
     yield "retry: 2000\n\n"
     while True:
         taken = await mailbox.take(heartbeat)
         yield "".join(map(as_text, taken)) or ": nothing new\n\n"
         if mailbox.ended:
             return
-        await asyncio.sleep(pace)
+        await mailbox.rest(pace())
 
 
 def as_text(event: Event) -> str:

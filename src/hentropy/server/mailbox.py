@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,12 @@ class Mailbox:
     def __init__(self) -> None:
         self._events: dict[tuple[str, str], Event] = {}
         self._there = asyncio.Event()
-        self.ended = False
+        self._over = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will come any more."""
+        return self._over.is_set()
 
     def put(self, event: Event) -> None:
         """Keep an event until it is taken, after all that came before it."""
@@ -32,7 +38,7 @@ class Mailbox:
 
     def end(self) -> None:
         """Nothing will come any more."""
-        self.ended = True
+        self._over.set()
         self._there.set()
 
     async def take(self, seconds: float) -> list[Event]:
@@ -46,3 +52,8 @@ class Mailbox:
         if not self.ended:
             self._there.clear()
         return events
+
+    async def rest(self, seconds: float) -> None:
+        """Let so many seconds pass, but none after the end."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)

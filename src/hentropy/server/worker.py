@@ -32,9 +32,6 @@ from hentropy.server.looking import look
 from hentropy.server.memory import Memory
 from hentropy.storage import open_store
 
-NICE = 10
-"""How much the process that looks gives way to others."""
-
 Job = Mapping[str, Any]
 Answer = Callable[[Mapping[str, Any]], None]
 
@@ -46,9 +43,6 @@ def main(descriptor: int) -> None:
     threading.Thread(target=_listen, args=(pipe, messages), daemon=True).start()
     torch.set_num_threads(1)
     opening = messages.get()
-    looks = opening["kind"] == "look"
-    if looks:
-        os.nice(NICE)
     memory: Memory | None = None
 
     def answer(message: Mapping[str, Any]) -> None:
@@ -61,7 +55,7 @@ def main(descriptor: int) -> None:
             if memory is None:  # a store that was away may be there now
                 memory = Memory(open_store(opening["store"], make=False))
             study = memory.study(job["study"])
-            if looks:
+            if opening["kind"] == "look":
                 look(study, job["known"], answer)
                 answer({"done": None})
             else:
