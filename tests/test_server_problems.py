@@ -1,0 +1,125 @@
+"""What goes wrong is told by an id and a plain sentence; the details are in the log alone."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from hentropy.errors import (
+    DecisionError,
+    Gone,
+    HentropyError,
+    InputError,
+    ModelError,
+    Outdated,
+    StorageError,
+    StudyError,
+)
+from hentropy.server.problems import Problem, page
+from hentropy.server.settings import Settings
+from hentropy.server.words import in_words_of_the_page
+from hentropy.server.work import Busy
+from support.serving import Served, served
+
+SECRET = "/home/somebody/secret.py"
+
+
+@pytest.fixture
+def here(sqlite_url: str) -> Iterator[Served]:
+    with served(Settings(sqlite_url)) as server:
+        yield server
+
+
+def test_what_nobody_expected_says_nothing_but_an_id(here: Served, caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> None:
+        raise RuntimeError(SECRET)
+
+    here.app.add_api_route("/api/broken", broken)
+    here.app.add_api_route("/broken", broken)
+    for path, kind in (("/api/broken", "application/json"), ("/broken", "text/html")):
+        with caplog.at_level(logging.ERROR, "hentropy.server"):
+            answer = here.http.get(path)
+        assert answer.status_code == 500
+        assert answer.headers["content-type"].startswith(kind)
+        assert SECRET not in answer.text
+        assert "Traceback" not in answer.text
+        record = caplog.records[-1]
+        identity = record.getMessage().partition(":")[0]
+        assert identity in answer.text
+        assert record.exc_info is not None
+        assert SECRET in str(record.exc_info[1])
+    assert here.http.get("/api/studies").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind"),
+    [
+        (InputError("it is 3"), 422, "input"),
+        (StudyError("it is 3"), 409, "study"),
+        (DecisionError("it is 3"), 409, "study"),
+        (ModelError("it is 3"), 409, "study"),
+        (Outdated("it is 3"), 409, "study"),
+        (Gone("it is 3"), 404, "gone"),
+        (StorageError("it is 3"), 503, "store"),
+        (Busy("it is 3"), 503, "store"),
+    ],
+)
+def test_errors_of_ours_are_told_as_they_are(here: Served, error: HentropyError, status: int, kind: str) -> None:
+    def failing() -> None:
+        raise error
+
+    here.app.add_api_route("/api/failing", failing)
+    here.app.add_api_route("/failing", failing)
+    answer = here.http.get("/api/failing")
+    told = answer.json()["error"]
+    assert (answer.status_code, told["kind"], told["sentence"]) == (status, kind, "it is 3")
+    assert ("retry-after" in answer.headers) == (status == 503)
+    answer = here.http.get("/failing")
+    assert answer.status_code == status
+    assert "<p>It is 3</p>" in answer.text
+
+
+def test_every_mistake_has_its_line(here: Served) -> None:
+    answer = here.http.post("/api/check", json={"version": 1, "name": "x", "space": {}, "decision": {"name": "no"}})
+    told = answer.json()["error"]
+    assert answer.status_code == 422
+    assert len(told["details"]) == 2
+    assert all(line in told["sentence"] for line in told["details"])
+    answer = here.http.post("/api/studies/1/trials/0/tell", json={"value": "three", "nots": 1})
+    assert answer.status_code == 422
+    assert [line.partition(":")[0] for line in answer.json()["error"]["details"]] == ["value", "nots"]
+
+
+def test_paths_and_methods_that_are_not_there(here: Served) -> None:
+    assert here.http.get("/api/nothing").json()["error"]["kind"] == "gone"
+    answer = here.http.put("/api/studies", json={})
+    assert (answer.status_code, answer.json()["error"]["sentence"]) == (405, "this cannot be done here")
+    assert here.http.get("/studies/77").status_code == 404
+    assert "there is no study 77" in here.http.get("/api/studies/77").json()["error"]["sentence"]
+
+
+def test_what_is_told_is_escaped() -> None:
+    shown = page(Problem("1", 409, "<script>alert(1)</script>\nsecond & last"))
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "<p>second &amp; last</p>" in shown
+
+
+def test_nobody_is_told_to_call_a_function() -> None:
+    said = in_words_of_the_page("trial 1 was told already: value 2; pass replace_value=True to correct it")
+    assert said == "trial 1 was told already: value 2; to correct it, say that it replaces what was told"
+    said = in_words_of_the_page(
+        "there is no column 'x' for the parameter x; the columns of f are a: use --map COLUMN=x"
+    )
+    assert said.endswith("the columns of f are a: say which column it is")
+
+
+def test_a_store_that_is_gone_is_told_plainly(here: Served, sqlite_url: str) -> None:
+    study = here.create()
+    with here.services.store._transaction(writes=True) as connection:  # type: ignore[attr-defined]
+        connection.exec_driver_sql("ALTER TABLE hentropy_studies RENAME TO away")
+    answer = here.http.get(f"/api/studies/{study}")
+    told = answer.json()["error"]
+    assert (answer.status_code, told["kind"]) == (503, "store")
+    assert "hentropy.db" in told["sentence"]
+    assert "Traceback" not in answer.text
