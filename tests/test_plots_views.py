@@ -1,5 +1,7 @@
 """How spaces are looked at: lines, planes and slices, by value."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -130,6 +132,14 @@ def test_length_scales_are_shares_of_the_range() -> None:
     common = length_scales(belief_with([[0.5]], space), space)
     assert common is not None
     np.testing.assert_allclose(common.shares, [[0.5, 0.5]])
+
+
+def test_the_order_of_parameters_stays_when_components_are_reweighted() -> None:
+    space = he.Space(a=he.Real(0, 1), b=he.Real(0, 1))
+    belief = belief_with([[0.1, 0.2], [0.1, 0.2], [0.9, 0.2]], space)
+    assert by_relevance(belief, space) == (0, 1)
+    last = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
+    assert by_relevance(replace(belief, weights=last), space) == (0, 1)
 
 
 def test_length_scales_in_another_frame_are_still_shares_of_the_range() -> None:

@@ -9,8 +9,8 @@ import torch
 import hentropy as he
 from hentropy.beliefs import Needs
 from hentropy.entropy import entropy
-from hentropy.gain import Appraisal, gain
-from hentropy.plots.gain_map import GRIDS, gain_slices
+from hentropy.gain import Appraisal, Effort, gain
+from hentropy.plots.gain_map import GRIDS, gain_map, gain_ways
 from hentropy.plots.marks import Dots, Heat, Panel, Role, Table
 from hentropy.plots.scene import scene_of
 from hentropy.plots.why import outcome_quantiles, why_info, why_picture
@@ -41,7 +41,7 @@ def test_gains_on_a_line_are_the_exact_ones() -> None:
 
 
 @pytest.mark.parametrize("treatment", ["map", "mixture"])
-def test_gains_on_a_plane_are_those_of_screening_with_what_is_pending(treatment: str) -> None:
+def test_gains_on_a_plane_are_those_of_an_appraisal_with_what_is_pending(treatment: str) -> None:
     study = begun(PLANE, he.TopK(2), count=7, hyperparameters=treatment, first=4)
     study.ask_many(2)
     scene = scene_of(study)
@@ -50,14 +50,41 @@ def test_gains_on_a_plane_are_those_of_screening_with_what_is_pending(treatment:
     assert info.target.number == 8
     other = scene.rows(scene.trials[7:8])
     appraisal = Appraisal.prepare(scene.decision, scene.belief, PLANE, pending=other, seed=scene.seed)
-    [view] = info.slices
-    rows, columns = view.gains.shape  # a slow machine gets a coarser grid
-    picked = [(0, 0), (rows // 2, columns // 3), (rows - 1, columns - 1)]
-    x = torch.tensor([[view.grids[0][i], view.grids[1][j]] for j, i in picked], dtype=torch.float64).unsqueeze(1)
-    expected = appraisal.screen(x, appraisal.nodes(12 if treatment == "map" else 16, 1))
-    np.testing.assert_allclose([view.gains[j, i] for j, i in picked], expected, rtol=1e-6, atol=1e-9)
     audited = appraisal.audit(scene.rows(scene.trials[8:]).unsqueeze(0), scene.seed + AUDIT_SEED).gain
     assert info.target.gain == pytest.approx(float(audited.value))
+    [view] = info.slices
+    rows, columns = view.gains.shape
+    picked = [(0, 0), (rows // 2, columns // 3), (rows // 2, columns - 1)]
+    x = torch.tensor([[view.grids[0][i], view.grids[1][j]] for j, i in picked], dtype=torch.float64).unsqueeze(1)
+    found = np.array([view.gains[j, i] for j, i in picked])
+    # which way was taken depends on the speed of the machine; audits share the best action of today among neighbours
+    assert any(np.allclose(found, way(x), rtol=0.05, atol=2e-3) for way in gain_ways(appraisal))
+    torch.testing.assert_close(gain_ways(appraisal)[0](x), appraisal.screen(x, appraisal.nodes(64, 1)))
+
+
+def test_with_time_the_gain_on_a_line_is_that_of_the_experiment_itself() -> None:
+    """The most careful way values designs as the pending experiment is valued: the line passes through it."""
+    space = he.Space(n=he.Integer(1, 12))
+    study = he.Study(space, he.Maximize(), first=3, hyperparameters="map")
+    study.attach_many([({"n": n}, value) for n, value in ((1, 0.0), (4, 1.0), (7, 0.8), (12, 0.1))])
+    study.ask()
+    info = why_info(scene_of(study), seconds=60.0)
+    assert info.target is not None
+    assert not info.quick
+    [view] = info.slices
+    [there] = view.gains[view.grids[0] == info.target.design[0]]
+    assert there == pytest.approx(info.target.gain, abs=3 * info.target.error + 1e-9)
+
+
+def test_more_care_finds_more_gain() -> None:
+    """Screening chooses among few actions; an audit improves them, and agrees with a long one."""
+    scene = scene_of(begun(PLANE, he.TopK(3), count=8))
+    appraisal = Appraisal.prepare(scene.decision, scene.belief, PLANE, seed=scene.seed)
+    x = PLANE.sample(12, 5).unsqueeze(1)
+    reference = appraisal.audit(x, 99, Effort(replicates=4, outcomes=48, steps=16)).gain.value
+    errors = [float((way(x) - reference).abs().mean()) for way in gain_ways(appraisal)]
+    assert errors[1] < 0.7 * errors[0]
+    assert errors[2] < 0.7 * errors[0]
 
 
 def test_nothing_is_gained_where_the_value_is_known() -> None:
@@ -141,16 +168,18 @@ def test_after_an_outcome_that_is_decided_what_the_conditioned_belief_says() -> 
         assert outcome.decided.chosen.tolist() == found.action.tolist()  # type: ignore[union-attr]
 
 
-def test_a_slow_gain_gets_a_coarse_grid_and_too_little_time_leaves_blanks() -> None:
+def test_too_little_time_gives_a_coarse_grid_and_leaves_blanks() -> None:
     scene = scene_of(begun(PLANE, count=5))
     appraisal = Appraisal.prepare(scene.decision, scene.belief, PLANE, seed=scene.seed)
     reference = scene.action[0]
-    [coarse] = gain_slices(scene, appraisal, reference, NONE, seconds=1e-6)
-    assert coarse.gains.shape == (GRIDS[-1][1],) * 2
-    assert np.isnan(coarse.gains).all()
-    [fine] = gain_slices(scene, appraisal, reference, NONE, seconds=60.0)
-    assert fine.gains.shape == (GRIDS[0][1],) * 2
-    assert np.isfinite(fine.gains).all()
+    coarse = gain_map(scene, appraisal, reference, NONE, seconds=1e-6)
+    assert coarse.quick
+    assert coarse.slices[0].gains.shape == (GRIDS[-1][1],) * 2
+    assert np.isnan(coarse.slices[0].gains).all()
+    fine = gain_map(scene, appraisal, reference, NONE, seconds=120.0)
+    assert not fine.quick
+    assert fine.slices[0].gains.shape == (GRIDS[0][1],) * 2
+    assert np.isfinite(fine.slices[0].gains).all()
 
 
 def test_blanks_are_said_in_the_caption() -> None:
@@ -181,7 +210,7 @@ def test_the_picture_marks_the_experiment_and_puts_outcomes_side_by_side() -> No
     study.ask()
     info = why_info(scene_of(study))
     picture = why_picture(info)
-    [[gains], [table], after] = picture.rows
+    [[gains, table], after] = picture.rows
     assert isinstance(gains, Panel)
     [marked] = [mark for mark in gains.marks if isinstance(mark, Dots) and mark.role is Role.PROPOSED]
     assert info.target is not None
@@ -203,7 +232,7 @@ def test_every_decision_has_its_picture(name: str) -> None:
     trial = replace(scene.trials[0], number=5, params=PLANE.decode(target[0]), state=State.RUNNING, value=None)
     scene = replace(scene, trials=(*scene.trials, replace(trial, origin="proposed")))
     picture = why_picture(why_info(scene, seconds=0.05))
-    assert len(picture.rows) >= 3
+    assert len(picture.rows) >= 2
     assert len(picture.rows[-1]) == 3
 
 

@@ -128,7 +128,7 @@ def _line_panel(info: KnownInfo, view: KnownSlice, values: Axis) -> Panel:
         Line(x, view.mean, Role.MEAN, "expected value", dots=axis.whole),
         *line_dots(info.trials, view.indices[0], view.near, floor),
     )
-    return Panel(f"along {axis.title}" if view.held else "value", axis, values, marks)
+    return Panel(f"along {axis.title}" if view.held else "expected value with its intervals", axis, values, marks)
 
 
 def _map(info: KnownInfo, view: KnownSlice, z: np.ndarray, label: str, scale: tuple[float, float]) -> Panel:

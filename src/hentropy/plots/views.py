@@ -103,11 +103,15 @@ def length_scales(belief: Belief, space: DesignSpace) -> LengthScales | None:
 
 
 def by_relevance(belief: Belief, space: DesignSpace) -> tuple[int, ...]:
-    """All parameters, those with the shortest length scales first; in their own order where there are none."""
+    """All parameters, those with the shortest length scales first; in their own order where there are none.
+
+    The order stays the same after further observations with the same hyperparameters, so that pictures of beliefs
+    before and after can be compared: components count equally, whatever their weights.
+    """
     scales = length_scales(belief, space)
     if scales is None:
         return tuple(range(space.dim))
-    return tuple(int(index) for index in np.argsort(scales.median, kind="stable"))
+    return tuple(int(index) for index in np.argsort(np.median(scales.shares, axis=0), kind="stable"))
 
 
 def reference_design(scene: Scene) -> Tensor:

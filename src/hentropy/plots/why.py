@@ -13,8 +13,8 @@ from hentropy.entropy import entropy
 from hentropy.errors import StudyError
 from hentropy.gain import Appraisal
 from hentropy.plots.decided import DecidedInfo, decided_info, decided_panels
-from hentropy.plots.gain_map import GainSlice, gain_slices
-from hentropy.plots.marks import Axis, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
+from hentropy.plots.gain_map import GainSlice, gain_map
+from hentropy.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
 from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
 from hentropy.plots.shown_trials import ShownTrials, foot_dots, plane_dots, shown_trials
@@ -61,10 +61,12 @@ class OutcomeInfo:
 class WhyInfo:
     """The gain over the space, the experiment it speaks for, and what would be decided after three of its outcomes.
 
-    `target` is None, and `outcomes` are none, where nothing is left to ask. `expected_loss` is that of today.
+    `quick` says that the gains of the slices are quick estimates, not as careful as that of the target. `target` is
+    None, and `outcomes` are none, where nothing is left to ask. `expected_loss` is that of today.
     """
 
     slices: tuple[GainSlice, ...]
+    quick: bool
     trials: ShownTrials
     expected_loss: float
     target: Target | None
@@ -90,8 +92,10 @@ def why_info(scene: Scene, seconds: float = SECONDS) -> WhyInfo:
     target = _next(scene) if asked is None else _asked(scene, appraisal, asked.number)
     trials = shown_trials(scene)
     reference = reference_design(scene) if target is None else torch.from_numpy(target.design)
+    gains = gain_map(scene, appraisal, reference, trials.designs, seconds)
     return WhyInfo(
-        slices=gain_slices(scene, appraisal, reference, trials.designs, seconds),
+        slices=gains.slices,
+        quick=gains.quick,
         trials=trials,
         expected_loss=scene.found.value,
         target=target,
@@ -150,12 +154,15 @@ def _after(scene: Scene, row: Tensor, name: str, value: Tensor) -> OutcomeInfo:
 def why_picture(info: WhyInfo) -> Picture:
     """The gain with the experiment marked; below, what would be decided after its outcomes, side by side."""
     lines = [_line_panel(info, view) for view in info.slices if len(view.axes) == 1]
-    top = max((float(np.nanmax(view.gains)) for view in _maps(info) if np.isfinite(view.gains).any()), default=0.0)
-    maps = [_map_panel(info, view, top) for view in _maps(info)]
+    planes = [view for view in info.slices if len(view.axes) == 2]
+    _, top = _ends([view.gains for view in planes])
+    maps = [_map_panel(info, view, top) for view in planes]
     after = [_titled(outcome, decided_panels(outcome.decided)) for outcome in info.outcomes]
     sides = tuple(_on_one_scale(panels) for panels in zip(*after, strict=False))
-    table = ((_outcome_table(info),),) if info.outcomes else ()
-    rows = (*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW), *table, *sides)
+    table = (_outcome_table(info),) if info.outcomes else ()
+    gains = [*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW)]
+    # one panel leaves room for the table beside it
+    rows = ((*gains[0], *table), *sides) if len(info.slices) == 1 else (*gains, table, *sides)
     return Picture("why", "Why this experiment", _caption(info), rows)
 
 
@@ -166,30 +173,41 @@ def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...]) -> list[Pan
 
 
 def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
-    """Panels side by side whose maps of numbers share their scale, so that they can be compared."""
-    maps = [mark for panel in panels if isinstance(panel, Panel) for mark in panel.marks if isinstance(mark, Heat)]
-    numbers = [heat.z for heat in maps if not heat.names and np.isfinite(heat.z).any()]
-    if not numbers:
-        return panels
-    low, high = min(float(np.nanmin(z)) for z in numbers), max(float(np.nanmax(z)) for z in numbers)
+    """Panels side by side, to be compared: one scale for their maps of numbers, or for the height of their bands."""
+    marks = [mark for panel in panels if isinstance(panel, Panel) for mark in panel.marks]
+    maps = [mark.z for mark in marks if isinstance(mark, Heat) and not mark.names]
+    heights = [end for mark in marks if isinstance(mark, Band) for end in (mark.low, mark.high)]
+    dots = [mark.y for mark in marks if isinstance(mark, Dots)] if heights else []
+    low, high = _ends(maps)
+    bottom, top = _ends(heights + dots)
+    margin = 0.05 * (top - bottom)
 
     def scaled(mark: Mark) -> Mark:
         return replace(mark, low=low, high=high) if isinstance(mark, Heat) and not mark.names else mark
 
-    return tuple(
-        replace(panel, marks=tuple(map(scaled, panel.marks))) if isinstance(panel, Panel) else panel for panel in panels
-    )
+    def aligned(panel: Panel | Table) -> Panel | Table:
+        if isinstance(panel, Table):
+            return panel
+        y = replace(panel.y, low=bottom - margin, high=top + margin) if heights else panel.y
+        return replace(panel, y=y, marks=tuple(map(scaled, panel.marks)))
+
+    return tuple(map(aligned, panels))
 
 
-def _maps(info: WhyInfo) -> list[GainSlice]:
-    return [view for view in info.slices if len(view.axes) == 2]
+def _ends(values: list[np.ndarray]) -> tuple[float, float]:
+    """The least and the greatest number of all; 0 and 1 where there is none."""
+    finite = [each[np.isfinite(each)] for each in values]
+    low = min((float(each.min()) for each in finite if each.size), default=0.0)
+    high = max((float(each.max()) for each in finite if each.size), default=1.0)
+    return low, high if high > low else low + 1.0
 
 
 def _marked(info: WhyInfo) -> tuple[str, str]:
     """The label and the text of the experiment that is explained."""
     assert info.target is not None
     number = info.target.number
-    return ("next experiment", info.target.words) if number is None else (f"trial {number}", info.target.words)
+    label = "next experiment" if number is None else f"trial {number}"
+    return label, f"{label}: {info.target.words}"
 
 
 def _line_panel(info: WhyInfo, view: GainSlice) -> Panel:
@@ -210,7 +228,7 @@ def _line_panel(info: WhyInfo, view: GainSlice) -> Panel:
 def _map_panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
     x, y = view.grids
     first, second = view.indices
-    heat = Heat(x, y, view.gains, "expected fall of the loss", low=0.0, high=top if top > 0 else 1.0)
+    heat = Heat(x, y, view.gains, "expected fall of the loss", low=min(0.0, top), high=max(0.0, top))
     marks: list[Heat | Dots] = [heat, *plane_dots(info.trials, (first, second), view.near & ~_explained(info))]
     if info.target is not None:
         label, text = _marked(info)
@@ -247,6 +265,11 @@ def _caption(info: WhyInfo) -> str:
             said.append("It was weighed against costs and failures too, so it need not have the greatest gain.")
     if "pending" in [kind for kind, out in zip(info.trials.kinds, _explained(info), strict=True) if not out]:
         said.append("Gains count what an experiment adds to the others that are waited for.")
+    if info.quick and target is not None:
+        said.append(
+            "There was time for a quick estimate of the gain elsewhere, which is often too low: compare its places with"
+            " each other, rather than with this number."
+        )
     if any(view.held for view in info.slices):
         said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
     if not all(np.isfinite(view.gains).all() for view in info.slices):
