@@ -1,0 +1,380 @@
+"""The pages over HTTP: what they say, what forms do without scripts, and what no address can make them do."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hentropy.records import State, Verdict
+from hentropy.server.pages.assets import assets
+from hentropy.server.pages.changes import change_sentences, counterparts, moved
+from hentropy.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
+from hentropy.server.pages.prints import Prints
+from hentropy.server.pages.trial_rows import Wanted, trial_table
+from hentropy.server.pages.verdict_view import verdict_view
+from hentropy.server.settings import Settings
+from hentropy.spaces import Integer, Real, Space
+from support.serving import TOKEN, Served, served
+
+SPACE = Space(temperature=Real(20, 90), minutes=Integer(5, 60))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}"
+    with served(Settings(url)) as it:
+        yield it
+
+
+@pytest.fixture
+def visit(server: Served) -> Iterator[httpx.Client]:
+    """Somebody with a browser: cookies are kept, redirects followed."""
+    with httpx.Client(base_url=server.url, follow_redirects=True, timeout=30, trust_env=False) as client:
+        yield client
+
+
+def token_in(html: str) -> str:
+    found = re.search(r'name="csrf_token" value="([^"]+)"', html)
+    assert found is not None
+    return found[1]
+
+
+def sent(visit: httpx.Client, shown: str, action: str, files: Any = None, **fields: str) -> httpx.Response:
+    """Send a form of a page."""
+    token = token_in(visit.get(shown).text)
+    return visit.post(action, data={"csrf_token": token, **fields}, files=files)
+
+
+def begun(server: Served, name: str, trials: int = 1, **parts: Any) -> int:
+    """A new study with trials that wait for their values."""
+    study = server.create(name=name, **parts)
+    desk = server.services.desk
+    if trials:
+        rows = "".join(f"{i / 100},{i}\n" for i in range(trials))
+        desk.attach_csv(study, f"x,value\n{rows}")
+    return study
+
+
+def asked(server: Served, study: int) -> int:
+    """The number of a new trial that waits for its value."""
+    services = server.services
+    job = services.workshop.wait(services.workshop.ask(services.desk.record(study).name).id, 60)
+    assert job.state == "done", job.error
+    assert job.result is not None
+    return job.result[0]
+
+
+def test_an_empty_store_says_how_to_begin(tmp_path: Path) -> None:
+    with served(Settings(f"sqlite:///{tmp_path / 'empty.db'}")) as empty:
+        text = empty.http.get("/").text
+    assert "No study yet" in text
+    assert "hentropy init" in text
+
+
+def test_the_list_says_where_each_study_stands(server: Served, visit: httpx.Client) -> None:
+    begun(server, "not begun", trials=0)
+    begun(server, "ready", trials=3)
+    begun(server, "<i>odd</i>", trials=0)
+    text = visit.get("/").text
+    assert "Not begun yet" in text
+    assert "Ready for the next experiment" in text
+    assert "3 done" in text
+    assert "One design with the greatest value (maximize)." in text
+    assert "&lt;i&gt;odd&lt;/i&gt;" in text
+    assert "<i>odd" not in text
+
+
+def test_a_result_is_told_through_the_form(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "told", trials=0)
+    number, page = asked(server, study), f"/studies/{study}"
+    assert f'id="pending-{number}"' in visit.get(page).text
+    wrong = sent(visit, page, f"{page}/trials/{number}", what="tell", value="3,5", note="<b>")
+    assert wrong.status_code == 422
+    assert "write numbers with a point" in wrong.text
+    assert 'value="3,5"' in wrong.text
+    assert 'value="&lt;b&gt;"' in wrong.text
+    right = sent(visit, page, f"{page}/trials/{number}", what="tell", value="3.5", std_error="0.1", note="n")
+    assert right.status_code == 200
+    assert f"The result of trial {number} is entered." in right.text
+    trial = server.services.desk.entry(study, number).trial
+    assert (trial.value, trial.std_error, trial.note) == (3.5, 0.1, "n")
+    again = sent(visit, page, f"{page}/trials/{number}", what="tell", value="4")
+    assert again.status_code == 409
+    assert "was told already: value 3.5" in again.text
+    assert "You typed: 4." in again.text
+
+
+def test_a_trial_fails_is_withdrawn_and_corrected(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "ends", trials=0)
+    first, second = asked(server, study), asked(server, study)
+    page = f"/studies/{study}"
+    assert sent(visit, page, f"{page}/trials/{first}", what="fail").status_code == 422
+    sent(visit, page, f"{page}/trials/{first}", what="fail", note="it broke")
+    sent(visit, page, f"{page}/trials/{second}", what="withdraw", note="no time")
+    desk = server.services.desk
+    assert [desk.entry(study, number).trial.state for number in (first, second)] == [State.FAILED, State.WITHDRAWN]
+    own = f"{page}/trials/{first}"
+    done = sent(visit, own, own, what="correct", value="2", page="trial", note="it was whole")
+    assert "What was told before stays in its history." in done.text
+    assert "it broke" in done.text
+    assert "it was whole" in done.text
+    late = sent(visit, own, f"{page}/trials/{second}", what="tell", value="1", page="trial")
+    assert late.status_code == 200
+    assert desk.entry(study, second).trial.value == 1.0
+
+
+def test_a_form_of_somebody_else_changes_nothing(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "forged", trials=0)
+    number = asked(server, study)
+    visit.get("/")
+    forms = (f"trials/{number}", "ask", "look", "attach", "jobs/x/cancel")
+    for form in forms:
+        refused = visit.post(f"/studies/{study}/{form}", data={"value": "1", "count": "1", "csrf_token": "wrong"})
+        assert refused.status_code == 403, form
+    assert server.services.desk.entry(study, number).trial.state is State.RUNNING
+
+
+def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "data", trials=0)
+    page = f"/studies/{study}"
+    good, bad = b"x,value,by\n0.1,1,me\n0.2,2,me\n", b"x,value\n0.5,1\n9,1\n0.3,<b>\n"
+
+    def upload(content: bytes, name: str = "old.csv", **fields: str) -> httpx.Response:
+        return sent(visit, page, f"{page}/attach", files={"file": (name, content)}, **fields)
+
+    desk = server.services.desk
+    tried = upload(good, dry_run="yes")
+    assert "2 rows of old.csv would be attached. Nothing is taken from the columns by." in tried.text
+    refused = upload(bad)
+    assert refused.status_code == 422
+    assert "2 rows of old.csv cannot be used, 1 row can. Nothing was attached." in refused.text
+    assert "line 3: " in refused.text
+    assert "line 4: value is &#39;&lt;b&gt;&#39;: not a number" in refused.text
+    assert "line 2: " not in refused.text
+    assert desk.case(study).entries == ()
+    assert "1 row attached." in upload(bad, skip_bad="yes").text
+    assert "2 rows attached." in upload(good).text
+    repeated = upload(good)
+    assert repeated.status_code == 422
+    assert "2 are in the study already" in repeated.text
+    assert "2 rows attached." in upload(good, again="yes").text
+    assert "This is not text in UTF-8" in upload(b"x,value\n\xff\xfe,1\n").text
+    assert "&lt;img&gt;.csv" in upload(bad, name="<img>.csv").text
+    assert len(desk.case(study).entries) == 5
+
+
+def test_too_many_rows_are_refused(tmp_path: Path) -> None:
+    content = "x,value\n" + "0.1,1\n" * 6_000
+    with (
+        served(Settings(f"sqlite:///{tmp_path / 'lab.db'}")) as server,
+        httpx.Client(base_url=server.url, follow_redirects=True, trust_env=False) as visit,
+    ):
+        page = f"/studies/{server.create()}"
+        answer = sent(visit, page, f"{page}/attach", files={"file": ("long.csv", content)})
+    assert answer.status_code == 422
+    assert "at most 5000 are taken at once" in answer.text
+
+
+def test_a_study_that_cannot_be_computed_is_shown_and_told(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "a class of one's own", trials=2)
+    store = server.services.store
+    record = server.services.desk.record(study)
+    number = asked(server, study)
+    store.redefine(record, lambda words: {**words, "decision": {"python": "robust:Robust"}})
+    store.keep(record, Verdict([{"x": 0.5, "mean": 1.25}], -1.25, 0.0, "Robust()", 2, None))
+    page = f"/studies/{study}"
+    text = visit.get(page).text
+    assert "the Python class robust:Robust, which a server does not run".lower() in text.lower()
+    assert re.search(r'<button[^>]*id="ask"[^>]*disabled', text)
+    assert "1.25" in text
+    assert 'id="look"' not in text
+    assert "is entered" in sent(visit, page, f"{page}/trials/{number}", what="tell", value="1").text
+    assert sent(visit, page, f"{page}/ask", count="1").status_code == 409
+    assert not [job for job in server.services.workshop.jobs(record.name) if job.kind == "look" and not job.ended]
+
+
+def test_no_address_makes_a_page_say_something_else(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "said", trials=0)
+    for query in ("said=<script>alert(1)</script>", "said=told&number=<b>", "said=told&number=" + "9" * 5000):
+        text = visit.get(f"/studies/{study}?{query}").text
+        assert 'class="message done' not in text
+    for query in ("sort=<b>&way=<b>", "sort=p99", "trials=<b>"):
+        assert visit.get(f"/studies/{study}?{query}").status_code == 200
+
+
+def test_what_is_not_there_is_said_plainly(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "gaps", trials=0)
+    for path in (
+        "/studies/99999",
+        f"/studies/{study}/trials/7",
+        f"/studies/{study}/pictures/known.json",
+        f"/studies/{study}/pictures/..%2F..%2Fpage.json",
+        "/static/nothing.js",
+        "/static/..%2Fassets.py",
+        "/static/%2Fetc%2Fpasswd",
+    ):
+        assert visit.get(path).status_code == 404, path
+
+
+def test_scripts_and_styles_are_kept_until_they_change(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "kept", trials=0)
+    text = visit.get(f"/studies/{study}").text
+    addresses = re.findall(r'(?:src|href)="(/static/[^"]+)"', text)
+    assert {address.partition("?")[0] for address in addresses} >= {"/static/page.js", "/static/base.css"}
+    for address in addresses:
+        answer = visit.get(address)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+        assert answer.content == assets()[address.partition("?")[0].removeprefix("/static/")].content
+        plain = visit.get(address.partition("?")[0], headers={"accept-encoding": "identity"})
+        assert plain.headers["cache-control"] == "no-cache"
+        assert plain.content == answer.content
+        known = visit.get(address, headers={"if-none-match": plain.headers["etag"]})
+        assert known.status_code == 304
+
+
+def test_pages_have_no_script_or_style_of_their_own(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "strict", trials=2)
+    number = asked(server, study)
+    for path in ("/", f"/studies/{study}", f"/studies/{study}/trials/{number}"):
+        text = visit.get(path).text
+        assert not re.search(r"\s(style|on\w+)=", text), path
+        assert not re.search(r"<script(?![^>]*\ssrc=)", text), path
+        assert "<style" not in text
+        assert "http://" not in text.replace("http://www.w3.org", "")
+        ids = re.findall(r'\sid="([^"]+)"', text)
+        assert len(ids) == len(set(ids)), path
+        labelled = set(re.findall(r'<label for="([^"]+)"', text))
+        fields = set(re.findall(r'<input(?![^>]*type="(?:hidden|checkbox)")[^>]*\sid="([^"]+)"', text))
+        assert fields <= labelled, path
+        for named in re.findall(r'aria-(?:labelledby|describedby)="([^"]+)"', text):
+            assert set(named.split()) <= set(ids), path
+
+
+def test_whoever_has_logged_in_may_log_out(tmp_path: Path) -> None:
+    with (
+        served(Settings(f"sqlite:///{tmp_path / 'lab.db'}", token=TOKEN)) as server,
+        httpx.Client(base_url=server.url, follow_redirects=True, trust_env=False) as visit,
+    ):
+        form = visit.get("/").text
+        inside = visit.post("/login", data={"csrf_token": token_in(form), "token": TOKEN, "next": "/"})
+        assert "No study yet" in inside.text
+        assert "Sign out" in inside.text
+        outside = visit.post("/logout", data={"csrf_token": token_in(inside.text)})
+        assert "No study yet" not in outside.text
+        assert "No study yet" not in visit.get("/").text
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "said"),
+    [
+        ({"value": "abc"}, "value", "not a number"),
+        ({"value": "nan"}, "value", "not a finite number"),
+        ({"value": "1", "std_error": "x"}, "std_error", "not a number"),
+        ({"value": "1", "std_error": "-1"}, "std_error", "cannot be below 0"),
+        ({"value": "1", "note": "x" * 3000}, "note", "at most 2000"),
+    ],
+)
+def test_mistakes_are_said_at_their_fields(typed: dict[str, str], field: str, said: str) -> None:
+    with pytest.raises(Mistaken) as caught:
+        result_in(typed)
+    assert list(caught.value.form.mistakes) == [field]
+    assert said in caught.value.form.mistakes[field]
+    assert caught.value.form.typed == typed
+
+
+def test_all_mistakes_are_said_at_once() -> None:
+    with pytest.raises(Mistaken) as caught:
+        result_in({"value": "", "std_error": "1,5"})
+    assert set(caught.value.form.mistakes) == {"value", "std_error"}
+
+
+def test_forms_are_read() -> None:
+    assert result_in({"value": " 1e3 ", "std_error": " ", "note": " n "}).value == 1000.0
+    assert reason_in({"note": " broke "}) == "broke"
+    assert count_in({"count": " 7 "}, 50) == 7
+    for text in ("0", "51", "-1", "1.5", "²", "9" * 40):
+        with pytest.raises(Mistaken):
+            count_in({"count": text}, 50)
+    assert columns_in({"map": "Temp=temperature, a=b=minutes"}) == {"temperature": "Temp", "minutes": "a=b"}
+    for text in ("x", "=x", "x="):
+        with pytest.raises(Mistaken):
+            columns_in({"map": text})
+
+
+def row(temperature: float, minutes: int, mean: float = 0.0) -> dict[str, Any]:
+    return {"temperature": temperature, "minutes": minutes, "mean": mean}
+
+
+def test_rows_are_compared_with_the_nearest_ones_before() -> None:
+    before = [row(60, 30), row(40, 20), row(80, 50)]
+    now = [row(79, 50), row(60.1, 30), row(41, 26)]
+    assert counterparts(now, before, SPACE) == [before[2], before[0], before[1]]
+    assert moved("temperature", now[0], before[2], SPACE)
+    assert not moved("temperature", now[1], before[0], SPACE)
+    assert not moved("mean", {"mean": 1.0}, {"mean": 2.0}, SPACE)
+    assert moved("label", {"label": "above"}, {"label": "below"}, SPACE)
+    assert counterparts(now, before[:1], SPACE) == [None, before[0], None]
+
+
+def verdict(rows: list[dict[str, Any]], loss: float, observations: int) -> dict[str, Any]:
+    return {
+        "action": rows,
+        "expected_loss": loss,
+        "std_error": 0.0,
+        "observations": observations,
+        "decision": "TopK",
+    }
+
+
+def test_a_change_is_said_in_words() -> None:
+    old, new = verdict([row(60, 30)], -2.0, 4), verdict([row(70, 30)], -2.5, 5)
+    assert change_sentences(new, old, 1) == [
+        "The expected loss fell from -2 to -2.5, by 0.5 (after 4, now 5 observations).",
+        "The decision moved.",
+    ]
+    worse = change_sentences(old, new, 0)
+    assert "rose from -2.5 to -2, by 0.5; the news were worse than expected" in worse[0]
+    assert worse[1] == "The decision stayed where it was."
+    assert change_sentences(new, None, 0) == ["This is the first verdict: there is nothing to compare it with yet."]
+
+
+def test_a_verdict_shows_what_was_before_and_what_it_misses() -> None:
+    old = verdict([row(60, 30), row(40, 20)], -2.0, 4)
+    new = verdict([row(40, 20), row(70, 30)], -2.5, 5)
+    view = verdict_view(new, old, SPACE, observations=7)
+    assert [[cell.was for cell in cells] for cells in view.rows] == [["", "", ""], ["60", "", ""]]
+    assert view.behind == "2 newer results not in it yet"
+    assert view.changes[1] == "1 of 2 rows moved."
+    assert verdict_view(new, old, SPACE, observations=5).behind == ""
+    long = verdict([{"x": i / 40, "label": "above" if i > 9 else "below"} for i in range(40)], 0.1, 5)
+    assert len(verdict_view(long, None, SPACE, 5).rows) == 12
+    assert verdict_view(long, None, SPACE, 5).more == "And 28 more rows. label: above at 30 points, below at 10 points."
+
+
+def test_the_table_is_sorted_by_any_column_and_bounded(server: Served) -> None:
+    study = begun(server, "table", trials=250)
+    asked(server, study)
+    entries = server.services.desk.case(study).entries
+    table = trial_table(entries, ["x"], Wanted("value", down=True))
+    assert [shown.number for shown in table.rows[:3]] == [249, 248, 247]
+    assert len(table.rows) == 200
+    assert table.left_out == "51 more trials not shown."
+    everything = trial_table(entries, ["x"], Wanted("value", down=False, everything=True))
+    assert [shown.number for shown in everything.rows[:2]] == [0, 1]
+    assert everything.rows[-1].number == 250  # it has no value: at the end either way
+    assert len(everything.rows) == 251
+    assert trial_table(entries, ["x"], Wanted("nothing")).rows[0].number == 250
+
+
+def test_a_picture_is_written_once_and_a_new_one_has_another_mark() -> None:
+    prints = Prints(most=2)
+    pictures = [{"specification": {"data": [i], "layout": {}}} for i in range(4)]
+    first = prints.of(pictures[0])
+    assert prints.of(pictures[0]) is first
+    assert len({prints.of(picture).mark for picture in pictures}) == 4
+    assert prints.of(pictures[0]) is not first  # it had to go
+    assert prints.of(pictures[0]) == first
