@@ -20,7 +20,7 @@ from hentropy.plots.worth import spans_decades
 from hentropy.records import State, Trial
 from hentropy.study import Study
 
-DRAWS = 1000
+DRAWS = 500
 MOST_REPLAYED = 12
 
 

@@ -20,7 +20,13 @@ from hentropy.plots.scene import Scene
 
 CANDIDATES = 256
 SWEEPS = 8
-RANDOM_STARTS = 5
+LESS_SWEEPS = 3
+FEW_MEMBERS = 5
+"""Actions with more members than these are searched less: the work grows with the cube of their number."""
+
+MOST_DESIGNS = 320
+"""Of actions with many members fewer functions are drawn, to show about so many designs."""
+
 TUPLES = 256
 
 
@@ -37,12 +43,13 @@ class Spread:
 
 @torch.no_grad()
 def action_spread(scene: Scene, count: int = 64, candidates: int = CANDIDATES) -> Spread:
-    """The best action for each of so many functions, among actions made of candidate designs.
+    """The best action for each of at most so many functions, among actions made of candidate designs.
 
     Candidates are the designs of a pool, or designs that fill the space, with the data and today's action. Lists of
     actions are tried in full, tuples of candidates by exchange, as where the decision itself is searched.
     """
     decision, action = scene.decision, scene.action.to(scene.belief.X)
+    count = min(count, max(16, MOST_DESIGNS // action.shape[0]))
     if decision.follows_data:
         return _of_list(scene, rows_given(decision, scene.belief), count)
     if isinstance(decision.actions, Listed):
@@ -83,12 +90,17 @@ def best_tuples(decision: Decision, points: Tensor, values: Tensor, today: Tenso
         found = every.expand(S, *every.shape)
         losses = expected_loss(decision, take(certain, found), gather_points(points, found), nothing)
     else:
-        starts = torch.stack([today, *_random_tuples(M, k, RANDOM_STARTS if k <= 5 else 1, distinct, seed)])
+        starts = torch.stack([today, *_random_tuples(M, k, _random_starts(k), distinct, seed)])
         start = starts.expand(S, *starts.shape)
-        found, losses = exchange(decision, certain, points, start, nothing, SWEEPS, distinct)
+        sweeps = SWEEPS if k <= FEW_MEMBERS else LESS_SWEEPS
+        found, losses = exchange(decision, certain, points, start, nothing, sweeps, distinct)
     index = found[torch.arange(S), losses.argmin(-1)]
     matters = [_matters(decision, certain, points, index, member, nothing) for member in range(k)]
     return index, torch.stack(matters, -1) if k > 1 else torch.ones_like(index, dtype=torch.bool)
+
+
+def _random_starts(k: int) -> int:
+    return 5 if k <= 3 else 2 if k <= FEW_MEMBERS else 0
 
 
 def _certain(values: Tensor) -> Moments:
