@@ -157,6 +157,8 @@ def test_nonsense_is_said_at_its_field_and_stays(lab: Lab) -> None:
     page.fill("#count", "many")
     page.click("#ask")
     page.shows("#count-mistake", "'many' is not a whole number from 1 to")
+    assert page.find("#value-0").get_attribute("value") == "inf"  # another form was sent: what is wrong here stays
+    page.shows("#value-0-mistake", "not a finite number")
     page.fill("#note-0", "")
     page.click("#fail-0")
     page.shows("#note-0-mistake", "Say in the note why it failed.")

@@ -59,7 +59,7 @@
     for (const figure of document.querySelectorAll("figure[data-source]")) near.observe(figure);
   }
 
-  // A part in which somebody types is left alone.
+  // A part in which somebody types is left alone, and one that says what is wrong with what was typed.
   function changed(field) {
     if (field.type === "checkbox") return field.checked !== field.defaultChecked;
     if (field.type === "file") return field.files.length > 0;
@@ -67,6 +67,7 @@
   }
 
   function inUse(element) {
+    if (element.querySelector("form .mistake, form .message")) return true;
     const fields = [...element.querySelectorAll("input:not([type=hidden]), textarea, select")];
     return fields.some((field) => field === document.activeElement || changed(field));
   }
