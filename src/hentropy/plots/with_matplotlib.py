@@ -21,6 +21,9 @@ except ImportError:
 
 FORMATS = (".png", ".svg", ".pdf")
 DPI = 130
+STRETCH = 1.6
+"""How many times wider than usual a panel may get to fill its row."""
+
 LINE, LEGEND_LINE = 0.19, 0.24
 """Inches: the height of a line of the caption, and of the legend."""
 
@@ -89,7 +92,10 @@ def _figure(picture: Picture) -> Figure:
     legend: dict[str, Artist] = {}
     grid = body.add_gridspec(len(rows), 1, height_ratios=rows)
     for position, row in enumerate(picture.rows):
-        places = grid[position].subgridspec(1, max(len(row), 1), width_ratios=[_width(each) for each in row] or [1.0])
+        widths = [_width(each) for each in row]
+        # the rest of a row with little in it stays free: nothing is drawn out
+        widths.append(max(0.01, width - STRETCH * sum(widths)))
+        places = grid[position].subgridspec(1, len(widths), width_ratios=widths)
         for column, each in enumerate(row):
             _draw_part(body.add_subplot(places[0, column]), each, legend)
     if legend:
@@ -122,7 +128,7 @@ def _draw_part(axes: Axes, each: Panel | Table, legend: dict[str, Artist]) -> No
 
 def _draw_table(axes: Axes, table: Table) -> None:
     axes.set_axis_off()
-    axes.set_title(written(table.title), fontsize=11, loc="left")
+    axes.set_title(written(table.title), fontsize=11, loc="left").set_x(0.02)
     shown = [[written(cell, LONGEST_CELL) for cell in row] for row in table.rows[:MOST_ROWS]]
     if len(table.rows) > MOST_ROWS:
         shown.append([f"... {len(table.rows) - MOST_ROWS} more", *[""] * (len(table.columns) - 1)])

@@ -29,7 +29,7 @@ def specification(picture: Picture) -> dict[str, Any]:
     columns = max((len(row) for row in rows), default=0)
     tables = [_table(each) for row in picture.rows for each in row if isinstance(each, Table)]
     narrower = [layout(rows, traces, fewer) for fewer in (2, 1) if fewer < columns]
-    made = layout(rows, traces, columns) if rows else {"meta": {"columns": 0}}
+    made: dict[str, Any] = layout(rows, traces, columns) if rows else {"meta": {"columns": 0}}
     made["meta"] |= {"widest": widest(rows), "narrower": narrower, "tables": tables}
     return {"data": traces.data, "layout": made}
 

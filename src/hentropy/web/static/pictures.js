@@ -10,6 +10,7 @@
   "use strict";
 
   const NARROWEST_COLUMN = 300;
+  const WIDEST_PANEL = 720;
   const PRINTED = 680; // pixels: the width of a sheet
   const FALLBACK = { "--ink": "#1b2025", "--muted": "#57616b", "--line": "#dedbd4", "--surface": "#ffffff" };
   // colours of marks that are too dark on a dark page, and what stands for them there
@@ -53,7 +54,8 @@
     const room = width - layout.margin.l - layout.margin.r;
     for (const row of rows) {
       const scales = row.map((position) => layout[nth("coloraxis", position)]);
-      const each = (room - gap * (row.length - 1) - bar * scales.filter(Boolean).length) / row.length;
+      const even = (room - gap * (row.length - 1) - bar * scales.filter(Boolean).length) / row.length;
+      const each = Math.min(even, WIDEST_PANEL);
       let left = 0;
       row.forEach((position, column) => {
         const right = left + each;
