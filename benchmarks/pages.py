@@ -27,7 +27,7 @@ HENTROPY = (sys.executable, "-m", "hentropy")
 READS = 60
 PAGES, WATCHING = 50, 20
 REPEATS = 3
-TRIALS = 25
+TRIALS = 16
 PAUSE = 0.25
 """Seconds between news and the fetch of a page, as in page.js."""
 
@@ -61,14 +61,14 @@ url = "{url}"
 
 
 @contextlib.contextmanager
-def serving(url: str) -> Iterator[str]:
-    """The address of a server for a store."""
+def serving(url: str) -> Iterator[tuple[str, int]]:
+    """The address of a server for a store, and the number of its process."""
     command = [*HENTROPY, "serve", "--store", url, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             said = process.stdout.readline()
-            yield said.split(" at ")[1].strip().rstrip("/")
+            yield said.split(" at ")[1].strip().rstrip("/"), process.pid
         finally:
             process.terminate()
             process.wait()
@@ -160,7 +160,7 @@ def latency(kind: str, url: str) -> None:
     rows = space.sample(60, seed=1)
     study.attach_many((space.decode(row), math.sin(5 * float(row[0])) + float(row[1])) for row in rows)
     number = study.book.study.id
-    with serving(url) as address, httpx.Client(base_url=f"{address}/api", timeout=60.0) as http:
+    with serving(url) as (address, _), httpx.Client(base_url=f"{address}/api", timeout=60.0) as http:
         reads(address, number)  # what is read for the first time is not counted
         report(kind, "nothing else", reads(address, number))
         job = http.post(f"/studies/{number}/ask", json={"count": 4}).json()["job"]["id"]
@@ -196,12 +196,27 @@ def seconds_of_run(folder: Path, url: str, name: str, seed: int) -> float:
     return time.perf_counter() - start
 
 
+def processor_seconds(process: int) -> dict[str, float]:
+    """What a server has used of the processor so far: itself, and the processes that compute for it."""
+    tick = os.sysconf("SC_CLK_TCK")
+
+    def used(pid: int) -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / tick
+
+    children = Path(f"/proc/{process}/task").glob("*/children")
+    pids = [int(pid) for file in children for pid in file.read_text().split()]
+    return {"pages": used(process), "looks": sum(map(used, pids))}
+
+
 def watched(kind: str, url: str, folder: Path) -> None:
     """The same run alone and watched, by turns."""
     (folder / "objective.py").write_text(OBJECTIVE)
     ratios: dict[int, list[float]] = {1: [], WATCHING: []}
-    alone, fetched = [], 0
-    with serving(url) as address, httpx.Client(base_url=f"{address}/api", timeout=60.0) as http:
+    used: dict[int, list[dict[str, float]]] = {pages: [] for pages in ratios}
+    fetched = dict.fromkeys(ratios, 0)
+    alone = []
+    with serving(url) as (address, process), httpx.Client(base_url=f"{address}/api", timeout=60.0) as http:
         for repeat in range(REPEATS):
             alone.append(seconds_of_run(folder, url, f"alone {kind} {repeat}", repeat))
             for pages, found in ratios.items():
@@ -209,13 +224,20 @@ def watched(kind: str, url: str, folder: Path) -> None:
                 he.Study.from_file(study_file(folder, url, name, repeat)).close()
                 [study] = http.get("/studies", params={"name": name}).json()["studies"]
                 with open_pages(address, study["id"], pages) as opened:
-                    found.append(seconds_of_run(folder, url, name, repeat) / alone[-1])
-                    fetched += sum(len(page.fetched) for page in opened)
+                    time.sleep(8.0)  # the processes of the server have started
+                    before = processor_seconds(process)
+                    seconds = seconds_of_run(folder, url, name, repeat)
+                    after = processor_seconds(process)
+                    found.append(seconds / alone[-1])
+                    used[pages].append({what: 100 * (after[what] - before[what]) / seconds for what in before})
+                    fetched[pages] += sum(len(page.fetched) for page in opened)
                     settled(http, study["id"])
     for pages, found in ratios.items():
-        spread = ", ".join(f"{ratio:.2f}" for ratio in found)
-        print(f"| {kind} | {pages} | {statistics.median(alone):.1f} | {statistics.median(found):.2f} | {spread} |")
-    print(f"({fetched} pages were fetched meanwhile)", flush=True)
+        each = ", ".join(f"{ratio:.2f}" for ratio in found)
+        shares = (statistics.median(one[what] for one in used[pages]) for what in ("pages", "looks"))
+        cells = " | ".join(f"{share:.0f} %" for share in shares)
+        ratio, usual = statistics.median(found), statistics.median(alone)
+        print(f"| {kind} | {pages} | {usual:.1f} | {ratio:.2f} ({each}) | {cells} | {fetched[pages]} |", flush=True)
 
 
 def main() -> None:
@@ -226,7 +248,8 @@ def main() -> None:
         print("|---|---|---|---|---|")
         for kind, url in urls.items():
             latency(kind, url)
-        print("\n| store | pages that watch | s alone | times as long | each |\n|---|---|---|---|---|")
+        print("\n| store | pages that watch | s alone | times as long | processor: pages | looks | fetches |")
+        print("|---|---|---|---|---|---|---|")
         for kind, url in urls.items():
             watched(kind, url, Path(folder))
 

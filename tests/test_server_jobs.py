@@ -14,6 +14,7 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
+from hentropy.server.child import NICE
 from hentropy.server.jobs import Busy, Job, Look, Part, Workshop, job_json
 from hentropy.server.orders import KEPT, Orders
 from hentropy.server.shelf import Shelf
@@ -145,7 +146,7 @@ def test_what_runs_is_cancelled_and_nothing_is_lost(site: Site) -> None:
     assert site.workshop.cancel(behind.id).state == "cancelled"  # while it waits
     begun = time.monotonic()
     assert site.workshop.cancel(job.id).state == "cancelled"
-    assert time.monotonic() - begun < 2.0
+    assert time.monotonic() - begun < 4.0
     assert site.slow.records == before
     assert site.workshop.cancel(job.id).state == "cancelled"
     assert _can_ask(site.store, site.slow.name)
@@ -174,7 +175,7 @@ def test_a_process_that_dies_fails_its_job_and_is_replaced(site: Site) -> None:
     pids = site.workshop.processes
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    failed = site.workshop.wait(job.id, 5.0)
+    failed = site.workshop.wait(job.id, 15.0)
     assert failed.state == "failed"
     assert failed.error is not None
     assert "SIGKILL" in failed.error
@@ -232,7 +233,16 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert part.look.pictures == look.pictures
 
 
+def test_who_looks_gives_way_to_others(site: Site) -> None:
+    site.workshop.prepare()
+    site.workshop.wait(site.workshop.look(site.empty.name).id, PATIENCE)
+    asking, looking = (os.getpriority(os.PRIO_PROCESS, pid) for pid in site.workshop.processes)
+    assert asking == os.getpriority(os.PRIO_PROCESS, 0)
+    assert looking == max(NICE, asking)
+
+
 def test_a_look_at_nothing(site: Site) -> None:
+    site.workshop.forget(site.empty.name)
     assert site.workshop.latest(site.empty.name) is None
     assert site.workshop.wait(site.workshop.look(site.empty.name).id, PATIENCE).state == "done"
     look = site.workshop.latest(site.empty.name)
@@ -312,7 +322,7 @@ def test_no_process_is_left_behind(site: Site, end: str) -> None:
             parent.kill()
         else:
             assert parent.stdout.readline() == "closed\n"
-        until(lambda: not any(map(is_running, pids)), 5.0)
+        until(lambda: not any(map(is_running, pids)), 15.0)
         parent.kill()
 
 
@@ -347,9 +357,9 @@ def test_who_looks_rests_unless_a_person_waits() -> None:
         orders.end(job.id, "done", "done")
         return waited
 
-    assert next_after(soon=True) < 0.1
-    assert 0.2 < next_after(soon=False) < 1.0
-    assert next_after(soon=True) < 0.1
+    assert next_after(soon=True) < 0.2
+    assert next_after(soon=False) > 0.25
+    assert next_after(soon=True) < 0.2
 
 
 def test_the_shelf_is_bounded_and_knows_a_study_made_again() -> None:

@@ -92,6 +92,8 @@ class Bench:
         else:
             log.error("the process of the job %s of the study %r ended: %d", job.id, job.study, code)
             self._orders.end(job.id, "failed", "failed", error=_gone(code))
+        if self.kind == "ask":  # whoever cancels may soon ask again, and shall not wait for the start
+            self.prepare()
 
     def _takes(self, job: Job, message: Message) -> bool:
         """Take in a message; True if it is the last one of the job."""

@@ -40,7 +40,7 @@ class Child:
             far.close()
         self.pid = self._process.pid
         if kind == "look":
-            os.setpriority(os.PRIO_PROCESS, self.pid, NICE)
+            os.setpriority(os.PRIO_PROCESS, self.pid, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
         self._opening: Mapping[str, Any] | None = {"store": store_url, "kind": kind}
 
     @property

@@ -1,6 +1,7 @@
 """`Watcher`: tells open pages what changes, from whatever process it comes, with one reader for each watched study."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,6 +13,8 @@ from hentropy.records import State, StudyRecord, Trial
 from hentropy.server.jobs import Busy, Job, Part, Workshop, job_json
 from hentropy.server.mailbox import Event, Mailbox
 from hentropy.storage import News, Store
+
+log = logging.getLogger("hentropy.server")
 
 INTERVAL = 0.7
 """Seconds between two looks into the store for the same study."""
@@ -116,8 +119,12 @@ class Watcher:
             except Gone:
                 self._lose(watch)
                 return
-            except StorageError:
+            except StorageError as error:
                 pause = min(2 * pause, PATIENCE)
+                log.warning("the study %r is not followed for %.1f s: %s", watch.record.name, pause, error)
+            except Exception:  # whatever it is, the pages wait for news
+                pause = PATIENCE
+                log.exception("the study %r is not followed for %.1f s", watch.record.name, pause)
             self._look(watch)
             await asyncio.sleep(pause)
 
