@@ -114,10 +114,12 @@ def test_the_picture_of_a_plane_has_two_maps_over_the_bounds() -> None:
 def test_more_parameters_are_slices_and_pairs_with_common_scales() -> None:
     info = information(begun(FOUR, count=9))
     picture = known_picture(info)
-    assert [len(row) for row in picture.rows] == [3, 1, 3, 3]
-    heights = {(panel.y.low, panel.y.high) for row in picture.rows[:2] for panel in row if isinstance(panel, Panel)}
+    *lines, means, spreads = picture.rows
+    assert sum(map(len, lines)) == 4
+    assert (len(means), len(spreads)) == (3, 3)
+    heights = {(panel.y.low, panel.y.high) for row in lines for panel in row if isinstance(panel, Panel)}
     assert len(heights) == 1
-    for row in picture.rows[2:]:
+    for row in (means, spreads):
         heats = [mark for panel in row if isinstance(panel, Panel) for mark in panel.marks if isinstance(mark, Heat)]
         assert len({(heat.low, heat.high) for heat in heats}) == 1
     steps = next(view for view in info.slices if view.axes[0].title == "steps" and len(view.axes) == 1)

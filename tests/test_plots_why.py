@@ -45,7 +45,7 @@ def test_gains_on_a_plane_are_those_of_an_appraisal_with_what_is_pending(treatme
     study = begun(PLANE, he.TopK(2), count=7, hyperparameters=treatment, first=4)
     study.ask_many(2)
     scene = scene_of(study)
-    info = why_info(scene)
+    info = why_info(scene, seconds=0.5)
     assert info.target is not None
     assert info.target.number == 8
     other = scene.rows(scene.trials[7:8])
@@ -58,7 +58,9 @@ def test_gains_on_a_plane_are_those_of_an_appraisal_with_what_is_pending(treatme
     x = torch.tensor([[view.grids[0][i], view.grids[1][j]] for j, i in picked], dtype=torch.float64).unsqueeze(1)
     found = np.array([view.gains[j, i] for j, i in picked])
     # which way was taken depends on the speed of the machine; audits share the best action of today among neighbours
-    assert any(np.allclose(found, way(x), rtol=0.05, atol=2e-3) for way in gain_ways(appraisal))
+    finite = np.isfinite(found)
+    assert finite[0]
+    assert any(np.allclose(found[finite], way(x)[finite], rtol=0.05, atol=2e-3) for way in gain_ways(appraisal))
     torch.testing.assert_close(gain_ways(appraisal)[0](x), appraisal.screen(x, appraisal.nodes(64, 1)))
 
 

@@ -8,6 +8,7 @@ import torch
 from hentropy.beliefs import Belief, Needs
 from hentropy.beliefs.quantiles import mixture_quantiles
 from hentropy.plots.marks import Axis, Band, Heat, Line, Mark, Panel, Picture, Role
+from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
 from hentropy.plots.shown_trials import ShownTrials, line_dots, near, plane_dots, shown_trials
 from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, Slice, held, parameter_axis, slices
@@ -94,9 +95,7 @@ def known_picture(info: KnownInfo) -> Picture:
     means = [_map(info, view, view.mean, "expected value", mean_range) for view in planes]
     spreads = [_map(info, view, view.sd, "uncertainty (standard deviation)", sd_range) for view in planes]
     maps = [(means[0], spreads[0])] if len(planes) == 1 else [tuple(row) for row in (means, spreads) if row]
-    rows = [
-        tuple(line_panels[start : start + PANELS_IN_A_ROW]) for start in range(0, len(line_panels), PANELS_IN_A_ROW)
-    ]
+    rows = in_rows(line_panels, PANELS_IN_A_ROW)
     return Picture("known", "What is known", _caption(info, bool(lines), bool(planes)), (*rows, *maps))
 
 

@@ -267,8 +267,8 @@ def _caption(info: WhyInfo) -> str:
         said.append("Gains count what an experiment adds to the others that are waited for.")
     if info.quick and target is not None:
         said.append(
-            "There was time for a quick estimate of the gain elsewhere, which is often too low: compare its places with"
-            " each other, rather than with this number."
+            "Elsewhere there was time for a quick estimate of the gain only: it shows where the gain is high and where"
+            " it is low, and may differ from this number at the same place."
         )
     if any(view.held for view in info.slices):
         said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
