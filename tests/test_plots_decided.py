@@ -159,9 +159,9 @@ def test_the_best_observed_is_one_of_the_data() -> None:
 
 def test_a_choice_of_five_on_a_plane_takes_little_time() -> None:
     seen = scene(he.TopK(5, weight=1.0, cap=0.5), count=20)
-    began = time.monotonic()
+    began = time.process_time()
     chosen_info(seen)
-    assert time.monotonic() - began < 2.0
+    assert time.process_time() - began < 2.0
 
 
 def test_chosen_designs_are_those_of_the_verdict() -> None:
