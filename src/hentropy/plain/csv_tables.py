@@ -22,13 +22,14 @@ class CsvTable:
 def csv_table(text: str, where: str) -> CsvTable:
     """The table in a text; its first line that is not empty has the names."""
     head = next((line for line in text.split("\n") if line.strip()), "")
-    # the delimiter is the one that makes most of the first line
-    delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader([head], strict=True)
     try:
+        # the delimiter is the one that makes most of the first line
+        delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         found = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise InputError(f"{where} is not right CSV: line {reader.line_num}: {error}") from None
+        raise InputError(f"{where} is not right CSV: line {max(1, reader.line_num)}: {error}") from None
     if not found:
         raise InputError(f"{where} is empty; its first line must name the columns")
     columns = tuple(cell.strip() for cell in found[0][1])

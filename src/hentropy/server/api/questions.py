@@ -5,13 +5,20 @@ from typing import Annotated, Any
 from hentropy.errors import MissingExtra
 
 try:
-    from pydantic import BaseModel, ConfigDict, Field
+    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 except ImportError:
     raise MissingExtra("fastapi", "server") from None
 
 LONGEST_NOTE = 10_000
 MOST = 10_000
 
+
+def _whole(value: Any) -> Any:
+    """3.0 is a whole number in JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Note = Annotated[str, Field(max_length=LONGEST_NOTE)]
 Replace = Annotated[bool, Field(description="Correct what was told before; that is kept too.")]
@@ -26,8 +33,12 @@ class Question(BaseModel):
 class Ask(Question):
     """How many experiments to run side by side."""
 
-    count: Annotated[int, Field(ge=1, le=1_000, description="How many.")] = 1
+    count: Annotated[Whole, Field(ge=1, le=1_000, description="How many.")] = 1
     anyway: Annotated[bool, Field(description="Ask even if the study has enough by its rules.")] = False
+
+
+class Decide(Question):
+    """Nothing more has to be said: {}."""
 
 
 class Tell(Question):

@@ -9,7 +9,7 @@ from hentropy.errors import Gone, InputError, MissingExtra, StudyError
 from hentropy.records import State, StudyRecord
 from hentropy.server.api import answering
 from hentropy.server.api.answers import JobsAnswer, LookAnswer, PictureAnswer, WorkAnswer
-from hentropy.server.api.questions import Ask
+from hentropy.server.api.questions import Ask, Decide
 from hentropy.server.api.router import StudyId
 from hentropy.server.api.router import router as made
 from hentropy.server.cases import Case
@@ -32,13 +32,12 @@ JobId = Annotated[str, Path(max_length=100, description="The id of the job.")]
 Wait = Annotated[
     float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end; then the answer is 200, else 202.")
 ]
-ONE = Ask()
 NOTHING = "nothing has been told yet, so nothing is known: ask for an experiment, run it, and enter its value"
 TWO_STATUSES: dict[int | str, dict[str, Any]] = {200: {"model": WorkAnswer, "description": "It has ended."}}
 
 
 @router.post("/studies/{study}/ask", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
-async def ask(here: Here, study: StudyId, response: Response, question: Ask = ONE, wait: Wait = 0.0) -> Any:
+async def ask(here: Here, study: StudyId, response: Response, question: Ask, wait: Wait = 0.0) -> Any:
     """Ask for the next experiments: a job, whose result are the trials to run."""
     case = await run_in_threadpool(here.desk.case, study)
     job = place_ask(here, case, question.count, question.anyway)
@@ -57,7 +56,7 @@ def place_ask(here: Services, case: Case, count: int, anyway: bool) -> Job:
 
 
 @router.post("/studies/{study}/decide", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
-async def decide(here: Here, study: StudyId, response: Response, wait: Wait = 0.0) -> Any:
+async def decide(here: Here, study: StudyId, response: Response, question: Decide, wait: Wait = 0.0) -> Any:
     """Decide by all that was told so far: a job, whose result is the verdict; pictures follow it."""
     case = await run_in_threadpool(here.desk.case, study)
     if case.computable is not None:

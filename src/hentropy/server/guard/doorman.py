@@ -3,7 +3,7 @@
 import re
 
 from hentropy.errors import MissingExtra
-from hentropy.server.guard.access import Access
+from hentropy.server.guard.access import Access, How
 from hentropy.server.guard.hosts import name_in
 from hentropy.server.guard.pace import check_pace
 from hentropy.server.guard.rates import Rates
@@ -49,6 +49,7 @@ class Doorman:
         if new:
             session = new_token()
         given = bearer_in(headers.get("authorization", ""))
+        how: How
         if self.open:
             how = "open"
         elif given is not None:

@@ -1,0 +1,86 @@
+"""The API against its own description: whatever is sent, no answer is a surprise."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from hentropy.server.app import make_app
+from hentropy.server.settings import Limits, Settings
+from support.serving import Served, served
+
+VERBS = ("attach", "attach.csv", "import")
+FAST = Limits(per_second=1e6, burst=10**6)
+"""Schemathesis comes faster than any client may."""
+
+
+@schemathesis.serializer("text/csv", "application/x-ndjson")
+def as_text(context: schemathesis.SerializationContext, value: object) -> bytes:
+    """A body of text as it is."""
+    return str(value).encode("utf-8", "replace")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder: Path = tmp_path_factory.mktemp("described")
+    with served(Settings(f"sqlite:///{folder / 'lab.db'}", limits=FAST)) as running:
+        study = running.create()
+        running.services.desk.attach_csv(study, "x,value\n0,1\n1,2\n2,1.5\n")
+        yield running
+
+
+DATA = {f"POST /api/{path}" for path in ("studies", "check", *(f"studies/{{study}}/{verb}" for verb in VERBS))}
+"""Where what is sent has to fit together, or to fit the parameters of a study: no schema says whether it does."""
+
+BEYOND: list[Any] = [positive_data_acceptance]
+"""The check that all that fits the description is taken."""
+
+DESCRIBED = schemathesis.openapi.from_dict(make_app(Settings("sqlite:///not-opened.db")).openapi())
+OPERATIONS = {
+    found.label: found
+    for each in DESCRIBED.get_all_operations()
+    if isinstance(found := each.ok(), schemathesis.APIOperation)
+}
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_every_answer_is_as_described(server: Served, label: str) -> None:
+    excluded: list[Any] = BEYOND if label in DATA else []
+
+    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @given(case=strategy(label))
+    def answers(case: schemathesis.Case) -> None:
+        case.call_and_validate(base_url=server.url, excluded_checks=excluded)
+
+    answers()
+
+
+def strategy(label: str) -> SearchStrategy[schemathesis.Case]:
+    """Requests that fit the description, and such that do not."""
+    operation = OPERATIONS[label]
+    modes = schemathesis.GenerationMode
+    right, wrong = (operation.as_strategy(generation_mode=mode) for mode in (modes.POSITIVE, modes.NEGATIVE))
+    # what is computed takes its time: one study and its first trial are there for all the rest
+    return (right if label.endswith(("/ask", "/decide")) else right.map(of_the_study)) | wrong
+
+
+def of_the_study(case: schemathesis.Case) -> schemathesis.Case:
+    """The same request to a study, and a trial, that are there."""
+    there = {"study": 1, "number": 0}
+    case.path_parameters = {key: there.get(key, value) for key, value in (case.path_parameters or {}).items()}
+    return case
+
+
+def test_all_of_it_is_described(server: Served) -> None:
+    described = server.app.openapi()
+    assert len(described["paths"]) > 18
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            assert operation["description"], (method, path)
+            assert {"4XX", "5XX"} <= set(operation["responses"]), (method, path)
+    assert server.http.get("/api/studies").status_code == 200
