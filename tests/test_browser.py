@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.request
@@ -421,3 +422,40 @@ def test_the_download_has_all_trials(lab: Lab) -> None:
         lines = answer.read().decode().splitlines()
     assert lines[0].startswith("number,temperature,minutes,state,value")
     assert len(lines) == 4
+
+
+DOC = Path(__file__).parents[1] / "docs" / "page.md"
+
+
+def test_a_newcomer_follows_the_documentation_to_a_verdict(chromium: Browser, tmp_path: Path) -> None:
+    text = DOC.read_text().replace("\\\n", "")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    blocks = re.findall(r"^```console\n\$ (.*)\n(.*)\n```", text, re.MULTILINE)
+    assert len(blocks) == 3
+    for command, first_line in blocks[:2]:
+        assert first_line in subprocess.check_output(command.split(), cwd=tmp_path, env=environment, text=True)
+    assert "$ hentropy serve\n" in text
+    serve = ["hentropy", "serve", "--port", "0"]
+    with subprocess.Popen(serve, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            said = server.stdout.readline()
+            assert said.startswith("hentropy.db is served at http://127.0.0.1:")
+            page = chromium
+            page.open(said.split()[-1])
+            page.driver.find_element("link text", "bread").click()
+            page.find("#live[data-state=live]")
+            for number in (0, 1):
+                page.fill(f"#value-{number}", str(7.5 + number))
+                page.click(f"#tell-{number}")
+                page.shows("#said", f"The result of trial {number} is entered.")
+            page.shows("#verdict", "after 2 observations")
+            page.click("#ask")
+            page.find("#pending-2")
+            for words in ("Next experiments", "Ask for more", "How the decision changed"):
+                assert words in text
+                assert words in page.text("main")
+        finally:
+            server.terminate()
+    command, first_line = blocks[2]
+    assert first_line in subprocess.check_output(command.split(), cwd=tmp_path, env=environment, text=True)
