@@ -8,7 +8,7 @@ from scipy.ndimage import distance_transform_edt
 from hentropy.plots.marks import Heat
 
 LEAST = 0.05
-"""How deep an area must be for a name to be written in it, as a share of the longer side of the map."""
+"""How deep an area must be for a name to be written in it, as a share of the sides of the map."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class LabelPlace:
 def label_places(heat: Heat) -> list[LabelPlace]:
     """For each label with an area wide enough, the place of that area that is farthest from its border."""
     places = []
-    least = LEAST * max(heat.z.shape)
+    cell = tuple(1.0 / length for length in heat.z.shape)
     for label, name in enumerate(heat.names):
         inside = np.pad(heat.z == label, 1)
-        depth = np.asarray(distance_transform_edt(inside))[1:-1, 1:-1]
+        depth = np.asarray(distance_transform_edt(inside, sampling=cell))[1:-1, 1:-1]
         j, i = np.unravel_index(int(depth.argmax()), depth.shape)
-        if depth[j, i] > least:
+        if depth[j, i] > LEAST:
             places.append(LabelPlace(name, float(heat.x[i]), float(heat.y[j])))
     return places

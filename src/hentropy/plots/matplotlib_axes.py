@@ -1,5 +1,6 @@
 """Panels on matplotlib's axes: each mark, then the axes' own dress."""
 
+import textwrap
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -241,7 +242,7 @@ DRAWERS: dict[type[Mark], Callable[[Axes, Any, Panel], dict[str, Artist]]] = {
 
 def dress(axes: Axes, panel: Panel) -> None:
     """Titles, ranges and ticks of a panel."""
-    axes.set_title(written(panel.title, 70), fontsize=11, pad=9)
+    axes.set_title(textwrap.fill(written(panel.title, 120), 44), fontsize=11, pad=9)
     axes.set_xlabel(written(panel.x.title, 60))
     axes.set_ylabel(written(panel.y.title, 48))
     is_map = any(isinstance(mark, Heat) for mark in panel.marks)

@@ -129,13 +129,13 @@ def _draw_part(axes: Axes, each: Panel | Table, legend: dict[str, Artist]) -> No
 def _draw_table(axes: Axes, table: Table) -> None:
     axes.set_axis_off()
     axes.set_title(written(table.title), fontsize=11, loc="left").set_x(0.02)
-    shown = [[written(cell, LONGEST_CELL) for cell in row] for row in table.rows[:MOST_ROWS]]
+    shown = [[_spaced(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
     if len(table.rows) > MOST_ROWS:
         shown.append([f"... {len(table.rows) - MOST_ROWS} more", *[""] * (len(table.columns) - 1)])
     if not shown:
         axes.text(0.0, 1.0, "(no rows)", va="top", fontsize=10, color=GREY)
         return
-    columns = [written(name, LONGEST_CELL) for name in table.columns]
+    columns = [_spaced(name) for name in table.columns]
     numbers = [all(_is_number(row[k]) for row in table.rows) for k in range(len(columns))]
     drawn = axes.table(shown, colLabels=columns, loc="upper left", edges="horizontal", cellLoc="left")
     drawn.auto_set_font_size(False)
@@ -144,10 +144,15 @@ def _draw_table(axes: Axes, table: Table) -> None:
     for (row, column), cell in drawn.get_celld().items():
         cell.set_height(1.0 / (len(shown) + 1.5))
         cell.set_edgecolor("#cccccc")
-        cell.PAD = 0.06
+        cell.PAD = 0.0
         cell.get_text().set_horizontalalignment("right" if numbers[column] else "left")
         if row == 0:
             cell.get_text().set_fontweight("bold")
+
+
+def _spaced(text: str) -> str:
+    # matplotlib's own padding is a share of the width: none where columns are narrow
+    return f"  {written(text, LONGEST_CELL)}  "
 
 
 def _is_number(cell: str) -> bool:

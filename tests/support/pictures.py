@@ -1,0 +1,53 @@
+"""Pictures made by hand, with every kind of mark."""
+
+import numpy as np
+
+from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule, Table
+
+HOSTILE = "</script><script>alert(1)</script> $x$ %{x} <b>_"
+"""A text that must be shown as it is."""
+
+X = np.linspace(0.0, 10.0, 21)
+RATES = np.logspace(-4.0, 0.0, 9)
+SHARES = np.linspace(0.0, 1.0, 7)
+PLANE = np.sin(np.log(RATES))[None, :] * np.cos(4.0 * SHARES)[:, None]
+
+
+def curve() -> Panel:
+    """A line with bands and all kinds of points."""
+    low, high = np.sin(X) - 1.0, np.sin(X) + 1.0
+    low[7] = np.nan
+    marks: tuple[Mark, ...] = (
+        Band(X, low, high, Role.UNCERTAINTY, "95 % of what is likely"),
+        Line(X, np.sin(X), Role.MEAN, "mean"),
+        Line(X, np.cos(X), Role.LOW, dashed=True, dots=True),
+        *(Dots(np.array([0.5, 10.0]), np.array([0.0, 0.5]), role, role.value) for role in Role),
+        Dots(np.array([4.0]), np.array([0.0]), Role.DATA, error=np.array([0.2]), texts=("trial 4, which was long",)),
+        Dots(np.array([1.0, 2.0]), np.array([0.0, 0.5]), Role.DECIDED, "decided", texts=("1", "2")),
+        Rule(3.0, "x", Role.PROPOSED, "next"),
+        Rule(0.5, "y", Role.LIMIT, "limit"),
+    )
+    return Panel(HOSTILE, Axis(HOSTILE, 0.0, 10.0), Axis("value"), marks)
+
+
+def maps() -> tuple[Panel, Panel]:
+    """A map of numbers with a hole in it, and one of labels."""
+    holed = PLANE.copy()
+    holed[:2, :2] = np.nan
+    x, y = Axis("rate", 1e-4, 1.0, log=True), Axis("share", 0.0, 1.0)
+    numbers = (Heat(RATES, SHARES, holed, "mean", -1.0, 1.0), Contour(RATES, SHARES, PLANE, 0.3, Role.LIMIT, "0.3"))
+    labels = np.digitize(PLANE, [-0.3, 0.3]).astype(float)
+    named = (Heat(RATES, SHARES, labels, "label", names=("below", HOSTILE, "above")),)
+    return Panel("numbers", x, y, numbers), Panel("labels", x, y, named)
+
+
+def bars() -> Panel:
+    """Bars for names."""
+    axis = Axis("parameter", names=("a", HOSTILE))
+    return Panel("bars", axis, Axis("share", 0.0), (Bars(np.array([-0.5, 0.5, 1.5]), np.array([1.0, 2.0]), Role.LOSS),))
+
+
+def everything() -> Picture:
+    """A picture of three rows with every mark and a table."""
+    table = Table("table", ("x", HOSTILE), (("1", HOSTILE), ("2 ± 0.1", "温度")))
+    return Picture("all", HOSTILE, f"{HOSTILE} " * 5, ((curve(), *maps()), (bars(),), (table,)))

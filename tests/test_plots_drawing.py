@@ -1,0 +1,223 @@
+"""Drawings of pictures: by matplotlib without a warning, and as specifications that plotly takes."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go  # type: ignore[import-untyped]
+import pytest
+
+import hentropy as he
+from hentropy.errors import InputError
+from hentropy.plots.label_places import label_places
+from hentropy.plots.marks import Axis, Band, Heat, Panel, Picture, Role, Table
+from hentropy.plots.matplotlib_axes import edges, written
+from hentropy.plots.pictures import PICTURES, picture
+from hentropy.plots.plotly_figure import figure
+from hentropy.plots.plotly_texts import numbers, shown
+from hentropy.plots.plotly_traces import Traces
+from hentropy.plots.scene import Scene, scene_of
+from hentropy.plots.theme import DASHES, LOOKS
+from hentropy.plots.with_matplotlib import draw, rendered
+from hentropy.plots.with_plotly import specification
+from support.pictures import HOSTILE, everything, maps
+from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
+
+SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+def checked(made: Picture) -> dict[str, Any]:
+    """A specification that JSON and plotly take, with all its layouts."""
+    found = specification(made)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    go.Figure(found)
+    for layout in found["layout"]["meta"]["narrower"]:
+        go.Figure(data=found["data"], layout=layout)
+    return found
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inside in value.values():
+            yield from texts_in(inside)
+    elif isinstance(value, list):
+        for inside in value:
+            yield from texts_in(inside)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize("suffix", SIGNATURES)
+def test_every_mark_becomes_a_file(suffix: str, tmp_path: Path) -> None:
+    path = draw(everything(), tmp_path / f"all{suffix}", dpi=40)
+    assert path.read_bytes().startswith(SIGNATURES[suffix])
+
+
+def test_equal_pictures_are_equal_files() -> None:
+    small = Picture("p", "title", "caption", ((maps()[0],),))
+    assert rendered(small, ".pdf") == rendered(small, ".pdf")
+
+
+def test_a_file_that_is_no_picture_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"\.png, \.svg, \.pdf"):
+        draw(everything(), tmp_path / "all.txt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_figure_has_one_legend_with_each_label_once() -> None:
+    made = draw(everything())
+    [legend] = [legend for part in made.subfigs for legend in part.legends]
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert len(labels) == len(set(labels))
+    assert {"mean", "95 % of what is likely", "decided", "below"} <= set(labels)
+
+
+def test_texts_are_drawn_as_they_are() -> None:
+    assert written("$x_1$") == r"\$x_1\$"
+    assert written("_hidden") == " _hidden"
+    assert written("温a") == "�a"
+    assert written("long" * 9, 10) == "longlongl…"
+
+
+def test_no_two_roles_look_alike() -> None:
+    looks = [(look.colour, look.marker) for look in LOOKS.values()]
+    assert set(LOOKS) == set(Role)
+    # those of one colour differ in their marker
+    assert len(set(looks)) == len(looks) - 1, "only the mean and the uncertainty have no marker of their own"
+    assert {look.dash for look in LOOKS.values()} <= set(DASHES)
+
+
+def test_cells_lie_around_their_centres() -> None:
+    assert edges(np.array([0.0, 1.0, 3.0]), log=False) == pytest.approx([-0.5, 0.5, 2.0, 4.0])
+    assert edges(np.array([1.0, 100.0]), log=True) == pytest.approx([0.1, 10.0, 1000.0])
+    assert edges(np.array([2.0]), log=False) == pytest.approx([1.5, 2.5])
+
+
+def test_names_stand_deep_in_their_areas() -> None:
+    z = np.zeros((11, 21))
+    z[:, 14:] = 1.0
+    z[0, 0] = 2.0
+    found = label_places(Heat(np.arange(21.0), np.arange(11.0), z, "label", names=("left", "right", "speck")))
+    assert [place.name for place in found] == ["left", "right"]
+    assert 4.0 <= found[0].x <= 9.0
+    assert found[1].x == 17.0
+
+
+def test_the_specification_is_plain_and_short() -> None:
+    found = checked(everything())
+    assert len(json.dumps(found)) < 60_000
+    [heat] = [trace for trace in found["data"] if trace["type"] == "heatmap" and "text" not in trace]
+    assert heat["z"][0][0] is None
+    assert heat["z"][3][4] == pytest.approx(maps()[0].marks[0].z[3, 4], rel=1e-5)  # type: ignore[union-attr]
+
+
+def test_numbers_that_lie_close_together_stay_apart() -> None:
+    assert numbers([1e6, 1e6 + 0.01]) == pytest.approx([1e6, 1e6 + 0.01], abs=1e-6)
+    assert numbers([1.0 / 3.0, np.nan, np.inf]) == [0.333333, None, None]
+
+
+def test_no_text_of_a_specification_is_markup() -> None:
+    found = checked(everything())
+    meta = found["layout"].pop("meta")
+    assert meta["tables"][0]["rows"][0][1] == HOSTILE  # a page sets it as text
+    for text in texts_in(found):
+        assert not re.search(r"<(?!br>|extra>|/extra>)", text), text
+        assert "%{x} &lt;b" not in text
+    assert shown("<b>%{x}") == "&lt;b&gt;% {x}"
+
+
+def test_the_legend_names_each_label_once() -> None:
+    found = checked(everything())
+    parts = [*found["data"], *found["layout"]["shapes"]]
+    names = [part["name"] for part in parts if part.get("showlegend")]
+    assert len(names) == len(set(names))
+    assert {"mean", "limit", "next", "decided"} <= set(names)
+
+
+def test_narrow_pages_have_layouts_of_their_own() -> None:
+    wide = specification(everything())["layout"]
+    assert wide["meta"]["columns"] == 3
+    two, one = wide["meta"]["narrower"]
+    assert [two["meta"]["columns"], one["meta"]["columns"]] == [2, 1]
+    assert wide["height"] < two["height"] < one["height"]
+    for axis in ("xaxis", "xaxis2", "xaxis3", "xaxis4"):
+        assert one[axis]["domain"][0] == 0.0
+    tops = [one[axis]["domain"] for axis in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
+    assert all(below[1] < above[0] for above, below in pairwise(tops))
+    lefts = [wide[axis]["domain"] for axis in ("xaxis", "xaxis2", "xaxis3")]
+    assert all(left[1] < right[0] for left, right in pairwise(lefts))
+
+
+def test_a_band_is_broken_where_nothing_is_known() -> None:
+    x = np.arange(5.0)
+    low, high = np.zeros(5), np.ones(5)
+    low[2] = np.nan
+    traces = Traces()
+    traces.add(Panel("", Axis("x"), Axis("y"), (Band(x, low, high, Role.MEAN),)), 1)
+    assert traces.data[0]["x"] == [0, 1, 1, 0, None, 3, 4, 4, 3]
+    assert traces.data[0]["y"] == [1, 1, 0, 0, None, 1, 1, 0, 0]
+
+
+def test_a_picture_of_tables_alone() -> None:
+    only = Picture("t", "title", "caption", ((Table("table", ("a",), (("1",),)),),))
+    found = checked(only)
+    assert found["data"] == []
+    assert found["layout"]["meta"]["tables"] == [{"title": "table", "columns": ["a"], "rows": [["1"]]}]
+    assert rendered(only, dpi=40).startswith(SIGNATURES[".png"])
+    assert rendered(Picture("n", "title", "caption", ()), dpi=40).startswith(SIGNATURES[".png"])
+
+
+def test_pictures_in_notebooks() -> None:
+    made = everything()
+    assert made._repr_png_().startswith(SIGNATURES[".png"])
+    assert figure(made).layout.title.text == shown(HOSTILE)
+
+
+CASES = [
+    ("maximize", LINE),
+    ("level sets", LINE),
+    ("sequence", PLANE),
+    ("identify values", PLANE),
+    ("level sets at points", PLANE),
+    ("own function, box", PLANE),
+    ("own function, options", PLANE),
+    ("own function, listed", PLANE),
+    ("top k", MIXED),
+]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]} in {case[1].dim}-d")
+def scene(request: pytest.FixtureRequest) -> Scene:
+    decision, space = request.param
+    study = begun(space, DECISIONS[decision], count=5)
+    study.ask()
+    return scene_of(study)
+
+
+def test_all_pictures_are_drawn_without_a_warning(scene: Scene) -> None:
+    for name in PICTURES:
+        made = picture(scene, name)
+        assert made.title
+        assert made.caption
+        checked(made)
+        assert rendered(made, dpi=30).startswith(SIGNATURES[".png"])
+
+
+def test_a_study_shows_itself() -> None:
+    study = he.Study(LINE, he.Maximize(), name="<b>lab</b>")
+    assert "no trials yet" in study._repr_html_()
+    for value in range(6):
+        study.attach({"x": value / 7.0}, 0.5 + value)
+    study.tell(study.ask(), 1.0, note="<script>")
+    study.decide()
+    text = study._repr_html_()
+    assert "&lt;b&gt;lab&lt;/b&gt;" in text
+    assert "7 complete" in text
+    assert "Last decided" in text
+    assert "expected loss" in text
+    assert text.count("<td>complete</td>") == 5
+    assert "<script" not in text
