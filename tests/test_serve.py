@@ -1,0 +1,120 @@
+"""`hentropy serve` as a process: where it listens, what it refuses, how it ends."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import hentropy as he
+from support.commands import hentropy
+from support.serving import SMALL, TOKEN
+
+SOURCE = Path(he.__file__).parents[1]
+PATIENCE = 60.0
+
+
+@contextmanager
+def serving(*arguments: str, cwd: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A server, its address, and what it said up to "Ctrl-C ends it"."""
+    whole = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", **environment}
+    command = [sys.executable, "-m", "hentropy", "serve", "--port", "0", *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=cwd, env=whole, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = ""
+            while "Ctrl-C" not in said:
+                line = process.stdout.readline()
+                assert line, process.stderr and process.stderr.read()
+                said += line
+            found = re.search(r"http://\S+", said)
+            assert found, said
+            yield process, found[0], said
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_a_signal_even_with_open_pages(number: signal.Signals, tmp_path: Path) -> None:
+    with serving(cwd=tmp_path) as (process, url, said):
+        assert said.startswith("hentropy.db is served at http://127.0.0.1:")
+        assert "no studies yet" in said
+        with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http:
+            study = http.post("/api/studies", json=SMALL).json()["id"]
+            with http.stream("GET", f"/studies/{study}/events") as events:
+                assert next(events.iter_lines()).startswith("retry")
+                began = time.monotonic()
+                process.send_signal(number)
+                assert process.wait(PATIENCE) == 130
+                assert time.monotonic() - began < 5.0
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read() == "stopped\n"
+        assert process.stderr.read() == ""
+    assert he.load_study("lab", f"sqlite:///{tmp_path / 'hentropy.db'}").records == ()
+
+
+def test_a_token_is_printed_once_if_it_is_new_and_never_if_it_was_given(tmp_path: Path) -> None:
+    everywhere = ("--host", "0.0.0.0")
+    with serving(*everywhere, "--new-token", "--verbose", cwd=tmp_path) as (process, url, said):
+        [token] = re.findall(r"not shown again: (\S+)", said)
+        assert len(token) >= 40
+        port = url.rstrip("/").rpartition(":")[2]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+            assert http.get("/api/studies").status_code == 401
+            assert http.get("/api/studies", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+        assert "/api/studies" in err
+        assert token not in out + err
+    with serving(*everywhere, cwd=tmp_path, HENTROPY_TOKEN=TOKEN) as (process, _, said):
+        process.send_signal(signal.SIGINT)
+        assert TOKEN not in said + "".join(process.communicate(timeout=PATIENCE))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0"], "there is no token"),
+        (["--host", "0.0.0.0", "--token", "short"], "at least 16"),
+        (["--host", "no.such.host.invalid", "--token", TOKEN], "no address of this machine"),
+        (["--host", "192.0.2.7", "--token", TOKEN], "no address of this machine"),
+        (["--store", "memory://"], "a store in memory"),
+        (["--store", "postgresql://me:password@127.0.0.1:1/lab"], "127.0.0.1"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_a_sentence(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HENTROPY_TOKEN", raising=False)
+    ended = hentropy("serve", "--port", "0", *arguments)
+    assert ended.code == 1
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+    assert "password" not in ended.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_port_in_use_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = hentropy("serve", "--port", str(taken.getsockname()[1]))
+    assert (ended.code, "is in use" in ended.err) == (1, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_commands_do_without_the_server() -> None:
+    code = "import sys, hentropy.cli.app; print([m for m in sys.modules if m.startswith(('fastapi', 'uvicorn'))])"
+    whole = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    said = subprocess.run([sys.executable, "-c", code], env=whole, capture_output=True, text=True, check=True)
+    assert said.stdout == "[]\n"
