@@ -58,6 +58,11 @@ def test_values_are_corrected_only_on_purpose(sqlite_url: str) -> None:
         it.withdraw(study, 0)
 
 
+def test_no_study_has_a_zero_in_its_name(store_url: str) -> None:
+    it, _ = desk(store_url)
+    assert it.named("la\x00b") == ()
+
+
 def test_earlier_data(store_url: str) -> None:
     it, study = desk(store_url)
     attached = it.attach_csv(study, CSV)

@@ -70,7 +70,8 @@ class Desk:
 
     def named(self, name: str) -> tuple[Summary, ...]:
         """The study with this name, if there is one."""
-        record = self.store.find(name)
+        # no study has a zero character in its name, and not every database lets one ask for it
+        record = None if "\x00" in name else self.store.find(name)
         return () if record is None else (self._summary(record),)
 
     def _summary(self, record: StudyRecord) -> Summary:

@@ -132,7 +132,7 @@ def is_api(path: str) -> bool:
 def answer(connection: HTTPConnection, problem: Problem) -> Response:
     """A problem as JSON for programs, as a page for people."""
     headers = dict(problem.headers or {})
-    if is_api(connection.url.path):
+    if is_api(connection.scope["path"]):
         return Response(json_text(problem.plain()), problem.status, headers, "application/json")
     return Response(page(problem), problem.status, headers, "text/html")
 

@@ -12,6 +12,7 @@ from hentropy.plain.verdicts import verdict_json
 from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord
 from hentropy.server.cases import Case
 from hentropy.server.desk import Summary
+from hentropy.server.words import in_words_of_the_page
 from hentropy.server.work import Job, Look
 from hentropy.spaces import usual_first
 
@@ -101,7 +102,7 @@ def job(found: Job) -> Answer:
         "began_at": iso(found.began_at),
         "ended_at": iso(found.ended_at),
         "count": found.count,
-        "error": found.error,
+        "error": None if found.error is None else in_words_of_the_page(found.error),
     }
 
 

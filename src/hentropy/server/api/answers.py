@@ -215,6 +215,12 @@ class PictureAnswer(BaseModel):
     specification: Annotated[dict[str, Any] | None, Field(description="What plotly draws: data and layout.")] = None
 
 
+class OnePicture(About):
+    """One picture of the latest look at a study."""
+
+    picture: PictureAnswer
+
+
 class LookAnswer(About):
     """The latest look at a study: the verdict, the one before it, and the pictures; nulls before the first look."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from hentropy.errors import Gone, InputError, MissingExtra, StudyError
 from hentropy.records import State, StudyRecord
 from hentropy.server.api import answering
-from hentropy.server.api.answers import JobsAnswer, LookAnswer, PictureAnswer, WorkAnswer
+from hentropy.server.api.answers import JobsAnswer, LookAnswer, OnePicture, WorkAnswer
 from hentropy.server.api.questions import Ask, Decide
 from hentropy.server.api.router import StudyId
 from hentropy.server.api.router import router as made
@@ -101,14 +101,15 @@ def latest_look(here: Here, study: StudyId) -> Any:
     return answering.look(record, here.workshop.latest(record.name))
 
 
-@router.get("/studies/{study}/pictures/{what}", response_model=PictureAnswer)
+@router.get("/studies/{study}/pictures/{what}", response_model=OnePicture)
 def one_picture(here: Here, study: StudyId, what: Annotated[str, Path(max_length=100)]) -> Any:
     """One picture of the latest look, as plotly draws it."""
-    look = _look(here, here.desk.record(study))
+    record = here.desk.record(study)
+    look = _look(here, record)
     if look is None or what not in look.pictures:
         there = ", ".join(look.pictures) if look is not None and look.pictures else "none; decide first"
         raise Gone(f"there is no picture {what!r}; there are: {there}")
-    return look.pictures[what]
+    return {**answering.about(record), "picture": look.pictures[what]}
 
 
 def _study_of(here: Services, identity: str) -> StudyRecord:
