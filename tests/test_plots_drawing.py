@@ -221,3 +221,13 @@ def test_a_study_shows_itself() -> None:
     assert "expected loss" in text
     assert text.count("<td>complete</td>") == 5
     assert "<script" not in text
+
+
+def test_the_examples_of_the_document_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "pictures.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(PICTURES)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "example"}
+    for code in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        exec(code, names)
+    assert {path.name for path in tmp_path.iterdir()} == {"known.png", "decided.png", "loss.png", "report.html"}

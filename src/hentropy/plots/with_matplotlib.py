@@ -97,7 +97,7 @@ def _figure(picture: Picture) -> Figure:
         widths.append(max(0.01, width - STRETCH * sum(widths)))
         places = grid[position].subgridspec(1, len(widths), width_ratios=widths)
         for column, each in enumerate(row):
-            _draw_part(body.add_subplot(places[0, column]), each, legend)
+            _draw_part(body.add_subplot(places[0, column]), each, legend, rows[position])
     if legend:
         handles, said = list(legend.values()), list(legend)
         body.legend(handles, said, loc="outside lower center", ncols=columns, frameon=False, fontsize=10)
@@ -117,16 +117,16 @@ def _columns(labels: list[str], width: float) -> int:
     return max(1, min(6, int(width / (LETTER * longest + 0.7))))
 
 
-def _draw_part(axes: Axes, each: Panel | Table, legend: dict[str, Artist]) -> None:
+def _draw_part(axes: Axes, each: Panel | Table, legend: dict[str, Artist], height: float) -> None:
     if isinstance(each, Table):
-        _draw_table(axes, each)
+        _draw_table(axes, each, height)
         return
     for label, artist in draw_marks(axes, each).items():
         legend.setdefault(label, artist)
     dress(axes, each)
 
 
-def _draw_table(axes: Axes, table: Table) -> None:
+def _draw_table(axes: Axes, table: Table, height: float) -> None:
     axes.set_axis_off()
     axes.set_title(written(table.title), fontsize=11, loc="left").set_x(0.02)
     shown = [[_spaced(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
@@ -142,7 +142,7 @@ def _draw_table(axes: Axes, table: Table) -> None:
     drawn.set_fontsize(10)
     drawn.auto_set_column_width(list(range(len(columns))))
     for (row, column), cell in drawn.get_celld().items():
-        cell.set_height(1.0 / (len(shown) + 1.5))
+        cell.set_height(min(1.0 / (len(shown) + 1.5), ROW / (height - 0.6)))
         cell.set_edgecolor("#cccccc")
         cell.PAD = 0.0
         cell.get_text().set_horizontalalignment("right" if numbers[column] else "left")
