@@ -128,7 +128,7 @@ def test_pictures_are_drawn_and_renewed(lab: Lab) -> None:
     trial = study.ask()
     study.tell(trial, measured(**trial.params))
     page.until(lambda: page.find("[data-part=picture-known]").get_attribute("data-source") != source, "a new picture")
-    label = page.find("[data-part=picture-known] .plot").get_attribute("aria-label")
+    label = page.find("[data-part=picture-known] .plot [role=img]").get_attribute("aria-label")
     assert label is not None
     assert "known" in label
     page.find("[data-part=picture-known] .plot svg")

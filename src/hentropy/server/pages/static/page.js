@@ -48,7 +48,7 @@
     try {
       const answer = await fetch(source, { headers: { Accept: "application/json" } });
       if (!answer.ok) throw new Error(String(answer.status));
-      await window.hentropy.draw(plot, await answer.json());
+      await window.hentropy.draw(plot, await answer.json(), { label: figure.dataset.label });
     } catch {
       delete plot.dataset.drawn;
     }
@@ -78,10 +78,7 @@
     [...fresh.querySelectorAll("details")].forEach((one, i) => { one.open ||= Boolean(opened[i]); });
     const plot = here.querySelector(".plot");
     const place = fresh.querySelector(".plot");
-    if (plot && place) {
-      plot.setAttribute("aria-label", place.getAttribute("aria-label"));
-      place.replaceWith(plot);
-    }
+    if (plot && place) place.replaceWith(plot); // it is drawn anew where it stands
     here.replaceWith(fresh);
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
