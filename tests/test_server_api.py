@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 import hentropy as he
+from hentropy.client import RemoteStudy
 from hentropy.server.settings import Limits, Settings
 from support.serving import SMALL, Served, served
 from support.studies import Worst, hill
@@ -187,25 +188,44 @@ def test_the_schema_is_that_of_study_files(here: Served) -> None:
     assert get(here, "/schema")["title"] == "hentropy study file"
 
 
-def test_many_clients_at_once_lose_nothing(postgres_url: str) -> None:
+CLIENTS, TURNS = 50, 2
+
+
+def test_fifty_clients_ask_and_tell_and_nothing_is_lost(postgres_url: str) -> None:
+    # the first designs need no model: what is tested here is the way to them and back
     limits = Limits(per_second=1e5, burst=10**5)
     with served(Settings(postgres_url, limits=limits)) as server:
-        study = server.create()
-        gate = threading.Barrier(20)
+        study = server.create(first=CLIENTS * TURNS)
+        gate, over = threading.Barrier(CLIENTS + 1), threading.Event()
+        reads: list[float] = []
 
-        def work(client: int) -> list[int]:
+        def work(client: int) -> list[tuple[int, float]]:
+            mine = RemoteStudy(server.url, "lab")
             gate.wait()
-            numbers = []
-            with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http:
-                for turn in range(5):
-                    row = {"params": {"x": client / 20}, "value": client + turn / 10}
-                    answer = http.post(f"/api/studies/{study}/attach", json={"rows": [row], "again": True})
-                    assert answer.status_code == 201, answer.text
-                    numbers.append(answer.json()["trials"][0]["number"])
-            return numbers
+            told = []
+            for turn in range(TURNS):
+                trial = mine.ask()
+                value = client + turn / 10
+                assert mine.tell(trial, value).value == value
+                told.append((trial.number, value))
+            return told
 
-        with ThreadPoolExecutor(20) as pool:
-            numbers = sorted(number for each in pool.map(work, range(20)) for number in each)
-        assert numbers == list(range(100))
+        def read() -> None:
+            with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http:
+                gate.wait()
+                while not over.is_set():
+                    began = time.monotonic()
+                    assert http.get(f"/api/studies/{study}").status_code == 200
+                    reads.append(time.monotonic() - began)
+
+        with ThreadPoolExecutor(CLIENTS + 1) as pool:
+            reading = pool.submit(read)
+            told = sorted(each for one in pool.map(work, range(CLIENTS)) for each in one)
+            over.set()
+            reading.result()
+        assert [number for number, _ in told] == list(range(CLIENTS * TURNS))
         trials = get(server, f"/studies/{study}/trials")["trials"]
-        assert sorted(trial["value"] for trial in trials) == sorted(c + t / 10 for c in range(20) for t in range(5))
+        assert [(trial["number"], trial["value"]) for trial in trials] == told
+        middle = sorted(reads)[len(reads) // 2]
+        print(f"{len(reads)} reads meanwhile: {1e3 * middle:.0f} ms in the middle, {1e3 * max(reads):.0f} ms at most")
+        assert middle < 1.0

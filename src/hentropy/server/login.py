@@ -72,19 +72,19 @@ PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Log in - hentropy</title>
+<title>Sign in - hentropy</title>
 <link rel="stylesheet" href="/static/base.css">
 </head>
 <body>
 <main class="login">
-<h1>Log in</h1>
+<h1>Sign in</h1>
 {said}
 <form method="post" action="/login">
 <input type="hidden" name="{field}" value="{csrf}">
 <input type="hidden" name="next" value="{after}">
 <label for="token">Token of the server</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
-<button type="submit">Log in</button>
+<button type="submit">Sign in</button>
 </form>
 <p>The token was printed, or given, where the server was started.</p>
 </main>

@@ -148,7 +148,7 @@ def _paragraphs(sentence: str) -> Sequence[str]:
     return [f"{first[:1].upper()}{first[1:]}", *rest]
 
 
-TITLES = {401: "Please log in", 403: "Not allowed", 404: "Nothing here", 429: "Too fast", 503: "Not now"}
+TITLES = {401: "Please sign in", 403: "Not allowed", 404: "Nothing here", 429: "Too fast", 503: "Not now"}
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
