@@ -132,6 +132,15 @@ def test_a_decision_of_ones_own_has_a_report() -> None:
     assert "Decided by" in said.heading
 
 
+def test_a_long_action_is_folded() -> None:
+    study = begun(LINE, he.LevelSets(1.0), count=4)
+    rows = len(study.decide().action)
+    html = report_html(study)
+    assert f"<summary>{rows - 8} more rows</summary>" in html
+    body = html.partition('id="decision"')[2].partition("</section>")[0]
+    assert body.count("<tr><td") == rows
+
+
 def test_trials_are_sorted_by_numbers_not_by_what_is_shown() -> None:
     study = begun(LINE, count=2)
     study.tell(study.ask(), (1.0 / 3.0, 0.25))

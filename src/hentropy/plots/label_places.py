@@ -27,7 +27,9 @@ def label_places(heat: Heat) -> list[LabelPlace]:
     for label, name in enumerate(heat.names):
         inside = np.pad(heat.z == label, 1)
         depth = np.asarray(distance_transform_edt(inside, sampling=cell))[1:-1, 1:-1]
-        j, i = np.unravel_index(int(depth.argmax()), depth.shape)
+        # along a strip many places are as deep: the one in their middle
+        deepest = np.argwhere(depth >= 0.98 * depth.max())
+        j, i = deepest[np.abs((deepest - deepest.mean(0)) * cell).sum(1).argmin()]
         if depth[j, i] > LEAST:
             places.append(LabelPlace(name, float(heat.x[i]), float(heat.y[j])))
     return places

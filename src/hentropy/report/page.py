@@ -11,8 +11,8 @@ from hentropy.study import Study
 from hentropy.web.templating import environment, static_text
 
 TEMPLATES = Path(__file__).parent / "templates"
-SHOWN_ROWS = 24
-"""How many rows of an action stand open; the others are folded."""
+MOST_ROWS, SHOWN_ROWS = 24, 8
+"""Of an action with more rows than the first, so many stand open; the others are folded."""
 
 
 def report_html(study: Study) -> str:
@@ -24,7 +24,7 @@ def report_html(study: Study) -> str:
         .render(
             report=said,
             verdict=said.verdict,
-            shown_rows=SHOWN_ROWS,
+            shown_rows=_shown_rows(said.verdict),
             numeric=_numeric(said.verdict),
             styles=[Markup(static_text("base.css")), Markup(_text("report.css"))],
             scripts=[
@@ -34,6 +34,11 @@ def report_html(study: Study) -> str:
             ],
         )
     )
+
+
+def _shown_rows(verdict: Verdict | None) -> int:
+    rows = 0 if verdict is None else len(verdict.action)
+    return rows if rows <= MOST_ROWS else SHOWN_ROWS
 
 
 def _text(name: str) -> str:
