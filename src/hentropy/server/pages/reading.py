@@ -30,9 +30,9 @@ router = APIRouter(include_in_schema=False)
 def studies(here: Here, visitor: Visitor) -> Response:
     """The studies of the store, the one that was last worked on first."""
     rows = []
-    for summary in here.desk.studies():
+    for record in here.store.studies():
         with suppress(Gone):  # deleted just now
-            rows.append(study_row(here.desk.case(summary.record.id)))
+            rows.append(study_row(here.desk.case(record.id)))
     rows.sort(key=lambda row: row.last.iso, reverse=True)
     return page("studies.html", visitor, rows=rows, place=here.store.place)
 

@@ -24,6 +24,9 @@ PICTURING = "making pictures"
 """How the phases begin in which the verdict is there already."""
 
 
+NO_PICTURES = "Pictures have to be computed, which is not done here for this study."
+
+
 @dataclass(frozen=True)
 class JobView:
     """Work in the background: what it is, what goes on in it, for how many seconds."""
@@ -122,7 +125,7 @@ def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float
         ask=forms.ask,
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),
-        no_pictures="Pictures come with the first verdict.",
+        no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
         counts=_counts(case.entries),
         trials=trial_table(case.entries, case.space.names, how),
         attach=forms.attach,
