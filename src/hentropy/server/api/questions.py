@@ -18,7 +18,6 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Note = Annotated[str, Field(max_length=LONGEST_NOTE)]
 Replace = Annotated[bool, Field(description="Correct what was told before; that is kept too.")]
@@ -33,7 +32,7 @@ class Question(BaseModel):
 class Ask(Question):
     """How many experiments to run side by side."""
 
-    count: Annotated[Whole, Field(ge=1, le=1_000, description="How many.")] = 1
+    count: Annotated[int, Field(ge=1, le=1_000, description="How many."), BeforeValidator(_whole)] = 1
     anyway: Annotated[bool, Field(description="Ask even if the study has enough by its rules.")] = False
 
 
