@@ -434,6 +434,13 @@ def test_large_requests_are_refused(sqlite_url: str) -> None:
         assert server.http.get("/api/studies").status_code == 200
 
 
+def test_a_request_that_says_it_is_too_large_is_not_waited_for(here: Served) -> None:
+    head = f"POST /api/check HTTP/1.1\r\nHost: {here.url[7:]}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", int(here.url.rpartition(":")[2])), 5.0) as connection:
+        connection.sendall(f"{head}Content-Length: 99999999\r\n\r\n".encode())  # and none of it comes
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
 def test_more_rows_than_allowed_are_refused(sqlite_url: str) -> None:
     with served(small(sqlite_url, upload_rows=3)) as server:
         study = server.create()
