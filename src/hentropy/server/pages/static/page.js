@@ -114,6 +114,9 @@
   }
 
   function renew(page, force) {
+    // forms that are kept as they are get the token of the newest page: the server may have been started anew
+    const token = page.querySelector("input[name=csrf_token]")?.value;
+    for (const field of document.querySelectorAll("input[name=csrf_token]")) field.value = token ?? field.value;
     for (const there of page.querySelectorAll("[data-list]")) {
       const here = document.querySelector(`[data-list="${there.dataset.list}"]`);
       if (here) renewList(here, there, force);
@@ -148,10 +151,7 @@
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const same = page.getElementById("main")?.dataset.study === main.dataset.study;
     if (same && main.dataset.study) return page;
-    if (answer.redirected && answer.ok) {
-      location.assign(answer.url); // to sign in again
-      return null;
-    }
+    if (answer.redirected && answer.ok) throw new Error("You are signed out. Load the page again to sign in.");
     const problem = page.querySelector("main.problem > p")?.textContent;
     throw new Error(problem || `The server answered with ${answer.status}.`);
   }
@@ -169,7 +169,6 @@
     try {
       const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
       const page = await pageOf(answer);
-      if (!page) return;
       document.getElementById("said").replaceChildren(...page.getElementById("said").childNodes);
       renew(page, name);
       attend(part(document, name), answer.ok);
@@ -219,8 +218,7 @@
       address.searchParams.delete("said");
       address.searchParams.delete("number");
       const answer = await fetch(address.pathname + address.search, { headers: { Accept: "text/html" } });
-      const page = await pageOf(answer);
-      if (page) renew(page);
+      renew(await pageOf(answer));
     } catch (error) {
       if (!(error instanceof TypeError)) say(error.message, "mistake");
     } finally {
@@ -256,7 +254,10 @@
     events.addEventListener("error", () => {
       away = true;
       state("away", "The server is away; trying again");
-      if (events.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+      if (events.readyState === EventSource.CLOSED) {
+        soon(); // which says why, if the server is there
+        setTimeout(listen, 5000);
+      }
     });
     for (const name of ["snapshot", "trials", "job", "look"]) events.addEventListener(name, soon);
     events.addEventListener("gone", () => {
