@@ -175,7 +175,9 @@ def test_chosen_designs_are_those_of_the_verdict() -> None:
     [panel] = decided_panels(info)
     assert isinstance(panel, Panel)
     assert [type(mark) for mark in panel.marks] == [Heat, Dots, Dots]
-    assert panel.marks[-1].texts == ("1", "2", "3")
+    last = panel.marks[-1]
+    assert isinstance(last, Dots)
+    assert last.texts == ("1", "2", "3")
 
 
 def test_a_sequence_is_a_path_with_its_targets() -> None:
@@ -320,8 +322,10 @@ def test_intervals_of_a_mixture_hold_their_share_of_draws() -> None:
 def test_many_estimates_are_bands_few_are_bars() -> None:
     many = estimates_picture(estimates_info(scene(he.Estimate(), LINE), points=9))
     few = estimates_picture(estimates_info(scene(he.Estimate([[0.0], [1.0]]), LINE), points=9))
-    assert [type(mark).__name__ for mark in many.rows[0][0].marks] == ["Band", "Band", "Line"]
-    assert [type(mark).__name__ for mark in few.rows[0][0].marks] == ["Dots", "Dots"]
+    for picture, kinds in ((many, ["Band", "Band", "Line"]), (few, ["Dots", "Dots"])):
+        panel = picture.rows[0][0]
+        assert isinstance(panel, Panel)
+        assert [type(mark).__name__ for mark in panel.marks] == kinds
     assert isinstance(few.rows[1][0], Table)
     assert len(many.rows) == 1
 

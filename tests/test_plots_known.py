@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.beliefs import Needs
+from hentropy.beliefs import Gaussian, Needs
 from hentropy.plots.known import KnownInfo, known_info, known_picture
 from hentropy.plots.marks import Band, Dots, Heat, Line, Mark, Panel, Picture, Role
 from hentropy.plots.scene import scene_of
@@ -88,8 +88,9 @@ def test_the_picture_of_a_line() -> None:
     assert bool((outer.low <= inner.low).all() & (inner.high <= outer.high).all())
     dots = {mark.role: mark for mark in panel.marks if isinstance(mark, Dots)}
     assert set(dots) == {Role.FIRST, Role.ATTACHED, Role.DATA, Role.FAILED, Role.PENDING}
-    assert dots[Role.FIRST].error is not None
-    assert dots[Role.FIRST].error.tolist() == [0.2]
+    error = dots[Role.FIRST].error
+    assert error is not None
+    assert error.tolist() == [0.2]
     assert dots[Role.PENDING].y.tolist() == [info.trials.expected[-1]]
     assert dots[Role.FAILED].y.tolist() == [panel.y.low]
     assert "foot" in picture.caption
@@ -141,6 +142,7 @@ def test_trials_are_drawn_on_the_slices_they_bear_on() -> None:
         others = [index for index in range(3) if index not in view.indices]
         shown[:, others] = torch.from_numpy(info.reference)[others]
         belief = study.belief
+        assert isinstance(belief, Gaussian)
         a, b = (belief.frame.transform(each) for each in (torch.from_numpy(info.trials.designs), shown))
         correlation = belief.kernel(a, b)[0].diagonal() / belief.kernel.diagonal(a)[0]
         assert view.near.tolist() == (correlation >= 0.5).tolist()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import hentropy as he
+from hentropy.beliefs import Gaussian
 from hentropy.beliefs.kernels import Stationary
 from hentropy.beliefs.leave_one_out import leave_one_out
 from hentropy.errors import InputError
@@ -25,8 +26,9 @@ def information(study: he.Study) -> TrustInfo:
 def test_it_is_what_leaving_one_out_says(treatment: str) -> None:
     study = begun(PLANE, count=9, hyperparameters=treatment)
     info = information(study)
+    assert isinstance(study.belief, Gaussian)
     found = leave_one_out(study.belief)
-    np.testing.assert_allclose(info.observed, [trial.value for trial in study.records], rtol=1e-9)
+    np.testing.assert_allclose(info.observed, np.array([trial.value for trial in study.records], float), rtol=1e-9)
     np.testing.assert_allclose(info.predicted, found.mean)
     np.testing.assert_allclose(info.sd, found.sd)
     low, _, _, high = found.quantiles((0.025, 0.25, 0.75, 0.975)).numpy()
@@ -67,6 +69,7 @@ def test_coverage_in_words() -> None:
 def test_length_scales_are_those_of_the_kernel() -> None:
     study = begun(MIXED, count=9, hyperparameters="mixture")
     info = information(study)
+    assert isinstance(study.belief, Gaussian)
     kernel = study.belief.kernel
     assert isinstance(kernel, Stationary)
     assert info.reach is not None

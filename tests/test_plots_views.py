@@ -1,5 +1,6 @@
 """How spaces are looked at: lines, planes and slices, by value."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -174,11 +175,11 @@ def test_the_reference_is_the_first_decided_point() -> None:
 
 def test_the_reference_without_decided_points_is_the_best_observed() -> None:
     found = scene(he.Space.box([0, 0, 0], [1, 2, 3]), he.LevelSets([-0.5]))
-    best = max(found.trials, key=lambda trial: trial.value)
+    best = max(found.trials, key=lambda trial: trial.value or -math.inf)
     assert reference_design(found).tolist() == list(best.params.values())
 
 
 def test_an_estimate_at_as_many_points_as_there_are_parameters_is_no_point() -> None:
     found = scene(he.Space.box([0, 0, 0], [1, 2, 3]), he.Estimate(torch.rand(3, 3, dtype=torch.float64)))
-    best = max(found.trials, key=lambda trial: trial.value)
+    best = max(found.trials, key=lambda trial: trial.value or -math.inf)
     assert reference_design(found).tolist() == list(best.params.values())

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.beliefs import Needs
+from hentropy.beliefs import Gaussian, Needs
 from hentropy.entropy import entropy
 from hentropy.gain import Appraisal, Effort, gain
 from hentropy.plots.gain_map import GRIDS, gain_map, gain_ways
@@ -141,6 +141,7 @@ def test_outcomes_of_one_gaussian_process_are_normal_with_the_noise() -> None:
 def test_outcomes_of_a_mixture_have_their_share_below() -> None:
     study = begun(LINE, count=4, hyperparameters="mixture")
     belief = study.belief
+    assert isinstance(belief, Gaussian)
     row = torch.tensor([2.4], dtype=torch.float64)
     draws = torch.cat(
         [

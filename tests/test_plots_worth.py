@@ -106,6 +106,7 @@ def test_the_rules_are_drawn_in() -> None:
     ]
     [dots] = [mark for mark in panel.marks if isinstance(mark, Dots)]
     assert dots.role is Role.GAIN
+    assert dots.error is not None
     assert np.array_equal(dots.error, info.errors)
 
 

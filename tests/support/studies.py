@@ -19,12 +19,14 @@ def hill(x: float, **others: float) -> float:
     return 3.0 * math.exp(-((x - 1.3) ** 2)) + tilt
 
 
-def study(space: he.Space | he.Pool = LINE, decision: he.Decision | None = None, **options: Any) -> he.Study:
+def study(space: he.Space | he.Pool | he.Pool = LINE, decision: he.Decision | None = None, **options: Any) -> he.Study:
     chosen = he.Maximize() if decision is None else decision
     return he.Study(space, chosen, **{"hyperparameters": "map", **options})
 
 
-def begun(space: he.Space = LINE, decision: he.Decision | None = None, count: int = 6, **options: Any) -> he.Study:
+def begun(
+    space: he.Space | he.Pool = LINE, decision: he.Decision | None = None, count: int = 6, **options: Any
+) -> he.Study:
     """A study that knows `count` values of the hill."""
     made = study(space, decision, **options)
     for row in space.sample(count, seed=7):

@@ -74,8 +74,10 @@ def draw_marks(axes: Axes, panel: Panel) -> dict[str, Artist]:
 
 def _line(axes: Axes, line: Line, panel: Panel) -> dict[str, Artist]:
     style = look(line)
-    points = {"marker": style.marker, "markersize": style.size, "markeredgecolor": BLACK} if line.dots else {}
-    colours = {"markerfacecolor": style.colour} if line.dots else {}
+    points: dict[str, Any] = {}
+    if line.dots:
+        points = {"marker": style.marker, "markersize": style.size}
+        points |= {"markeredgecolor": BLACK, "markerfacecolor": style.colour}
     [artist] = axes.plot(
         line.x,
         line.y,
@@ -84,7 +86,6 @@ def _line(axes: Axes, line: Line, panel: Panel) -> dict[str, Artist]:
         linewidth=1.8,
         zorder=place_of(line),
         **points,
-        **colours,
     )
     return {line.label: artist}
 
@@ -113,11 +114,13 @@ def _dots(axes: Axes, dots: Dots, panel: Panel) -> dict[str, Artist]:
         ink = "#555555" if dots.role in LIGHT else style.colour
         axes.errorbar(x, y, error, fmt="none", ecolor=ink, elinewidth=1.0, capsize=2.5, zorder=place - 1)
     # two strokes keep a marker without a face visible on maps
-    edge = {"markeredgecolor": BLACK, "markeredgewidth": 0.8} if style.filled else {"markeredgewidth": 2.0}
-    many = {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > 40 and style.filled else {}
+    edge: dict[str, Any] = (
+        {"markeredgecolor": BLACK, "markeredgewidth": 0.8} if style.filled else {"markeredgewidth": 2.0}
+    )
+    many: dict[str, Any] = {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > 40 and style.filled else {}
     # designs on the border keep their markers whole
     [artist] = axes.plot(
-        x, y, style.marker, color=style.colour, markersize=style.size, clip_on=False, zorder=place, **{**edge, **many}
+        x, y, style.marker, color=style.colour, markersize=style.size, clip_on=False, zorder=place, **look
     )
     if shows_texts(dots):
         for text, a, b in zip(np.array(dots.texts)[seen], x, y, strict=True):

@@ -5,6 +5,7 @@ the same without colour. Greys are of middle lightness: they show on white and o
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from hentropy.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Role, Rule
 
@@ -80,7 +81,7 @@ LIGHT = {Role.FIRST, Role.DATA, Role.ATTACHED}
 
 LAYERS: dict[type, int] = {Heat: 0, Band: 5, Bars: 10, Contour: 15, Rule: 18, Line: 20}
 
-DASHES = {
+DASHES: dict[str, tuple[Any, str]] = {
     "solid": ("solid", "solid"),
     "dashed": ((0, (5, 3)), "dash"),
     "dashdot": ("dashdot", "dashdot"),
