@@ -114,13 +114,13 @@ def _dots(axes: Axes, dots: Dots, panel: Panel) -> dict[str, Artist]:
         ink = "#555555" if dots.role in LIGHT else style.colour
         axes.errorbar(x, y, error, fmt="none", ecolor=ink, elinewidth=1.0, capsize=2.5, zorder=place - 1)
     # two strokes keep a marker without a face visible on maps
-    edge: dict[str, Any] = (
-        {"markeredgecolor": BLACK, "markeredgewidth": 0.8} if style.filled else {"markeredgewidth": 2.0}
-    )
-    many: dict[str, Any] = {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > 40 and style.filled else {}
+    edge: dict[str, Any] = {"markeredgewidth": 2.0}
+    if style.filled:
+        edge = {"markeredgecolor": BLACK, "markeredgewidth": 0.8}
+        edge |= {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > 40 else {}
     # designs on the border keep their markers whole
     [artist] = axes.plot(
-        x, y, style.marker, color=style.colour, markersize=style.size, clip_on=False, zorder=place, **look
+        x, y, style.marker, color=style.colour, markersize=style.size, clip_on=False, zorder=place, **edge
     )
     if shows_texts(dots):
         for text, a, b in zip(np.array(dots.texts)[seen], x, y, strict=True):
