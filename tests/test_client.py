@@ -84,13 +84,15 @@ def test_errors_are_those_of_a_study(lab: Served) -> None:
         far.tell(0, 1.0)
 
 
-def test_a_study_that_took_the_place_of_another_is_refused(lab: Served) -> None:
+@pytest.mark.parametrize("name", ["another", "lab"])
+def test_a_study_that_took_the_place_of_another_is_refused_and_left_alone(lab: Served, name: str) -> None:
     study = lab.create()
     far = remote(lab)
     lab.services.desk.delete(study, "lab")
-    assert lab.create(name="another") == study  # SQLite gives the id again
-    with pytest.raises(StudyError, match=r"'lab' was deleted; study \d+ at .* is now 'another'"):
+    assert lab.create(name=name) == study  # SQLite gives the id again
+    with pytest.raises(StudyError, match=r"was deleted; another has its place"):
         far.attach({"x": 1.0}, 2.0)
+    assert lab.services.desk.case(study).entries == ()
 
 
 def test_who_cannot_be_reached_and_what_is_not_there(lab: Served) -> None:
@@ -146,7 +148,7 @@ def busy(path: str) -> Answer:
 
 
 def test_a_busy_server_is_asked_again() -> None:
-    found = json.dumps({"studies": [{"id": 1, "name": "lab"}]}).encode()
+    found = json.dumps({"studies": [{"id": 1, "name": "lab", "created_at": "2026-01-31T12:00:00.000Z"}]}).encode()
     answers = iter([busy(""), busy(""), (200, {}, found)])
     with odd_server(lambda path: next(answers)) as (url, asked):
         assert RemoteStudy(url, "lab").id == 1

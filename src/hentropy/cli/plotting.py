@@ -52,5 +52,5 @@ def _written(scene: Scene, name: str, path: Path, force: bool) -> bool:
         return False
     write_new(path, rendered(drawn, path.suffix), force=force)
     say(str(path), "bold")
-    say(f"  {drawn.title}. {drawn.caption}")
+    say(f"  {drawn.title}{'' if drawn.title.endswith('?') else '.'} {drawn.caption}")
     return True

@@ -46,12 +46,13 @@ class Connection:
         path: str,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """The answer to a question, or the error that it is."""
         until = time.monotonic() + self._patience
         while True:
             try:
-                return self._once(self._request(method, path, query, body))
+                return self._once(self._request(method, path, query, body, headers or {}))
             except HTTPError as error:
                 with error:
                     pause = _pause(error)
@@ -63,11 +64,16 @@ class Connection:
                 raise StorageError(f"the server at {self.url} cannot be reached: {why}") from None
 
     def _request(
-        self, method: str, path: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+        more: Mapping[str, str],
     ) -> Request:
         asked = f"?{urlencode(query)}" if query else ""
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **more}
         if method == "POST":
             headers["Content-Type"] = "application/json"
         if self._token is not None:

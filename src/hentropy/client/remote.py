@@ -46,6 +46,7 @@ class RemoteStudy:
             there = ", ".join(map(repr, known)) or "none"
             raise StudyError(f"there is no study {name!r} at {self._connection.url}; there are: {there}")
         self.id = int(found[0]["id"])
+        self._created_at = found[0]["created_at"]
         self._designs: dict[int, Mapping[str, Any]] = {}
 
     def ask(self, *, timeout: float | None = None) -> Trial:
@@ -190,15 +191,14 @@ class RemoteStudy:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        return self._about(self._connection.call(method, f"/api/studies/{self.id}{path}", query, body))
+        meant = {"Study-Created-At": self._created_at}
+        said = self._connection.call(method, f"/api/studies/{self.id}{path}", query, body, meant)
+        return self._about(said)
 
     def _about(self, said: dict[str, Any]) -> dict[str, Any]:
         """An answer, if it is about this study: another may have got its id."""
         if (said["id"], said["name"]) != (self.id, self.name):
-            raise StudyError(
-                f"the study {self.name!r} was deleted; study {said['id']} at {self._connection.url} is now"
-                f" {said['name']!r}: make a new RemoteStudy"
-            )
+            raise StudyError(f"the study {self.name!r} at {self._connection.url} is now called {said['name']!r}")
         return said
 
 

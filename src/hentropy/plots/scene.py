@@ -10,7 +10,7 @@ from torch import Tensor
 from hentropy.beliefs import Belief
 from hentropy.decisions import Decision
 from hentropy.entropy import Entropy, entropy
-from hentropy.records import State, StoredVerdict, Trial
+from hentropy.records import State, StoredVerdict, Trial, Verdict
 from hentropy.spaces import DesignSpace
 from hentropy.stopping import StoppingRule
 from hentropy.study import Study
@@ -44,9 +44,16 @@ class Scene:
         return tuple(trial for trial in self.trials if trial.state in states)
 
 
-def scene_of(study: Study) -> Scene:
-    """The study as it stands now; a `StudyError` while nothing has been told."""
+def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
+    """The study as it stands now; a `StudyError` while nothing has been told.
+
+    A `verdict` that the study has just reached spares the search for the best action.
+    """
     belief = study.belief
-    found = entropy(study.decision, belief, study.space, seed=study.seed)
+    if verdict is None:
+        found = entropy(study.decision, belief, study.space, seed=study.seed)
+    else:
+        decision = study.decision.within(study.space)
+        found = Entropy(verdict.expected_loss, verdict.std_error, verdict.raw, decision)
     verdicts = study.store.verdicts(study.book.study)
     return Scene(study.space, found.decision, belief, found, study.book.trials, verdicts, study.stop, study.seed, study)

@@ -71,7 +71,7 @@ def contents(study: Study) -> Contents:
     description = _description(study)
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
-    pictures, troubles = _pictures(study) if known else ([], {})
+    pictures, troubles = _pictures(study, verdict) if verdict else ([], {})
     entries = tuple(study.book.entries.values())
     now = clock(time.time())
     return Contents(
@@ -97,8 +97,8 @@ def _description(study: Study) -> Description:
     return validated(in_words(study.options), f"the study {study.name!r}")
 
 
-def _pictures(study: Study) -> tuple[list[PictureShown], dict[str, str]]:
-    scene = scene_of(study)
+def _pictures(study: Study, verdict: Verdict) -> tuple[list[PictureShown], dict[str, str]]:
+    scene = scene_of(study, verdict)
     made: list[PictureShown] = []
     troubles: dict[str, str] = {}
     for name in PICTURES:

@@ -50,7 +50,7 @@ def look(study: Study, known: str | None, answer: Answer) -> None:
         "observations": verdict.observations,
     }
     answer({"part": "verdict", "seen": seen | said})
-    scene = scene_of(study)
+    scene = scene_of(study, verdict)
     for name in PICTURES:
         answer({"phase": f"making pictures: {name}"})
         answer({"part": name, **_drawn(scene, name)})

@@ -21,7 +21,7 @@ Answer = dict[str, Any]
 
 def about(record: StudyRecord) -> Answer:
     """Which study it is."""
-    return {"id": record.id, "name": record.name}
+    return {"id": record.id, "name": record.name, "created_at": iso(record.created_at)}
 
 
 def summary(found: Summary) -> Answer:
@@ -31,7 +31,6 @@ def summary(found: Summary) -> Answer:
         "decision": found.decision,
         "trials": found.trials,
         "counts": dict(found.counts),
-        "created_at": iso(found.record.created_at),
         "last_activity": iso(found.last_activity),
     }
 
@@ -41,7 +40,6 @@ def study(case: Case, now: float) -> Answer:
     running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
     return {
         **about(case.record),
-        "created_at": iso(case.record.created_at),
         "versions": dict(case.record.versions),
         "definition": definition(case.description),
         "says": says(case.description, first_of(case)),

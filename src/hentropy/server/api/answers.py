@@ -102,6 +102,7 @@ class About(BaseModel):
 
     id: Study
     name: Name
+    created_at: Annotated[Time, Field(description="When it was begun: a later study may get its id and its name.")]
 
 
 class SummaryAnswer(About):
@@ -110,7 +111,6 @@ class SummaryAnswer(About):
     decision: str
     trials: int
     counts: Counts
-    created_at: Time
     last_activity: Time
 
 
@@ -130,7 +130,6 @@ class Waiting(BaseModel):
 class StudyAnswer(About):
     """A study: what it is and where it stands."""
 
-    created_at: Time
     versions: dict[str, str]
     definition: Annotated[dict[str, Any], Field(description="The study in words, as in a study file.")]
     says: Annotated[list[str], Field(description="What it will do, in sentences.")]

@@ -2,18 +2,39 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import Gone, InputError, MissingExtra
+from hentropy.plain.times import iso
 from hentropy.server.api.answers import Plain, Problem
+from hentropy.server.services import Here
 
 try:
-    from fastapi import APIRouter, Depends, Path, Request
+    from fastapi import APIRouter, Depends, Header, Path, Request
 except ImportError:
     raise MissingExtra("fastapi", "server") from None
 
 MOST = 2**53
 """The greatest whole number that every reader of JSON has."""
 
-StudyId = Annotated[int, Path(ge=0, lt=MOST, description="The id of the study.")]
+
+def meant(
+    here: Here,
+    study: Annotated[int, Path(ge=0, lt=MOST, description="The id of the study.")],
+    created_at: Annotated[
+        str | None,
+        Header(
+            alias="Study-Created-At",
+            max_length=40,
+            description="When the study that is meant was begun; one that has its id now is left alone.",
+        ),
+    ] = None,
+) -> int:
+    """The id of a study, if it is still the one that is meant."""
+    if created_at is not None and created_at != iso(here.desk.record(study).created_at):
+        raise Gone(f"the study that was meant, begun at {created_at}, was deleted; another has its place {study}")
+    return study
+
+
+StudyId = Annotated[int, Depends(meant)]
 TrialNumber = Annotated[int, Path(ge=0, lt=MOST, description="The number of the trial.")]
 
 

@@ -243,9 +243,14 @@
     if (place.textContent !== words) place.textContent = words;
   }
 
+  let events = null;
+  let away = false;
+  let gone = false;
+
+  // a browser has few connections to one server: a page that nobody sees needs none
   function listen() {
-    let away = false;
-    const events = new EventSource(main.dataset.events);
+    if (events || document.hidden) return;
+    events = new EventSource(main.dataset.events);
     events.addEventListener("open", () => {
       state("live", "Live");
       if (away) soon(); // something may have happened meanwhile
@@ -254,22 +259,41 @@
     events.addEventListener("error", () => {
       away = true;
       state("away", "The server is away; trying again");
-      if (events.readyState === EventSource.CLOSED) {
+      if (events && events.readyState === EventSource.CLOSED) {
         soon(); // which says why, if the server is there
+        events = null;
         setTimeout(listen, 5000);
       }
     });
     for (const name of ["snapshot", "trials", "job", "look"]) events.addEventListener(name, soon);
     events.addEventListener("gone", () => {
-      events.close();
+      gone = true;
+      hush();
       state("away", "This study was deleted");
     });
-    addEventListener("pagehide", () => events.close());
+  }
+
+  function hush() {
+    if (events) events.close();
+    events = null;
+  }
+
+  function followVisibility() {
+    addEventListener("pagehide", hush);
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) {
+        hush();
+      } else if (!gone) {
+        soon();
+        listen();
+      }
+    });
+    listen();
   }
 
   for (const element of document.querySelectorAll("[data-part]")) shown.set(key(element), element.outerHTML);
   dress();
   setInterval(tellTimes, 20000);
   setInterval(tellSeconds, 1000);
-  if (main.dataset.events) listen();
+  if (main.dataset.events) followVisibility();
 })();
