@@ -76,7 +76,9 @@ def test_from_a_definition_to_a_verdict(here: Served, sqlite_url: str) -> None:
     look = wait_for(lambda: get(here, f"{path}/look"), "complete")
     assert look["verdict"] == decided["verdict"]
     for name, picture in look["pictures"].items():
-        assert get(here, f"{path}/pictures/{name}")["picture"] == picture
+        alone = get(here, f"{path}/pictures/{name}")["picture"]
+        assert alone.pop("information")
+        assert alone == picture
     assert here.http.get(f"/api{path}/pictures/nothing").status_code == 404
     assert here.http.delete(f"/api{path}", params={"name": "wrong"}).status_code == 409
     assert here.http.delete(f"/api{path}", params={"name": "a/b ü"}).status_code == 204

@@ -9,7 +9,7 @@ from typing import Any
 from hentropy.errors import HentropyError
 from hentropy.plain.formats import counted, json_text
 from hentropy.plain.verdicts import verdict_json
-from hentropy.plots.pictures import PICTURES, picture
+from hentropy.plots.pictures import PICTURES, as_plain, information
 from hentropy.plots.scene import Scene, scene_of
 from hentropy.plots.with_plotly import specification
 from hentropy.records import StoredVerdict, Verdict
@@ -79,8 +79,10 @@ def last_other(stored: Sequence[StoredVerdict], now: Verdict) -> Verdict | None:
 def _drawn(scene: Scene, name: str) -> dict[str, Any]:
     """A picture, or why there is none."""
     try:
-        made = picture(scene, name)
+        info = information(scene, name)
+        made = PICTURES[name][1](info)
         drawn = {
+            "information": as_plain(info),
             "specification": specification(made),
             "title": made.title,
             "caption": made.caption,

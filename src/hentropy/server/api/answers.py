@@ -214,10 +214,18 @@ class PictureAnswer(BaseModel):
     specification: Annotated[dict[str, Any] | None, Field(description="What plotly draws: data and layout.")] = None
 
 
+class InformedPicture(PictureAnswer):
+    """A picture with what it is made of."""
+
+    information: Annotated[
+        dict[str, Any] | None, Field(description="What the picture shows, as values: means, gains, probabilities, ...")
+    ] = None
+
+
 class OnePicture(About):
     """One picture of the latest look at a study."""
 
-    picture: PictureAnswer
+    picture: InformedPicture
 
 
 class LookAnswer(About):

@@ -103,7 +103,7 @@ def latest_look(here: Here, study: StudyId) -> Any:
 
 @router.get("/studies/{study}/pictures/{what}", response_model=OnePicture)
 def one_picture(here: Here, study: StudyId, what: Annotated[str, Path(max_length=100)]) -> Any:
-    """One picture of the latest look, as plotly draws it."""
+    """One picture of the latest look, as plotly draws it, and the information that it is made of."""
     record = here.desk.record(study)
     look = _look(here, record)
     if look is None or what not in look.pictures:
