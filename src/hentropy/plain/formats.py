@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hentropy.records.numbers import short
+
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """A plain value as JSON, which knows no infinite numbers: they become null; what is not plain becomes text."""
@@ -19,16 +21,14 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def number(value: float | None) -> str:
-    """A number that can be read at a glance."""
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int) else f"{value + 0.0:.5g}"
+def number(value: float | None, spread: float | None = None) -> str:
+    """A number that can be read at a glance, as exact as its spread calls for where one is given."""
+    return "" if value is None else short(value, spread)
 
 
 def measured(value: float | None, std_error: float | None) -> str:
     """A value with its standard error."""
-    return number(value) + (f" ± {number(std_error)}" if std_error is not None else "")
+    return number(value, std_error) + (f" ± {number(std_error)}" if std_error is not None else "")
 
 
 def counted(count: int, noun: str) -> str:

@@ -11,6 +11,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from hentropy.records.numbers import short, span
+
 SHOWN_ROWS = 12
 LONGEST = 110
 WIDTH = 80
@@ -54,8 +56,25 @@ class Verdict:
     @property
     def rows(self) -> "Rows":
         """The rows that are shown, for a console of any width."""
-        cells = [[_short(row.get(name)) for name in self.columns] for row in self.action[:SHOWN_ROWS]]
-        return Rows(tuple(self.columns), cells)
+        return Rows(tuple(self.columns), self.cells)
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The rows that are shown, as texts: numbers as exact as those of their column lie apart, means as their sd."""
+        spreads = {name: self._spread(name) for name in self.columns}
+        return [[self._cell(row, name, spreads[name]) for name in self.columns] for row in self.action[:SHOWN_ROWS]]
+
+    def _spread(self, column: str) -> float | None:
+        return span([row[column] for row in self.action if isinstance(row.get(column), float)])
+
+    @staticmethod
+    def _cell(row: dict[str, Any], name: str, spread: float | None) -> str:
+        value, sd = row.get(name), row.get("sd")
+        if not isinstance(value, float):
+            return _clipped(str(value), LONGEST)
+        if name == "mean" and isinstance(sd, float) and sd > 0.0:
+            spread = min(sd, spread or sd)
+        return short(value, spread)
 
     @property
     def left_out(self) -> int:
@@ -66,7 +85,7 @@ class Verdict:
     def summary(self) -> list[str]:
         """All rows in short, if some are not shown, and the expected loss."""
         error = f" ± {self.std_error:.2g} (Monte Carlo)" if self.std_error else ""
-        loss = f"expected loss {self.expected_loss + 0.0:.6g}{error}"
+        loss = f"expected loss {short(self.expected_loss, self.std_error, least=6)}{error}"
         if not self.left_out:
             return [loss]
         stated = self.columns[-1]
@@ -94,8 +113,7 @@ class Verdict:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_short(row.get(name)))}</td>" for name in self.columns) + "</tr>"
-            for row in self.action[:SHOWN_ROWS]
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self.cells
         )
         notes = "<br>".join(html.escape(note) for note in self.notes)
         return f"<p><b>{html.escape(self.heading)}</b></p><table><tr>{head}</tr>{body}</table><p>{notes}</p>"
@@ -147,10 +165,6 @@ def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
     return Measurement.get(console, wide, table).maximum <= options.max_width
 
 
-def _short(value: Any) -> str:
-    return f"{value + 0.0:.5g}" if isinstance(value, float) else _clipped(str(value), LONGEST)
-
-
 def _clipped(text: str, width: int) -> str:
     """Text on one line of at most so many characters."""
     line = " ".join(text.split())
@@ -160,7 +174,8 @@ def _clipped(text: str, width: int) -> str:
 def _summary(name: str, values: list[Any]) -> str:
     """Many values of a column in one line: how many of each label, or the range of numbers."""
     if all(isinstance(value, float) for value in values):
-        low, middle, high = min(values), sum(values) / len(values), max(values)
-        return f"{name}: from {low:.5g} to {high:.5g}, {middle:.5g} on average"
+        ends_and_mean = min(values), max(values), sum(values) / len(values)
+        low, high, middle = (short(value, span(values)) for value in ends_and_mean)
+        return f"{name}: from {low} to {high}, {middle} on average"
     counts = sorted(Counter(str(value) for value in values).items())
     return f"{name}: " + ", ".join(f"{label} at {count} points" for label, count in counts[:SHOWN_ROWS])

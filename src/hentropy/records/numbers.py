@@ -1,0 +1,45 @@
+"""Numbers as text that is short, and yet tells apart what is different."""
+
+import math
+
+LEAST = 5
+BEYOND = 2
+"""A number is written two digits beyond the first digit of its spread."""
+
+FULL = 1e12
+"""Whole numbers below this are written in full."""
+
+WHOLE_PART = 1e10
+"""Below this the whole part of a number is never rounded away."""
+
+MOST = 15
+"""A double holds no more digits than these for certain."""
+
+
+def short(value: float, spread: float | None = None, least: int = LEAST) -> str:
+    """A number with at least so many significant digits, its whole part, and all that its spread calls for.
+
+    The `spread` is how far the number may be off, or how far it and its like lie apart. Whole numbers are in full;
+    only what is very large or very small has an exponent.
+    """
+    if isinstance(value, int):
+        return str(value)
+    number = float(value) + 0.0  # no negative zero
+    size = abs(number)
+    if not math.isfinite(number) or number == 0.0:
+        return f"{number:g}"
+    if size < FULL and number.is_integer():
+        return f"{number:.0f}"
+    first = math.floor(math.log10(size))
+    digits = least
+    if 10**least <= size < WHOLE_PART:
+        digits = max(digits, first + 2)
+    if spread is not None and math.isfinite(spread) and spread > 0.0:
+        digits = max(digits, first - math.floor(math.log10(spread)) + 1 + BEYOND)
+    return f"{number:.{min(digits, MOST)}g}"
+
+
+def span(values: list[float]) -> float | None:
+    """How far numbers lie apart: the spread to write them with; None where there are fewer than two."""
+    finite = [value for value in values if math.isfinite(value)]
+    return max(finite) - min(finite) if len(finite) > 1 else None
