@@ -4,11 +4,15 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from hentropy.errors import InputError
 
 DELIMITERS = (",", ";", "\t")
+
+MOST_COLUMNS = 1_000
+"""More columns than any table of experiments has; each of them costs time and memory."""
 
 
 @dataclass(frozen=True)
@@ -19,24 +23,46 @@ class CsvTable:
     rows: tuple[tuple[int, tuple[str, ...]], ...]
 
 
-def csv_table(text: str, where: str) -> CsvTable:
-    """The table in a text; its first line that is not empty has the names."""
-    head = next((line for line in text.split("\n") if line.strip()), "")
+def csv_table(text: str, where: str, most_rows: int | None = None) -> CsvTable:
+    """The table in a text; its first line that is not empty has the names.
+
+    Rows are counted as they are read, however their lines end, and no further than `most_rows`.
+    """
+    head = next((line for line in io.StringIO(text, newline=None) if line.strip()), "")
     reader = csv.reader([head], strict=True)
     try:
         # the delimiter is the one that makes most of the first line
-        delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
+        widths = {mark: len(next(csv.reader([head], delimiter=mark), [])) for mark in DELIMITERS}
+        delimiter = max(DELIMITERS, key=widths.__getitem__)
+        check_columns(widths[delimiter], where)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        found = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+        found: list[tuple[int, list[str]]] = []
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                check_columns(len(row), where)
+                found.append((reader.line_num, row))
+                check_rows(len(found) - 1, most_rows)
     except csv.Error as error:
         raise InputError(f"{where} is not right CSV: line {max(1, reader.line_num)}: {error}") from None
     if not found:
         raise InputError(f"{where} is empty; its first line must name the columns")
     columns = tuple(cell.strip() for cell in found[0][1])
-    twice = next((name for name in columns if columns.count(name) > 1), None)
+    twice = next((name for name, times in Counter(columns).items() if times > 1), None)
     if twice is not None:
         raise InputError(f"{where} has two columns named {twice!r}; rename one of them")
     return CsvTable(columns, tuple((line, tuple(row)) for line, row in found[1:]))
+
+
+def check_columns(count: int, where: str) -> None:
+    """Refuse a table that is wider than any table of experiments."""
+    if count > MOST_COLUMNS:
+        raise InputError(f"{where} has {count} columns; at most {MOST_COLUMNS} are read")
+
+
+def check_rows(count: int, most: int | None) -> None:
+    """Refuse more rows than are taken at once, if there is a bound."""
+    if most is not None and count > most:
+        raise InputError(f"these are more than {most} rows; at most {most} are taken at once: give them in parts")
 
 
 def cells(columns: tuple[str, ...], row: tuple[str, ...]) -> dict[str, str]:
@@ -51,7 +77,8 @@ def number_in(what: str, text: str) -> float:
     """A number in a cell."""
     text = text.strip()
     try:
-        number = float(text)
+        # Python reads 1_5 as 15, but nobody else does: it is a slip of the hand
+        number = float(text.replace("_", "?"))
     except ValueError:
         if not text:
             raise InputError(f"{what} is empty") from None

@@ -36,9 +36,10 @@ def earlier_data(
     renamed: Mapping[str, str],
     value: str | None = None,
     std_error: str | None = None,
+    most_rows: int | None = None,
 ) -> Data:
     """The rows of a CSV text; `renamed` are columns of parameters that are called otherwise, by parameter."""
-    table = csv_table(text, where)
+    table = csv_table(text, where, most_rows)
     names = tuple(unguarded(name) for name in table.columns)
     columns = _columns(names, space.names, renamed, value, std_error, where)
     good, bad = [], []

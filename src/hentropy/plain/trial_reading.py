@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.errors import InputError
-from hentropy.plain.csv_tables import cells, csv_table, number_in
+from hentropy.plain.csv_tables import cells, check_rows, csv_table, number_in
 from hentropy.plain.times import seconds
 from hentropy.plain.trial_files import NUMBERS, OTHERS, TEXTS, TIMES, titles, unguarded
 from hentropy.records import Entry, State, Trial
@@ -33,9 +33,10 @@ class Exported:
         return Entry(self.trial, now if begun is None else begun, ended)
 
 
-def exported_in(text: str, file: str, space: DesignSpace) -> list[Exported]:
+def exported_in(text: str, file: str, space: DesignSpace, most_rows: int | None = None) -> list[Exported]:
     """The trials of an exported text, in the order of their numbers, checked against the space."""
-    rows = _json_rows(text, file) if text.lstrip().startswith("{") else _csv_rows(text, file, space)
+    json_lines = text.lstrip().startswith("{")
+    rows = _json_rows(text, file, most_rows) if json_lines else _csv_rows(text, file, space, most_rows)
     trials = []
     for where, plain in rows:
         try:
@@ -46,14 +47,15 @@ def exported_in(text: str, file: str, space: DesignSpace) -> list[Exported]:
     return [replace(one, trial=checked_record(one.trial, number, space)) for number, one in enumerate(trials)]
 
 
-def _json_rows(text: str, file: str) -> list[tuple[str, dict[str, Any]]]:
+def _json_rows(text: str, file: str, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
     rows = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
+        check_rows(len(rows) + 1, most_rows)
         try:
             plain = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{file}, line {number}: not JSON: {error}") from None
         if not isinstance(plain, dict) or not isinstance(plain.get("params"), dict):
             raise InputError(f'{file}, line {number}: not a trial: an object with "number", "params" and "state"')
@@ -61,8 +63,8 @@ def _json_rows(text: str, file: str) -> list[tuple[str, dict[str, Any]]]:
     return rows
 
 
-def _csv_rows(text: str, file: str, space: DesignSpace) -> list[tuple[str, dict[str, Any]]]:
-    table = csv_table(text, str(file))
+def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
+    table = csv_table(text, str(file), most_rows)
     columns = tuple(unguarded(name) for name in table.columns)
     named = titles(space.names)
     missing = [name for name in (*NEEDED, *named.values()) if name not in columns]

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from hentropy.errors import Gone, Outdated, StudyError
+from hentropy.plain.csv_tables import check_rows
 from hentropy.plain.earlier_data import Data, earlier_data
 from hentropy.plain.standing import counts, last_activity
 from hentropy.plain.trial_files import csv_text, json_lines
@@ -17,7 +18,7 @@ from hentropy.plain.trial_reading import exported_in
 from hentropy.records import Entry, Observation, State, StudyRecord, Trial, Value
 from hentropy.server.beginning import begun
 from hentropy.server.cases import Case, Memory
-from hentropy.server.incoming import Row, check_lines, check_repeats, rows_in, usable
+from hentropy.server.incoming import Row, check_repeats, rows_in, usable
 from hentropy.storage import Store
 from hentropy.study.book import author
 from hentropy.study.telling import told, withdrawn
@@ -136,7 +137,7 @@ class Desk:
 
     def attach(self, study: int, rows: Sequence[Row], *, again: bool = False) -> Attached:
         """Data that were there before: all rows, or none if one of them cannot be used."""
-        check_lines(len(rows), self._rows)
+        check_rows(len(rows), self._rows)
         data = rows_in(rows, self._memory.meaning(self.record(study)).space)
         return self._attach(study, usable(data, "the rows", skip_bad=False), again)
 
@@ -153,9 +154,8 @@ class Desk:
         again: bool = False,
     ) -> Attached:
         """Data that were there before, from a CSV text; `columns` are those of parameters that are called otherwise."""
-        check_lines(text.count("\n"), self._rows)
         space = self._memory.meaning(self.record(study)).space
-        data = earlier_data(text, where, space, columns or {}, value, std_error)
+        data = earlier_data(text, where, space, columns or {}, value, std_error, self._rows)
         return self._attach(study, usable(data, where, skip_bad), again)
 
     def _attach(self, study: int, data: Data, again: bool) -> Attached:
@@ -177,10 +177,9 @@ class Desk:
 
     def import_trials(self, study: int, text: str, where: str = "the file") -> tuple[Entry, ...]:
         """Exported trials, CSV or JSON lines, into a study that has none yet."""
-        check_lines(text.count("\n"), self._rows)
         record = self.record(study)
         has = f"{record.name!r} has trials already; import into a study that has none"
-        imported = exported_in(text, where, self._memory.meaning(record).space)
+        imported = exported_in(text, where, self._memory.meaning(record).space, self._rows)
         if self._memory.trials(record).entries:
             raise StudyError(has)
         now = self.store.now()

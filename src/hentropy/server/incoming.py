@@ -23,12 +23,6 @@ class Row:
     std_error: float | None = None
 
 
-def check_lines(given: int, most: int) -> None:
-    """Refuse more rows than are taken at once, before they are looked at."""
-    if given > most + 1:  # a CSV text has a header
-        raise InputError(f"{given} rows are too many; at most {most} are taken at once: give them in parts")
-
-
 def rows_in(rows: Sequence[Row], space: DesignSpace) -> Data:
     """Rows checked against the space."""
     good, bad = [], []

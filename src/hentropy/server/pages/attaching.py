@@ -6,7 +6,6 @@ from typing import Annotated
 from hentropy.errors import InputError, MissingExtra
 from hentropy.plain.earlier_data import earlier_data
 from hentropy.plain.formats import counted
-from hentropy.server.incoming import check_lines
 from hentropy.server.pages.entering import capital, look_again
 from hentropy.server.pages.forms import Form, Mistaken, columns_in
 from hentropy.server.pages.reading import study_page
@@ -85,9 +84,9 @@ def _checked(
     here: Services, study_id: int, text: str, name: str, typed: dict[str, str], columns: dict[str, str]
 ) -> Form:
     """The form with what would come of a file, and with what is wrong with it."""
-    check_lines(text.count("\n"), here.settings.limits.upload_rows)
     space = here.desk.case(study_id).space
-    data = earlier_data(text, name, space, columns, typed["value"] or None, typed["std_error"] or None)
+    value, std_error = typed["value"] or None, typed["std_error"] or None
+    data = earlier_data(text, name, space, columns, value, std_error, here.settings.limits.upload_rows)
     more = [f"... and {len(data.bad) - SHOWN} more"] if len(data.bad) > SHOWN else []
     form = Form(typed, lines=(*data.bad[:SHOWN], *more))
     good = counted(len(data.good), "row")

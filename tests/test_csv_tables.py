@@ -1,0 +1,64 @@
+"""Tables in CSV texts: bounded in columns and rows, whatever their lines end with."""
+
+import time
+
+import pytest
+
+import hentropy as he
+from hentropy.errors import InputError
+from hentropy.plain.csv_tables import MOST_COLUMNS, csv_table, number_in
+from hentropy.plain.trial_reading import exported_in
+
+SPACE = he.Space(x=he.Real(0, 1))
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_header_of_a_million_names_is_refused_at_once(mark: str) -> None:
+    head = mark.join(format(number, "x") for number in range(700_000))
+    began = time.process_time()
+    with pytest.raises(InputError, match=f"has 700000 columns; at most {MOST_COLUMNS}"):
+        csv_table(f"{head}\n1\n", "the file")
+    assert time.process_time() - began < 5.0  # comparing each name with each takes minutes
+
+
+def test_as_many_columns_as_allowed_are_read() -> None:
+    names = [f"c{number}" for number in range(MOST_COLUMNS)]
+    assert csv_table(",".join(names) + "\n", "the file").columns == tuple(names)
+    with pytest.raises(InputError, match="two columns named 'c7'"):
+        csv_table(",".join([*names[:-1], "c7"]) + "\n", "the file")
+    with pytest.raises(InputError, match="columns"):
+        csv_table("a,b\n" + "," * MOST_COLUMNS + "x\n", "the file")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_rows_are_counted_whatever_their_lines_end_with(end: str) -> None:
+    text = end.join(["a;b", *(f"{number};1" for number in range(4)), "", ""])
+    assert len(csv_table(text, "the file", most_rows=4).rows) == len(csv_table(text, "the file").rows) == 4
+    with pytest.raises(InputError, match="at most 3 are taken at once"):
+        csv_table(text, "the file", most_rows=3)
+
+
+def test_a_line_break_within_quotes_is_no_row() -> None:
+    assert len(csv_table('a\n"1\n2\n3\n4"\n', "the file", most_rows=1).rows) == 1
+
+
+def test_exported_trials_are_counted_too() -> None:
+    row = '{"number": %d, "params": {"x": 0.5}, "state": "complete", "value": 1.0}\n'
+    lines = "".join(row % number for number in range(3)) + "\n" * 9
+    table = "number,state,value,x\r" + "".join(f"{number},complete,1,0.5\r" for number in range(3))
+    for text in (lines, table):
+        assert len(exported_in(text, "the file", SPACE, most_rows=3)) == 3
+        with pytest.raises(InputError, match="at most 2 are taken at once"):
+            exported_in(text, "the file", SPACE, most_rows=2)
+
+
+def test_what_is_nested_without_end_is_no_trial() -> None:
+    with pytest.raises(InputError, match="not JSON"):
+        exported_in('{"params": ' + "[" * 100_000, "the file", SPACE)
+
+
+@pytest.mark.parametrize("text", ["1_5", "1_000.0", "_1", "1e1_0"])
+def test_underscores_are_no_part_of_a_number(text: str) -> None:
+    with pytest.raises(InputError, match=f"x is '{text}': not a number"):
+        number_in("x", text)
+    assert number_in("x", " 15e-1 ") == 1.5
