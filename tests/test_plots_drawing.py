@@ -117,7 +117,10 @@ def test_the_specification_is_plain_and_short() -> None:
 
 def test_numbers_that_lie_close_together_stay_apart() -> None:
     assert numbers([1e6, 1e6 + 0.01]) == pytest.approx([1e6, 1e6 + 0.01], abs=1e-6)
-    assert numbers([1.0 / 3.0, np.nan, np.inf]) == [0.333333, None, None]
+    assert numbers([1.0 / 3.0, np.nan, np.inf]) == [pytest.approx(1.0 / 3.0, abs=1e-12), None, None]
+    many = numbers(np.append(np.linspace(0.0, 1.0, 31), np.nan))
+    assert many[1] == 0.03333333
+    assert many[-1] is None
 
 
 def test_no_text_of_a_specification_is_markup() -> None:

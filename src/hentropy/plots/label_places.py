@@ -25,6 +25,8 @@ def label_places(heat: Heat) -> list[LabelPlace]:
     places = []
     cell = tuple(1.0 / length for length in heat.z.shape)
     for label, name in enumerate(heat.names):
+        if not (heat.z == label).any():
+            continue
         inside = np.pad(heat.z == label, 1)
         depth = np.asarray(distance_transform_edt(inside, sampling=cell))[1:-1, 1:-1]
         # along a strip many places are as deep: the one in their middle

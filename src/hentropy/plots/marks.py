@@ -69,7 +69,10 @@ class Band:
 
 @dataclass(frozen=True)
 class Dots:
-    """Points (n each), with bars of so much to both sides, and a text for each where one is wanted."""
+    """Points (n each), and a text for each where one is wanted.
+
+    `error` are bars of so much to both sides (n), or below and above (2 x n).
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -98,7 +101,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Contour:
-    """The lines on a plane where values (h x g) pass a level."""
+    """The lines on a plane where values (h x g) pass a level. Of one role, each label has its own dash."""
 
     x: np.ndarray
     y: np.ndarray
@@ -121,7 +124,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line across the panel where the axis "x" or "y" has a value."""
+    """A straight line across the panel where the axis "x" or "y" has a value. Of one role, each label has its dash."""
 
     at: float
     axis: str

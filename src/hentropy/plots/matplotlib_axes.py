@@ -16,12 +16,16 @@ from hentropy.plots.theme import (
     DASHES,
     HATCHES,
     LIGHT,
+    MANY,
     MAP,
     WHITE,
+    Dashes,
     dash_of,
     from_below,
     label_colours,
     look,
+    marker_size,
+    passes,
     place_of,
     shows_texts,
     stroke,
@@ -53,7 +57,7 @@ def _letters() -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap())
 
 
-def draw_marks(axes: Axes, panel: Panel) -> dict[str, Artist]:
+def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     """Draw the marks of a panel; returns what the legend shows, by label."""
     # scales first: colour meshes and contours are laid out by them
     for axis, set_scale in ((panel.x, axes.set_xscale), (panel.y, axes.set_yscale)):
@@ -63,7 +67,7 @@ def draw_marks(axes: Axes, panel: Panel) -> dict[str, Artist]:
     axes.set_autoscale_on(False)
     legend: dict[str, Artist] = {}
     for mark in from_below(panel.marks):
-        artists = DRAWERS[type(mark)](axes, mark, panel)
+        artists = DRAWERS[type(mark)](axes, mark, panel, dashes)
         for label, artist in artists.items():
             if label:
                 legend.setdefault(written(label, 60), artist)
@@ -72,7 +76,7 @@ def draw_marks(axes: Axes, panel: Panel) -> dict[str, Artist]:
     return legend
 
 
-def _line(axes: Axes, line: Line, panel: Panel) -> dict[str, Artist]:
+def _line(axes: Axes, line: Line, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     style = look(line)
     points: dict[str, Any] = {}
     if line.dots:
@@ -82,7 +86,7 @@ def _line(axes: Axes, line: Line, panel: Panel) -> dict[str, Artist]:
         line.x,
         line.y,
         color=stroke(line.role),
-        linestyle=DASHES[dash_of(line)][0],
+        linestyle=DASHES[dash_of(line, dashes)][0],
         linewidth=1.8,
         zorder=place_of(line),
         **points,
@@ -90,7 +94,7 @@ def _line(axes: Axes, line: Line, panel: Panel) -> dict[str, Artist]:
     return {line.label: artist}
 
 
-def _band(axes: Axes, band: Band, panel: Panel) -> dict[str, Artist]:
+def _band(axes: Axes, band: Band, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     colour = stroke(band.role)
     place = place_of(band)
     axes.fill_between(band.x, band.low, band.high, color=colour, alpha=BAND, linewidth=0, zorder=place)
@@ -104,30 +108,30 @@ def _position(panel: Panel, mark: Mark) -> int:
     return next(position for position, each in enumerate(panel.marks) if each is mark)
 
 
-def _dots(axes: Axes, dots: Dots, panel: Panel) -> dict[str, Artist]:
+def _dots(axes: Axes, dots: Dots, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     style = look(dots)
     seen = _within(dots.x, panel.x) & _within(dots.y, panel.y)
+    if not seen.any():
+        return {}
     x, y = np.asarray(dots.x, float)[seen], np.asarray(dots.y, float)[seen]
-    place = place_of(dots)
+    place, size = place_of(dots), marker_size(dots)
     if dots.error is not None:
-        error = np.asarray(dots.error, float)[seen]
+        error = np.asarray(dots.error, float)[..., seen]
         ink = "#555555" if dots.role in LIGHT else style.colour
         axes.errorbar(x, y, error, fmt="none", ecolor=ink, elinewidth=1.0, capsize=2.5, zorder=place - 1)
     # two strokes keep a marker without a face visible on maps
     edge: dict[str, Any] = {"markeredgewidth": 2.0}
     if style.filled:
         edge = {"markeredgecolor": BLACK, "markeredgewidth": 0.8}
-        edge |= {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > 40 else {}
+        edge |= {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > MANY else {}
     # designs on the border keep their markers whole
-    [artist] = axes.plot(
-        x, y, style.marker, color=style.colour, markersize=style.size, clip_on=False, zorder=place, **edge
-    )
+    [artist] = axes.plot(x, y, style.marker, color=style.colour, markersize=size, clip_on=False, zorder=place, **edge)
     if shows_texts(dots):
         for text, a, b in zip(np.array(dots.texts)[seen], x, y, strict=True):
             axes.annotate(
                 written(str(text)),
                 (a, b),
-                xytext=(style.size / 2 + 2, 3),
+                xytext=(size / 2 + 2, 3),
                 textcoords="offset points",
                 fontsize=9,
                 zorder=place + 10,
@@ -143,7 +147,7 @@ def _within(values: np.ndarray, axis: Axis) -> np.ndarray:
     return np.asarray((values >= low - slack) & (values <= high + slack))
 
 
-def _heat(axes: Axes, heat: Heat, panel: Panel) -> dict[str, Artist]:
+def _heat(axes: Axes, heat: Heat, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     x, y = edges(heat.x, log=panel.x.log), edges(heat.y, log=panel.y.log)
     shown = np.ma.masked_invalid(heat.z)
     if heat.names:
@@ -163,9 +167,11 @@ def _labels(axes: Axes, heat: Heat, x: np.ndarray, y: np.ndarray, shown: Any) ->
     axes.pcolormesh(x, y, shown, cmap=kinds, vmin=-0.5, vmax=count - 0.5, rasterized=True, zorder=0)
     legend: dict[str, Artist] = {}
     for label, name in enumerate(heat.names):
+        inside = (heat.z == label).astype(float)
+        if not inside.any():
+            continue
         hatch = HATCHES[label % len(HATCHES)]
         legend[name] = Patch(facecolor=colours[label], hatch=hatch, edgecolor="#00000055", linewidth=0.5)
-        inside = (heat.z == label).astype(float)
         if hatch and min(heat.z.shape) > 1 and 0.0 < inside.mean() < 1.0:
             shaded = axes.contourf(heat.x, heat.y, inside, levels=[0.5, 1.5], colors="none", hatches=[hatch], zorder=1)
             shaded.set(edgecolor="#00000055", linewidth=0.0)
@@ -194,28 +200,19 @@ def edges(centres: np.ndarray, *, log: bool) -> np.ndarray:
     return np.asarray(np.exp(borders) if log else borders)
 
 
-def _contour(axes: Axes, contour: Contour, panel: Panel) -> dict[str, Artist]:
-    finite = contour.z[np.isfinite(contour.z)]
-    colour, dash = stroke(contour.role), DASHES[dash_of(contour)][0]
-    if min(contour.z.shape) > 1 and finite.size and finite.min() < contour.level < finite.max():
-        values = np.ma.masked_invalid(contour.z)
-        place = place_of(contour)
-        # a white border shows the line on every colour of a map
-        for line, width, kind in ((WHITE, 3.2, "solid"), (colour, 1.6, dash)):
-            axes.contour(
-                contour.x,
-                contour.y,
-                values,
-                levels=[contour.level],
-                colors=[line],
-                linewidths=width,
-                linestyles=[kind],
-                zorder=place,
-            )
+def _contour(axes: Axes, contour: Contour, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
+    if not passes(contour):
+        return {}
+    colour, dash = stroke(contour.role), DASHES[dash_of(contour, dashes)][0]
+    values, place = np.ma.masked_invalid(contour.z), place_of(contour)
+    # a white border shows the line on every colour of a map
+    for line, width, kind in ((WHITE, 3.2, "solid"), (colour, 1.6, dash)):
+        lines: dict[str, Any] = {"levels": [contour.level], "colors": [line], "linewidths": width, "linestyles": [kind]}
+        axes.contour(contour.x, contour.y, values, **lines, zorder=place)
     return {contour.label: Line2D([], [], color=colour, linestyle=dash, linewidth=1.6)}
 
 
-def _bars(axes: Axes, bars: Bars, panel: Panel) -> dict[str, Artist]:
+def _bars(axes: Axes, bars: Bars, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     width = np.diff(bars.edges) * (0.8 if panel.x.names else 1.0)
     middle = (bars.edges[:-1] + bars.edges[1:]) / 2
     colour = stroke(bars.role)
@@ -225,14 +222,14 @@ def _bars(axes: Axes, bars: Bars, panel: Panel) -> dict[str, Artist]:
     return {bars.label: artist.patches[0]} if artist.patches else {}
 
 
-def _rule(axes: Axes, rule: Rule, panel: Panel) -> dict[str, Artist]:
+def _rule(axes: Axes, rule: Rule, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     across = axes.axvline if rule.axis == "x" else axes.axhline
-    dash = DASHES[dash_of(rule)][0]
+    dash = DASHES[dash_of(rule, dashes)][0]
     artist = across(rule.at, color=stroke(rule.role), linestyle=dash, linewidth=1.8, zorder=place_of(rule))
     return {rule.label: artist}
 
 
-DRAWERS: dict[type[Mark], Callable[[Axes, Any, Panel], dict[str, Artist]]] = {
+DRAWERS: dict[type[Mark], Callable[[Axes, Any, Panel, Dashes], dict[str, Artist]]] = {
     Line: _line,
     Band: _band,
     Dots: _dots,

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Panel
+from hentropy.plots.marks import Axis, Dots, Heat, Panel
 from hentropy.plots.plotly_texts import nth, number, shown, wrapped
+from hentropy.plots.plotly_ticks import extent, offset
 from hentropy.plots.plotly_traces import Traces
 
 PANEL, TOP, BETWEEN, BELOW = 290, 42, 112, 58
@@ -129,6 +130,7 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
         "tickformat": "~g" if axis.log or axis.whole else "",
         "exponentformat": "power",
         "nticks": 7,
+        "automargin": True,
     }
     limits = _range(panel, axis)
     if limits != [None, None]:
@@ -140,6 +142,10 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
         made["dtick"] = 1
     elif axis.log:
         made["dtick"] = "D2" if _decades(panel, axis, letter) < 1.5 else 1
+    away = None if axis.names or axis.log else offset(*extent(panel, axis, letter))
+    if away is not None:
+        made |= {"tickvals": list(away.places), "ticktext": list(away.texts)}
+        made["title"]["text"] = shown(away.titled(axis.title), 64)
     return made
 
 
@@ -158,23 +164,11 @@ def _range(panel: Panel, axis: Axis) -> list[float | None]:
     return [None if value is None else number(value) for value in (low, high)]
 
 
-def _extent(panel: Panel, axis: Axis, letter: str) -> tuple[float, float]:
-    """The least and the greatest value along an axis: as it is given, or that of the marks."""
-    values: list[float] = []
-    for mark in panel.marks:
-        if isinstance(mark, Line | Dots | Heat | Contour):
-            values += [float(v) for v in (mark.x if letter == "x" else mark.y)]
-        elif isinstance(mark, Band | Bars) and letter == "x":
-            values += [float(v) for v in (mark.x if isinstance(mark, Band) else mark.edges)]
-    finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-    return (min(finite) if axis.low is None else axis.low, max(finite) if axis.high is None else axis.high)
-
-
 def _length(panel: Panel, axis: Axis, letter: str) -> float:
-    low, high = _extent(panel, axis, letter)
+    low, high = extent(panel, axis, letter)
     return high - low
 
 
 def _decades(panel: Panel, axis: Axis, letter: str) -> float:
-    low, high = _extent(panel, axis, letter)
+    low, high = extent(panel, axis, letter)
     return math.log10(high / low) if low > 0.0 and high > low else 1.0

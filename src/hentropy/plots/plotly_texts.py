@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-DIGITS = 6
-"""Significant digits of numbers: more than can be seen."""
+DIGITS = 7
+"""Significant digits of numbers whose spread is as large as they are: more than can be seen."""
+
+EXACT = 15
+"""The digits of what stands alone: it may lie on an axis that is short against its distance from zero."""
+
+FEW = 16
+"""Few numbers are given exactly: they may lie closer together, or farther apart, than all that is shown with them."""
 
 
 def nth(name: str, position: int) -> str:
@@ -43,18 +49,18 @@ def numbers(values: Sequence[float] | np.ndarray) -> list[Any]:
 
 def number(value: float) -> float | None:
     """One number."""
-    return _number(float(value), DIGITS)
+    return _number(float(value), EXACT)
 
 
 def _digits(array: np.ndarray) -> int:
     """So many that values that lie close together, far from zero, stay apart."""
     finite = array[np.isfinite(array)]
-    if finite.size == 0:
-        return DIGITS
+    if finite.size <= FEW:
+        return EXACT
     largest, spread = float(np.abs(finite).max()), float(finite.max() - finite.min())
     if spread <= 0.0 or largest <= 0.0:
-        return DIGITS
-    return min(15, DIGITS + max(0, math.ceil(math.log10(largest / spread))))
+        return EXACT
+    return min(EXACT, DIGITS + max(0, math.ceil(math.log10(largest / spread))))
 
 
 def _number(value: float, digits: int) -> float | None:

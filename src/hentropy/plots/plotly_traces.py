@@ -10,27 +10,29 @@ import numpy as np
 from hentropy.plots.label_places import label_places
 from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule
 from hentropy.plots.plotly_texts import nth, number, numbers, shown
+from hentropy.plots.plotly_ticks import digits, extent, offset
 from hentropy.plots.theme import (
     BAND,
     BLACK,
     DASHES,
     GREY,
     LIGHT,
+    MANY,
     MAP_STOPS,
     WHITE,
+    Dashes,
     dash_of,
     from_below,
     label_colours,
     look,
+    marker_size,
+    passes,
     shows_texts,
     stroke,
 )
 
 POINTS = 4.0 / 3.0
 """Pixels of a page to a point of print."""
-
-FAINT = 40
-"""From so many points on, markers let each other through."""
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Traces:
     annotations: list[dict[str, Any]] = field(default_factory=list)
     colours: dict[int, dict[str, Any]] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
+    dashes: Dashes = field(default_factory=dict)
 
     def add(self, panel: Panel, position: int) -> None:
         """All marks of a panel, which is the `position`th of the picture, from 1."""
@@ -66,7 +69,7 @@ class Traces:
             "mode": "lines+markers" if line.dots else "lines",
             "x": numbers(line.x),
             "y": numbers(line.y),
-            "line": {"color": stroke(line.role), "width": 2, "dash": DASHES[dash_of(line)][1]},
+            "line": {"color": stroke(line.role), "width": 2, "dash": DASHES[dash_of(line, self.dashes)][1]},
             "hovertemplate": _hover(panel, line.label),
         }
         if line.dots:
@@ -92,8 +95,10 @@ class Traces:
         )
 
     def _dots(self, dots: Dots, panel: Panel, position: int) -> None:
+        if not len(dots.x):
+            return
         style = look(dots)
-        many = len(dots.x) > FAINT
+        many = len(dots.x) > MANY
         made = {
             **_place(position),
             **self._named(dots.label),
@@ -101,14 +106,14 @@ class Traces:
             "mode": "markers+text" if shows_texts(dots) else "markers",
             "x": numbers(dots.x),
             "y": numbers(dots.y),
-            "marker": {**_marker(dots, style.size), "opacity": 0.6 if many else 1.0},
+            "marker": {**_marker(dots, marker_size(dots)), "opacity": 0.6 if many else 1.0},
             "hovertemplate": _hover(panel, dots.label, texts=bool(dots.texts)),
         }
         if dots.texts:
             made |= {"text": [shown(text) for text in dots.texts], "textposition": "top right"}
         if dots.error is not None:
             ink = GREY if dots.role in LIGHT else style.colour
-            made["error_y"] = {"type": "data", "array": numbers(dots.error), "color": ink, "thickness": 1.2, "width": 3}
+            made["error_y"] = {**_bars_of(dots.error), "color": ink, "thickness": 1.2, "width": 3}
         self.data.append(made)
 
     def _heat(self, heat: Heat, panel: Panel, position: int) -> None:
@@ -119,7 +124,7 @@ class Traces:
             "y": numbers(heat.y),
             "z": numbers(heat.z),
             "coloraxis": nth("coloraxis", position),
-            "hovertemplate": _hover(panel, "", value=heat.label),
+            "hovertemplate": _hover(panel, "", value=heat.label, ends=_ends(heat)),
             "hoverongaps": False,
         }
         if heat.names:
@@ -132,11 +137,13 @@ class Traces:
         self.colours[position] = _labelled(heat) if heat.names else _scaled(heat)
 
     def _contour(self, contour: Contour, panel: Panel, position: int) -> None:
+        if not passes(contour):
+            return
         x, y, z = numbers(contour.x), numbers(contour.y), numbers(contour.z)
         # a white border shows the line on every colour of a map
         for colour, width, dash, name in (
             (WHITE, 3.5, "solid", {"showlegend": False}),
-            (stroke(contour.role), 2, DASHES[dash_of(contour)][1], self._named(contour.label)),
+            (stroke(contour.role), 2, DASHES[dash_of(contour, self.dashes)][1], self._named(contour.label)),
         ):
             self.data.append(
                 {
@@ -186,7 +193,7 @@ class Traces:
                 f"{along}1": number(rule.at),
                 f"{across}0": 0,
                 f"{across}1": 1,
-                "line": {"color": stroke(rule.role), "width": 2, "dash": DASHES[dash_of(rule)][1]},
+                "line": {"color": stroke(rule.role), "width": 2, "dash": DASHES[dash_of(rule, self.dashes)][1]},
             }
         )
 
@@ -218,6 +225,14 @@ def _marker(mark: Line | Dots, size: float) -> dict[str, Any]:
     return {"symbol": style.symbol, "size": round(size * POINTS, 1), "color": style.colour, "line": border}
 
 
+def _bars_of(error: np.ndarray) -> dict[str, Any]:
+    """How far the bars of points reach: n to both sides, or 2 x n below and above."""
+    if error.ndim == 1:
+        return {"type": "data", "array": numbers(error)}
+    below, above = error
+    return {"type": "data", "symmetric": False, "array": numbers(above), "arrayminus": numbers(below)}
+
+
 def _outline(band: Band) -> tuple[list[float], list[float]]:
     """Around each stretch of a band: along its upper line and back along the lower one; stretches are apart by NaN."""
     x: list[float] = []
@@ -236,17 +251,34 @@ def _faint(colour: str, share: float) -> str:
     return f"rgba({red},{green},{blue},{min(share, 1.0):.2f})"
 
 
-def _hover(panel: Panel, label: str, *, texts: bool = False, value: str = "") -> str:
-    """What is said of a point."""
+def _hover(
+    panel: Panel, label: str, *, texts: bool = False, value: str = "", ends: tuple[float, float] = (0.0, 1.0)
+) -> str:
+    """What is said of a point; a value on a map lies between two ends."""
     lines = ["%{text}"] if texts else []
-    lines += [_coordinate(panel.x, "x"), _coordinate(panel.y, "y")]
+    lines += [_coordinate(panel, panel.x, "x"), _coordinate(panel, panel.y, "y")]
     if value:
-        lines.append(f"{shown(value, 40)}: %{{z:.4g}}")
+        lines.append(f"{shown(value, 40)}: %{{z:{_format(*ends)}}}")
     return f"{'<br>'.join(lines)}<extra>{shown(label, 40)}</extra>"
 
 
-def _coordinate(axis: Axis, letter: str) -> str:
-    return f"{shown(axis.title, 40)}: %{{{letter}{'' if axis.names else ':.4g'}}}"
+def _coordinate(panel: Panel, axis: Axis, letter: str) -> str:
+    form = "" if axis.names else f":{_format(*extent(panel, axis, letter))}"
+    return f"{shown(axis.title, 40)}: %{{{letter}{form}}}"
+
+
+def _format(low: float, high: float) -> str:
+    """How numbers between two ends are written: with all digits that tell them apart, in full where they are whole."""
+    count = digits(low, high)
+    whole = len(f"{max(abs(low), abs(high)):.0f}")
+    return f".{count}~g" if whole > 12 else f".{max(count, whole)}~g"
+
+
+def _ends(heat: Heat) -> tuple[float, float]:
+    """The ends of the scale of a map."""
+    finite = heat.z[np.isfinite(heat.z)]
+    found = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return found if heat.low is None or heat.high is None else (heat.low, heat.high)
 
 
 def _scaled(heat: Heat) -> dict[str, Any]:
@@ -254,6 +286,10 @@ def _scaled(heat: Heat) -> dict[str, Any]:
     if heat.low is not None and heat.high is not None:
         scale |= {"cmin": number(heat.low), "cmax": number(heat.high)}
     bar = {"title": {"text": shown(heat.label, 40), "side": "right"}, "tickformat": ".3~g", "nticks": 6}
+    away = offset(*_ends(heat))
+    if away is not None:
+        title = {"text": shown(away.titled(heat.label), 64), "side": "right"}
+        bar |= {"title": title, "tickvals": list(away.places), "ticktext": list(away.texts)}
     return scale | {"colorbar": bar}
 
 

@@ -4,10 +4,13 @@ The colours of marks are those of Okabe and Ito, which all eyes tell apart; maps
 the same without colour. Greys are of middle lightness: they show on white and on black.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hentropy.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Role, Rule
+import numpy as np
+
+from hentropy.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule
 
 BLUE, SKY, GREEN = "#0072b2", "#56b4e9", "#009e73"
 ORANGE, VERMILION, PURPLE, YELLOW = "#e69f00", "#d55e00", "#cc79a7", "#f0e442"
@@ -81,11 +84,19 @@ LIGHT = {Role.FIRST, Role.DATA, Role.ATTACHED}
 
 LAYERS: dict[type, int] = {Heat: 0, Band: 5, Bars: 10, Contour: 15, Rule: 18, Line: 20}
 
+MANY = 40
+"""From so many points on, markers let each other through and get smaller."""
+
+LEAST_SIZE = 0.45
+"""The smallest markers, as a share of their usual size."""
+
 DASHES: dict[str, tuple[Any, str]] = {
     "solid": ("solid", "solid"),
     "dashed": ((0, (5, 3)), "dash"),
     "dashdot": ("dashdot", "dashdot"),
     "dotted": ((0, (1.5, 1.5)), "dot"),
+    "long": ((0, (9, 3)), "longdash"),
+    "long and dotted": ((0, (9, 2, 1.5, 2)), "longdashdot"),
 }
 """Dashes by the names that matplotlib and plotly have for them."""
 
@@ -100,10 +111,47 @@ def stroke(role: Role) -> str:
     return GREY if role in LIGHT else LOOKS[role].colour
 
 
-def dash_of(mark: Line | Contour | Rule) -> str:
-    """The dash of a line: that of its role, or dashed where the mark says so."""
+Dashes = Mapping[tuple[type, Role, str], str]
+"""The dashes of rules and contours by their kind, role and label."""
+
+
+def dashes(picture: Picture) -> Dashes:
+    """A dash for every rule and contour: of one role, each label has another one, the same in all panels."""
+    found: dict[tuple[type, Role, str], str] = {}
+    for row in picture.rows:
+        for mark in (mark for panel in row if isinstance(panel, Panel) for mark in panel.marks):
+            if not isinstance(mark, Rule | Contour) or _key(mark) in found:
+                continue
+            taken = [dash for (kind, role, _), dash in found.items() if (kind, role) == (type(mark), mark.role)]
+            free = [dash for dash in (_usual_dash(mark), *DASHES) if dash not in taken]
+            found[_key(mark)] = free[0] if free else _usual_dash(mark)
+    return found
+
+
+def _key(mark: Contour | Rule) -> tuple[type, Role, str]:
+    return type(mark), mark.role, mark.label
+
+
+def _usual_dash(mark: Line | Contour | Rule) -> str:
     usual = look(mark).dash
     return "dashed" if mark.dashed and usual == "solid" else usual
+
+
+def dash_of(mark: Line | Contour | Rule, given: Dashes) -> str:
+    """The dash of a line: that of its role, or dashed where the mark says so; of rules and contours, as given."""
+    return _usual_dash(mark) if isinstance(mark, Line) else given.get(_key(mark), _usual_dash(mark))
+
+
+def marker_size(dots: Dots) -> float:
+    """The size of markers in points: many are smaller, so that what is under them can be seen."""
+    count = max(len(dots.x), 1)
+    return look(dots).size * max(LEAST_SIZE, min(1.0, (MANY / count) ** 0.5))
+
+
+def passes(contour: Contour) -> bool:
+    """Whether the values pass the level at all, so that there is a line."""
+    finite = contour.z[np.isfinite(contour.z)]
+    return bool(min(contour.z.shape) > 1 and finite.size and finite.min() < contour.level < finite.max())
 
 
 def place_of(mark: Mark) -> int:

@@ -9,7 +9,7 @@ from typing import Any, overload
 from hentropy.errors import InputError, MissingExtra
 from hentropy.plots.marks import Heat, Panel, Picture, Table
 from hentropy.plots.matplotlib_axes import draw_marks, dress, written
-from hentropy.plots.theme import BLACK, GREY
+from hentropy.plots.theme import BLACK, GREY, Dashes, dashes
 
 try:
     from matplotlib.artist import Artist
@@ -90,6 +90,7 @@ def _figure(picture: Picture) -> Figure:
     head.text(0.012, 0.3, written(picture.title), fontsize=14, weight="bold", color=BLACK, va="center")
     foot.text(0.012, 0.95, "\n".join(caption), fontsize=10, color="#444444", va="top", linespacing=1.25)
     legend: dict[str, Artist] = {}
+    strokes = dashes(picture)
     grid = body.add_gridspec(len(rows), 1, height_ratios=rows)
     for position, row in enumerate(picture.rows):
         widths = [_width(each) for each in row]
@@ -97,7 +98,7 @@ def _figure(picture: Picture) -> Figure:
         widths.append(max(0.01, width - STRETCH * sum(widths)))
         places = grid[position].subgridspec(1, len(widths), width_ratios=widths)
         for column, each in enumerate(row):
-            _draw_part(body.add_subplot(places[0, column]), each, legend, rows[position])
+            _draw_part(body.add_subplot(places[0, column]), each, legend, rows[position], strokes)
     if legend:
         handles, said = list(legend.values()), list(legend)
         body.legend(handles, said, loc="outside lower center", ncols=columns, frameon=False, fontsize=10)
@@ -117,11 +118,11 @@ def _columns(labels: list[str], width: float) -> int:
     return max(1, min(6, int(width / (LETTER * longest + 0.7))))
 
 
-def _draw_part(axes: Axes, each: Panel | Table, legend: dict[str, Artist], height: float) -> None:
+def _draw_part(axes: Axes, each: Panel | Table, legend: dict[str, Artist], height: float, strokes: Dashes) -> None:
     if isinstance(each, Table):
         _draw_table(axes, each, height)
         return
-    for label, artist in draw_marks(axes, each).items():
+    for label, artist in draw_marks(axes, each, strokes).items():
         legend.setdefault(label, artist)
     dress(axes, each)
 

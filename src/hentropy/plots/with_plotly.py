@@ -11,11 +11,12 @@ from typing import Any
 from hentropy.plots.marks import Panel, Picture, Table
 from hentropy.plots.plotly_layout import Numbered, layout, widest
 from hentropy.plots.plotly_traces import Traces
+from hentropy.plots.theme import dashes
 
 
 def specification(picture: Picture) -> dict[str, Any]:
     """The picture for plotly.js, JSON-able, with layouts for narrow pages."""
-    traces = Traces()
+    traces = Traces(dashes=dashes(picture))
     rows: list[list[Numbered]] = []
     count = 0
     for row in picture.rows:
