@@ -14,7 +14,8 @@ SPACE = he.Space(x=he.Real(0, 1))
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_header_of_a_million_names_is_refused_at_once(mark: str) -> None:
-    head = mark.join(format(number, "x") for number in range(700_000))
+    others = ",;\t".replace(mark, "")  # now and then, or it would be a cell too long for the other delimiters
+    head = mark.join(f"{number:x}{others if number % 15_000 == 0 else ''}" for number in range(700_000))
     began = time.process_time()
     with pytest.raises(InputError, match=f"has 700000 columns; at most {MOST_COLUMNS}"):
         csv_table(f"{head}\n1\n", "the file")
