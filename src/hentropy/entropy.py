@@ -46,10 +46,11 @@ def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decisio
 def entropy(decision: Decision, belief: Belief, space: DesignSpace, *, seed: int = 0) -> Entropy:
     """The least expected loss of any action, and that action.
 
-    A loss without a closed form is averaged over base samples that did not choose the action.
+    The search for the action is a thorough one: decisions are taken rarely. A loss without a closed form is averaged
+    over base samples that did not choose the action.
     """
     settled = check_fit(decision, belief, space)
-    return entropy_of(prepare_search(settled, belief, space, seed), belief, seed)
+    return entropy_of(prepare_search(settled, belief, space, seed).thorough(seed), belief, seed)
 
 
 def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:

@@ -55,6 +55,10 @@ class ActionSearch(ABC):
         """
         return self
 
+    def thorough(self, seed: int) -> "ActionSearch":
+        """The same search after a longer look for today's best action, where the first one may have missed it."""
+        return self
+
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor | None:
         """The expected loss of today's action after each outcome (b x N), where `improved_by` may have changed it."""
         return None

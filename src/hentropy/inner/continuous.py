@@ -16,10 +16,18 @@ from hentropy.inner.base import ActionSearch, Least, expected_loss
 from hentropy.inner.descent import descend
 from hentropy.inner.domains import Domain, PointsDomain
 from hentropy.inner.present import loss_now, prepare_present, refine, replacements
+from hentropy.inner.probing import probe
 from hentropy.spaces import DesignSpace
 
 POLISHING = 10
 """Steps of descent for a better action of today that was met on the way."""
+
+AGAIN, AGAIN_JOINT = 3, 1
+SWEEPS, SWEEPS_JOINT = 40, 12
+PROBED = 3
+"""A thorough search: so many further searches, and rounds of probing of so many actions; joint losses cost more."""
+
+AGAIN_SEED = 7_919
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class ContinuousSearch(ActionSearch):
 
     decision: Decision
     belief: Belief
+    space: DesignSpace
     domain: Domain
     draws: Tensor
     clock: Clock
@@ -48,7 +57,7 @@ class ContinuousSearch(ActionSearch):
     ) -> "ContinuousSearch":
         """Find the best action now and the pool around it."""
         present = prepare_present(decision, belief, space, domain, draws, seed, clock)
-        return cls(decision, belief, domain, draws, clock, present.pool[0], present.value, present.pool)
+        return cls(decision, belief, space, domain, draws, clock, present.pool[0], present.value, present.pool)
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
@@ -132,6 +141,24 @@ class ContinuousSearch(ActionSearch):
             self.decision, self.belief, self.domain, self.draws, flat[best].unsqueeze(0), self.clock, POLISHING
         )
         return replace(self, best=found[0], value=value[0], pool=torch.cat([found, self.pool]))
+
+    @torch.no_grad()
+    def thorough(self, seed: int) -> "ContinuousSearch":
+        """With the best action of several searches, probed for what descent does not find."""
+        joint = self.decision.needs is Needs.JOINT
+        arguments = (self.decision, self.belief, self.space, self.domain, self.draws)
+        others = [
+            prepare_present(*arguments, seed + AGAIN_SEED * (i + 1), self.clock).pool[:2]
+            for i in range(AGAIN_JOINT if joint else AGAIN)
+        ]
+        starts = torch.cat([self.pool[:2], *others])
+        losses = loss_now(self.decision, self.belief, starts, self.draws)
+        few = starts[losses.argsort()[:PROBED]]
+        sweeps = SWEEPS_JOINT if joint else SWEEPS
+        found, value = probe(self.decision, self.belief, self.domain, self.draws, few, sweeps, seed, self.clock)
+        if not bool(value[0] < self.value):
+            return self
+        return replace(self, best=found[0], value=value[0], pool=torch.cat([found[:1], self.pool]))
 
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
         """The expected loss of today's action after each outcome: b x N."""

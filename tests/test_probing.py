@@ -1,0 +1,67 @@
+"""Probing goes on where descent stops: at kinks, on ridges, between whole numbers."""
+
+import torch
+
+import hentropy as he
+from hentropy.clock import Clock
+from hentropy.entropy import entropy
+from hentropy.inner import prepare_search
+from hentropy.inner.domains import PointsDomain
+from hentropy.inner.present import loss_now
+from hentropy.inner.probing import probe
+
+BREAD = he.Space(temperature=he.Real(20, 90), minutes=he.Integer(5, 60))
+APART = he.TopK(k=3, weight=2.0, cap=15.0)
+
+
+def bread(temperature: float, minutes: float) -> float:
+    return 10 - ((temperature - 62) / 20) ** 2 - ((minutes - 33) / 15) ** 2
+
+
+def belief(seed: int) -> he.Belief:
+    X = BREAD.sample(11, seed)
+    return he.fit(X, [bread(*row) for row in X.tolist()], space=BREAD, hyperparameters="map")
+
+
+def ridge(f: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    """Least, 0, at (0.3, 0.7) alone; along the ridge where both add up to 1 its gradient points across."""
+    first, second = a[..., 0, 0], a[..., 1, 0]
+    return 5 * (first + second - 1).abs() + (first - 0.3).abs() + 0.0 * f.sum(-1)
+
+
+def test_it_walks_along_a_ridge_to_the_best_action() -> None:
+    space = he.Space(x=he.Real(0, 1))
+    known = he.fit([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.0], space=space, hyperparameters="map")
+    decision = he.decision(ridge, actions=he.Points(2))
+    start = torch.tensor([[[0.9], [0.1]], [[0.0], [1.0]]], dtype=torch.float64)
+    domain, draws = PointsDomain(space, 2), torch.zeros(1, 2, dtype=torch.float64)
+    found, losses = probe(decision, known, domain, draws, start, 150, 0, Clock())
+    assert losses[0] < 0.02
+    torch.testing.assert_close(found[0, :, 0], torch.tensor([0.3, 0.7], dtype=torch.float64), atol=0.02, rtol=0)
+    assert bool((losses <= loss_now(decision, known, start, draws).sort().values).all())
+
+
+def test_no_action_gets_worse_and_whole_numbers_stay_whole() -> None:
+    known, draws = belief(0), torch.zeros(1, 3, dtype=torch.float64)
+    start = BREAD.sample(12, 5).reshape(4, 3, 2)
+    before = loss_now(APART, known, start, draws)
+    found, losses = probe(APART, known, PointsDomain(BREAD, 3), draws, start, 10, 0, Clock())
+    assert bool((losses <= before.sort().values + 1e-12).all())
+    torch.testing.assert_close(losses, loss_now(APART, known, found, draws))
+    assert torch.equal(found[..., 1], found[..., 1].round())
+
+
+def test_time_that_is_up_ends_it() -> None:
+    known, draws = belief(0), torch.zeros(1, 3, dtype=torch.float64)
+    start = BREAD.sample(3, 5).unsqueeze(0)
+    found, _ = probe(APART, known, PointsDomain(BREAD, 3), draws, start, 10, 0, Clock(seconds=-1.0))
+    assert torch.equal(found, start)
+
+
+def test_a_decision_hardly_depends_on_the_seed_of_its_search() -> None:
+    for data in (0, 1):
+        known = belief(data)
+        quick = [float(prepare_search(APART, known, BREAD, seed).value) for seed in range(5)]
+        thorough = [entropy(APART, known, BREAD, seed=seed).value for seed in range(5)]
+        assert max(thorough) <= min(quick) + 0.02
+        assert max(thorough) - min(thorough) < 0.08 < max(quick) - min(quick)
