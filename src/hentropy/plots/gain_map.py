@@ -1,8 +1,13 @@
-"""The gain of observing, over the slices of a space: as careful and as fine as the time allows.
+"""The gain of observing, over the slices of a space.
 
-The quick gain of screening takes the best of few actions after each outcome, so it is often too low. An audit improves
-those actions, as when the proposed experiment itself is valued, and takes 5 to 50 times longer. The most careful of the
-ways is taken that leaves time for a grid fine enough to be read.
+The quick gain of screening takes the best of a pool of actions after each outcome. Actions that audits of some designs
+found best after their outcomes are added to the pool first: then it is nearly as good as an audit that searches anew
+after every outcome, and 10 to 50 times faster. At the target, whose gain is known well, the two are compared. Where
+they differ, a coarser grid is audited; where that is too long or differs too, the map shows shares of its greatest
+gain.
+
+The grid and the pool follow from counts, not from clocks, so that the same study has the same map on every machine that
+is not too slow for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hentropy.beliefs import Needs
 from hentropy.clock import Clock
+from hentropy.decisions import Decision
 from hentropy.gain import Appraisal, Effort
+from hentropy.inner import ContinuousSearch, SolvedSearch
 from hentropy.plots.marks import Axis
 from hentropy.plots.scene import Scene
 from hentropy.plots.shown_trials import near
+from hentropy.plots.target import Explained, Target
 from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, Slice, held, parameter_axis, slices
 from hentropy.solvers.propose import AUDIT_SEED
 
@@ -24,14 +33,31 @@ GRIDS = ((LINE_POINTS, PLANE_POINTS), (61, 31), (41, 21), (31, 15), (21, 11), (1
 """Points along a line and along each axis of a plane, from fine to coarse."""
 
 READABLE = 2
-"""The place of the coarsest grid that more care is worth: to a quick gain, the grids after it are left."""
+"""The place of the coarsest grid for which the pool stays as large as it can be."""
 
-TRIED = 16
-TRIED_WITH_CARE = 4
-"""So many designs are timed, to choose the way and the grid."""
+COARSE = 4
+"""The place of the grid that is audited where quick gains will not do."""
 
-OVERRUN = 1.5
-"""A grid that turns out slower than its trial may take so many times the seconds before the rest is left out."""
+NUMBERS_A_SECOND = 3e8
+"""How many numbers of the moments of actions a usual machine works through: by experience, within a factor of 3."""
+
+SLOWER = 4
+"""Decisions that are solved take so much longer for a number."""
+
+MOST_ADDED = 96
+FEWEST_ADDED = 12
+"""So many actions are added to the pool, by how much work they make."""
+
+APART = 1e-4
+"""Actions nearer than this to others, in the unit cube, are not added."""
+
+SLOW = 3.0
+"""A machine that needs so many times the seconds gets a coarser grid, and the rest is left out after them."""
+
+LIKE = 0.3
+"""Gains that differ by so much, as a share, show the same."""
+
+AUDITED = Effort(replicates=2, outcomes=16, steps=6)
 
 Gains = Callable[[Tensor], Tensor]
 """The gains of designs taken one at a time: b x 1 x d to b."""
@@ -55,74 +81,156 @@ class GainSlice:
 
 @dataclass(frozen=True)
 class GainMap:
-    """The gain over all slices; `quick` where there was no time for more than a quick estimate."""
+    """The gain over all slices, and at the target in the same way (None without a target).
+
+    Where the gains are `relative`, all of them are shares of the greatest.
+    """
 
     slices: tuple[GainSlice, ...]
-    quick: bool
+    at_target: float | None
+    relative: bool
 
 
-def gain_map(scene: Scene, appraisal: Appraisal, reference: Tensor, designs: np.ndarray, seconds: float) -> GainMap:
-    """The gain over slices through a reference design (d), within about so many seconds; `designs` are the trials'."""
-    clock = Clock(OVERRUN * seconds)
-    timeless = replace(appraisal, clock=Clock())  # screening would leave out what its own clock forbids
-    ways = gain_ways(timeless)
-    finest = slices(scene, reference, points=LINE_POINTS, plane=PLANE_POINTS)
-    all_designs = torch.cat([view.designs for view in finest])
-    spread = all_designs[torch.linspace(0, len(all_designs) - 1, TRIED).long()].to(scene.belief.X).unsqueeze(-2)
-    each = _seconds_each(ways[0], spread)
-    chosen, views = 0, _finest(scene, reference, (seconds - clock.spent) / each, GRIDS)
-    fewest = sum(len(view.designs) for view in _finest(scene, reference, 0.0, GRIDS[: READABLE + 1]))
-    for place, way in enumerate(ways[1:], start=1):
-        if 2.0 * each * fewest > seconds - clock.spent:  # more care takes at least twice the time
-            break
-        slower = _seconds_each(way, spread[:TRIED_WITH_CARE])
-        if slower * fewest > seconds - clock.spent:
-            break
-        each, chosen = slower, place
-        views = _finest(scene, reference, (seconds - clock.spent) / each, GRIDS[: READABLE + 1])
-    step = max(TRIED_WITH_CARE, int(0.1 * seconds / each))
-    made = tuple(_valued(scene, view, ways[chosen], designs, clock, step) for view in views)
-    return GainMap(made, quick=chosen == 0 and len(ways) > 1)
+def gain_map(scene: Scene, known: Explained, reference: Tensor, designs: np.ndarray, seconds: float) -> GainMap:
+    """The gain over slices through a reference design (d); `designs` are the trials'.
 
-
-def gain_ways(appraisal: Appraisal) -> tuple[Gains, ...]:
-    """Ways to value designs, from quick to careful; the last is that of the proposed experiment itself.
-
-    A formula needs no search for actions: then there is one way.
+    The work is what takes a usual machine about so many seconds.
     """
-    waiting, mixed = len(appraisal.pending) > 0, appraisal.belief.components > 1
-    # outcomes of several experiments at once fill more dimensions
-    nodes = appraisal.nodes(64 if waiting else 16 if mixed else 12, 1)
+    clock = Clock(SLOW * seconds)
+    numbers = NUMBERS_A_SECOND * seconds
+    appraisal = replace(known.appraisal, clock=Clock())  # screening would leave out what its own clock forbids
+    fewest = _designs(_views(scene, reference, READABLE))
+    appraisal = with_pool(appraisal, known.actions, numbers / fewest)
+    way, exact = quick(appraisal), appraisal.applicable(1) is not None
+    each = numbers_of(appraisal)
+    value, took = _at(way, reference)
+    if exact or known.target is None or alike(value, known.target, scene.found.value):
+        affordable = min(numbers / each, clock.seconds / took)
+        made = _over(scene, _finest(scene, reference, affordable), way, designs, clock)
+        return GainMap(made, value if known.target is not None else None, relative=False)
+    careful = audited(appraisal)
+    better, took_careful = _at(careful, reference)
+    views = _views(scene, reference, COARSE)
+    fits = _designs(views) * took_careful < 1.5 * seconds
+    if fits and alike(better, known.target, scene.found.value):
+        return GainMap(_over(scene, views, careful, designs, clock), better, relative=False)
+    affordable = min(numbers / each, (clock.seconds - clock.spent) / took)
+    return _relative(_over(scene, _finest(scene, reference, affordable), way, designs, clock), value)
+
+
+def quick(appraisal: Appraisal) -> Gains:
+    """The gain by the best of a pool of actions after each outcome, or by a formula."""
+    nodes = appraisal.nodes(_outcomes(appraisal), 1)
+    return lambda x: appraisal.screen(x, nodes)
+
+
+def _outcomes(appraisal: Appraisal) -> int:
+    """Outcomes of several experiments at once fill more dimensions."""
+    return 64 if len(appraisal.pending) else 16 if appraisal.belief.components > 1 else 12
+
+
+def audited(appraisal: Appraisal) -> Gains:
+    """The gain by actions searched anew after each outcome."""
+    effort = Effort(replicates=4, outcomes=32, steps=AUDITED.steps) if len(appraisal.pending) else AUDITED
+    rows = appraisal.rows(effort.replicates * effort.outcomes, 1)
     seed = appraisal.seed + AUDIT_SEED
-
-    def quick(x: Tensor) -> Tensor:
-        return appraisal.screen(x, nodes)
-
-    def better(x: Tensor) -> Tensor:
-        effort = Effort(replicates=4, outcomes=32, steps=4) if waiting else Effort(replicates=2, outcomes=16, steps=4)
-        return appraisal.audit(x, seed, effort).gain.value
-
-    def best(x: Tensor) -> Tensor:
-        return appraisal.audit(x, seed).gain.value
-
-    return (quick,) if appraisal.applicable(1) is not None else (quick, better, best)
+    return lambda x: torch.cat([appraisal.audit(part, seed, effort).gain.value for part in x.split(rows)])
 
 
-def _seconds_each(way: Gains, x: Tensor) -> float:
-    """How long a design takes, from a trial."""
-    way(x[:1])  # what is made at the first call only
+def numbers_of(appraisal: Appraisal) -> int:
+    """How many numbers the quick gain of one design takes."""
+    formula, search, outcomes = appraisal.applicable(1), appraisal.search, _outcomes(appraisal)
+    if formula is not None:
+        return SLOWER * formula.numbers
+    numbers = search.numbers_per_design(outcomes)
+    if isinstance(search, SolvedSearch):
+        return SLOWER * numbers
+    closed = type(search.decision).expected_loss is not Decision.expected_loss
+    if isinstance(search, ContinuousSearch) and closed and search.decision.needs is Needs.JOINT:
+        return numbers // len(search.draws)  # the bound on memory counts draws, and a closed form needs none
+    return numbers
+
+
+def with_pool(appraisal: Appraisal, actions: Tensor | None, numbers: float) -> Appraisal:
+    """The appraisal with actions (m x event) added to its pool, as many as such numbers for each design allow."""
+    search = appraisal.search
+    if actions is None or not isinstance(search, ContinuousSearch) or appraisal.applicable(1) is not None:
+        return appraisal
+    now = numbers_of(appraisal) / len(search.pool)
+    most = max(FEWEST_ADDED, min(MOST_ADDED, int(numbers / now) - len(search.pool)))
+    far = _far_apart(search.domain.to_unit(actions), search.domain.to_unit(search.pool), most)
+    return replace(appraisal, search=replace(search, pool=torch.cat([search.pool, actions[far]])))
+
+
+def _far_apart(u: Tensor, others: Tensor, most: int) -> Tensor:
+    """Which of the points (m x p), at most so many, lie farthest from each other and from the others."""
+    distance = torch.cdist(u, others).amin(-1)
+    chosen: list[int] = []
+    while len(chosen) < most:
+        farthest = int(distance.argmax())
+        if float(distance[farthest]) < APART:
+            break
+        chosen.append(farthest)
+        distance = torch.minimum(distance, (u - u[farthest]).norm(dim=-1))
+    return torch.tensor(chosen, dtype=torch.long, device=u.device)
+
+
+def alike(gain: float, target: Target, loss: float) -> bool:
+    """Whether a gain is near enough to that of the target for both to be shown on one scale."""
+    nothing = 1e-9 * abs(loss)
+    return abs(gain - target.gain) <= max(LIKE * target.gain, 2.0 * target.error, nothing)
+
+
+def _at(way: Gains, row: Tensor) -> tuple[float, float]:
+    """The gain at one design (d), and the seconds that one of a few takes."""
+    x = row.view(1, 1, -1)
+    value = float(way(x))  # the first call makes what others need too
     clock = Clock()
-    way(x)
-    return max(clock.spent / len(x), 1e-6)
+    way(x.expand(4, 1, -1))
+    return value, max(clock.spent / 4, 1e-6)
 
 
-def _finest(scene: Scene, reference: Tensor, designs: float, grids: Sequence[tuple[int, int]]) -> tuple[Slice, ...]:
+def _views(scene: Scene, reference: Tensor, place: int) -> tuple[Slice, ...]:
+    points, plane = GRIDS[place]
+    return tuple(through_reference(view) for view in slices(scene, reference, points=points, plane=plane))
+
+
+def through_reference(view: Slice) -> Slice:
+    """The slice with the values of its reference among those of its grids: a narrow peak there is not missed."""
+    grids = tuple(
+        torch.unique(torch.cat([grid, view.reference[axis : axis + 1].to(grid)]))
+        for axis, grid in zip(view.axes, view.grids, strict=True)
+    )
+    across = torch.meshgrid(*reversed(grids), indexing="ij")  # the first axis runs fastest
+    designs = view.reference.repeat(across[0].numel(), 1)
+    designs[:, list(reversed(view.axes))] = torch.stack([values.flatten() for values in across], -1)
+    return replace(view, grids=grids, designs=designs)
+
+
+def _designs(views: Sequence[Slice]) -> int:
+    return sum(len(view.designs) for view in views)
+
+
+def _finest(scene: Scene, reference: Tensor, designs: float) -> tuple[Slice, ...]:
     """The finest slices of at most so many designs in all, or the coarsest of the grids."""
-    for points, plane in grids:
-        views = slices(scene, reference, points=points, plane=plane)
-        if sum(len(view.designs) for view in views) <= designs:
+    for place in range(len(GRIDS)):
+        views = _views(scene, reference, place)
+        if _designs(views) <= designs:
             break
     return views
+
+
+def _over(scene: Scene, views: Sequence[Slice], way: Gains, designs: np.ndarray, clock: Clock) -> tuple[GainSlice, ...]:
+    step = max(8, _designs(views) // 20)
+    return tuple(_valued(scene, view, way, designs, clock, step) for view in views)
+
+
+def _relative(views: tuple[GainSlice, ...], at_target: float) -> GainMap:
+    """The map as shares of its greatest gain."""
+    finite = [view.gains[np.isfinite(view.gains)] for view in views]
+    top = max([at_target, *(float(gains.max()) for gains in finite if gains.size)])
+    top = top if top > 0 else 1.0
+    return GainMap(tuple(replace(view, gains=view.gains / top) for view in views), at_target / top, relative=True)
 
 
 def _valued(scene: Scene, view: Slice, way: Gains, designs: np.ndarray, clock: Clock, step: int) -> GainSlice:

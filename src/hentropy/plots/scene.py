@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from hentropy.beliefs import Belief
 from hentropy.decisions import Decision
 from hentropy.entropy import Entropy, entropy
+from hentropy.plots.target import Explained, explained
 from hentropy.records import State, StoredVerdict, Trial, Verdict
 from hentropy.spaces import DesignSpace
 from hentropy.stopping import StoppingRule
@@ -34,6 +36,11 @@ class Scene:
     def action(self) -> Any:
         """What would be decided."""
         return self.found.action
+
+    @cached_property
+    def explained(self) -> Explained:
+        """The experiment waited for, or the next one, with its gain: computed once for all pictures of this scene."""
+        return explained(self.study, self.found, self.belief, self.trials, self.seed)
 
     def rows(self, trials: Sequence[Trial]) -> Tensor:
         """The designs of trials: n x d."""

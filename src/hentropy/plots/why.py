@@ -4,73 +4,42 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from hentropy.beliefs import Belief, Gaussian, Needs
-from hentropy.beliefs.quantiles import mixture_quantiles
-from hentropy.clock import Limits
-from hentropy.entropy import entropy
-from hentropy.errors import StudyError
-from hentropy.gain import Appraisal
-from hentropy.plots.decided import DecidedInfo, decided_info, decided_panels
+from hentropy.plots.decided import decided_panels
 from hentropy.plots.gain_map import GainSlice, gain_map
-from hentropy.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
+from hentropy.plots.marks import Axis, Band, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
+from hentropy.plots.outcomes import OutcomeInfo, outcomes
 from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
 from hentropy.plots.shown_trials import ShownTrials, foot_dots, plane_dots, shown_trials
+from hentropy.plots.target import Target, filling_words, gain_words
 from hentropy.plots.views import reference_design
 from hentropy.records import State
-from hentropy.solvers.propose import AUDIT_SEED
+from hentropy.records.numbers import short
 
-SECONDS = 3.0
-"""How long the map of the gain may take."""
-
-SHARES = {"low": 0.1, "middle": 0.5, "high": 0.9}
-"""The outcomes shown: with these probabilities an outcome is below them."""
+SECONDS = 2.0
+"""The work of the map of the gain, as time of a usual machine."""
 
 PANELS_IN_A_ROW = 3
-
-
-@dataclass(frozen=True)
-class Target:
-    """The experiment that is explained: its design (d), its number if it was asked, its audited gain with its error.
-
-    `weighed` says that it was chosen by more than its gain: by its cost too, or by where experiments failed.
-    """
-
-    design: np.ndarray
-    words: str
-    number: int | None
-    gain: float
-    error: float
-    exact: bool
-    weighed: bool
-
-
-@dataclass(frozen=True)
-class OutcomeInfo:
-    """One outcome of the experiment: its name, its value, and what would be decided then, at which expected loss."""
-
-    name: str
-    value: float
-    expected_loss: float
-    decided: DecidedInfo
 
 
 @dataclass(frozen=True)
 class WhyInfo:
     """The gain over the space, the experiment it speaks for, and what would be decided after three of its outcomes.
 
-    `quick` says that the gains of the slices are quick estimates, not as careful as that of the target. `target` is
-    None, and `outcomes` are none, where nothing is left to ask. `expected_loss` is that of today.
+    `relative` says that the gains of the slices, and `at_target`, that of the target in the same way, are shares of the
+    greatest one shown. `target` is None, and `outcomes` are none, where nothing is left to ask. `expected_loss` is that
+    of today. `filling` are the numbers of trials that are waited for and were chosen to fill the space.
     """
 
     slices: tuple[GainSlice, ...]
-    quick: bool
+    relative: bool
+    at_target: float | None
     trials: ShownTrials
     expected_loss: float
     target: Target | None
     outcomes: tuple[OutcomeInfo, ...]
+    filling: tuple[int, ...]
 
 
 def why_info(scene: Scene, seconds: float = SECONDS) -> WhyInfo:
@@ -78,77 +47,20 @@ def why_info(scene: Scene, seconds: float = SECONDS) -> WhyInfo:
 
     Gains count what an experiment adds to the others that are waited for.
     """
-    running = scene.in_state(State.RUNNING)
-    asked = next((trial for trial in reversed(running) if trial.origin == "proposed"), None)
-    others = scene.rows([trial for trial in running if trial is not asked])
-    appraisal = Appraisal.prepare(
-        scene.decision,
-        scene.belief,
-        scene.space,
-        pending=others if len(others) else None,
-        seed=scene.seed,
-        limits=Limits(),
-    )
-    target = _next(scene) if asked is None else _asked(scene, appraisal, asked.number)
+    target = scene.explained.target
     trials = shown_trials(scene)
     reference = reference_design(scene) if target is None else torch.from_numpy(target.design)
-    gains = gain_map(scene, appraisal, reference, trials.designs, seconds)
+    gains = gain_map(scene, scene.explained, reference, trials.designs, seconds)
     return WhyInfo(
         slices=gains.slices,
-        quick=gains.quick,
+        relative=gains.relative,
+        at_target=gains.at_target,
         trials=trials,
         expected_loss=scene.found.value,
         target=target,
-        outcomes=() if target is None else _outcomes(scene, torch.from_numpy(target.design)),
+        outcomes=() if target is None else outcomes(scene, torch.from_numpy(target.design)),
+        filling=tuple(trial.number for trial in scene.in_state(State.RUNNING) if trial.origin == "first"),
     )
-
-
-def _target(scene: Scene, row: Tensor, number: int | None, gain: float, error: float, exact: bool) -> Target:
-    words = ", ".join(f"{name} = {value:.4g}" for name, value in scene.space.decode(row).items())
-    weighed = scene.study.options.cost is not None or bool(scene.in_state(State.FAILED))
-    return Target(row.cpu().numpy(), words, number, gain, error, exact, weighed)
-
-
-def _asked(scene: Scene, appraisal: Appraisal, number: int) -> Target:
-    """A trial that is waited for, valued by what is known now."""
-    [row] = scene.rows([trial for trial in scene.trials if trial.number == number])
-    gain = appraisal.audit(row.to(scene.belief.X).view(1, 1, -1), scene.seed + AUDIT_SEED).gain
-    return _target(scene, row, number, float(gain.value), float(gain.std_error), gain.exact)
-
-
-def _next(scene: Scene) -> Target | None:
-    """What would be asked next; None where nothing is left."""
-    try:
-        found = scene.study.propose()
-    except StudyError:  # every row of a pool failed, or was measured without noise
-        return None
-    return _target(scene, found.x[0], None, found.gain, found.std_error, found.exact)
-
-
-@torch.no_grad()
-def outcome_quantiles(belief: Belief, row: Tensor, shares: tuple[float, ...]) -> Tensor:
-    """Quantiles of what an experiment at a design (d) would measure, noise included: one for each share."""
-    at = belief.moments(row.to(belief.X).unsqueeze(0), Needs.VARIANCE)
-    if isinstance(belief, Gaussian):
-        noise = belief.frame.scale.square() * belief.future_noise.unsqueeze(-1)  # H x 1
-    else:
-        noise = at.mean.new_tensor(belief.noise_std**2)
-    weights = at.weights.unsqueeze(-1).expand_as(at.mean)
-    return mixture_quantiles(shares, weights, at.mean, (at.variance + noise).sqrt()).squeeze(-1)
-
-
-def _outcomes(scene: Scene, row: Tensor) -> tuple[OutcomeInfo, ...]:
-    values = outcome_quantiles(scene.belief, row, tuple(SHARES.values()))
-    return tuple(_after(scene, row, name, value) for name, value in zip(SHARES, values, strict=True))
-
-
-def _after(scene: Scene, row: Tensor, name: str, value: Tensor) -> OutcomeInfo:
-    """What would be decided after one outcome."""
-    with torch.no_grad():
-        belief = scene.belief.condition(row.to(scene.belief.X).unsqueeze(0), value.unsqueeze(0))
-    found = entropy(scene.decision, belief, scene.space, seed=scene.seed)
-    decided = decided_info(replace(scene, belief=belief, found=found))
-    return OutcomeInfo(name, float(value), found.value, decided)
 
 
 def why_picture(info: WhyInfo) -> Picture:
@@ -157,13 +69,18 @@ def why_picture(info: WhyInfo) -> Picture:
     planes = [view for view in info.slices if len(view.axes) == 2]
     _, top = _ends([view.gains for view in planes])
     maps = [_map_panel(info, view, top) for view in planes]
-    after = [_titled(outcome, decided_panels(outcome.decided)) for outcome in info.outcomes]
+    after = [_titled(outcome, _drawn(decided_panels(outcome.decided))) for outcome in info.outcomes]
     sides = tuple(_on_one_scale(panels) for panels in zip(*after, strict=False))
     table = (_outcome_table(info),) if info.outcomes else ()
     gains = [*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW)]
     # one panel leaves room for the table beside it
     rows = ((*gains[0], *table), *sides) if len(info.slices) == 1 else (*gains, table, *sides)
     return Picture("why", "Why this experiment", _caption(info), rows)
+
+
+def _drawn(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
+    """The panels; their tables only where there is nothing else."""
+    return tuple(panel for panel in panels if isinstance(panel, Panel)) or panels
 
 
 def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...]) -> list[Panel | Table]:
@@ -173,14 +90,18 @@ def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...]) -> list[Pan
 
 
 def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
-    """Panels side by side, to be compared: one scale for their maps of numbers, or for the height of their bands."""
+    """Panels side by side, to be compared: one scale for their maps of numbers, or for the height of bands and bars."""
     marks = [mark for panel in panels if isinstance(panel, Panel) for mark in panel.marks]
     maps = [mark.z for mark in marks if isinstance(mark, Heat) and not mark.names]
     heights = [end for mark in marks if isinstance(mark, Band) for end in (mark.low, mark.high)]
+    heights += [np.append(mark.heights, 0.0) for mark in marks if isinstance(mark, Bars)]
     dots = [mark.y for mark in marks if isinstance(mark, Dots)] if heights else []
     low, high = _ends(maps)
     bottom, top = _ends(heights + dots)
     margin = 0.05 * (top - bottom)
+    # bars stand on zero, which needs no room beyond it
+    below = bottom if bottom == 0.0 else bottom - margin
+    above = top if top == 0.0 else top + margin
 
     def scaled(mark: Mark) -> Mark:
         return replace(mark, low=low, high=high) if isinstance(mark, Heat) and not mark.names else mark
@@ -188,7 +109,7 @@ def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...
     def aligned(panel: Panel | Table) -> Panel | Table:
         if isinstance(panel, Table):
             return panel
-        y = replace(panel.y, low=bottom - margin, high=top + margin) if heights else panel.y
+        y = replace(panel.y, low=below, high=above) if heights else panel.y
         return replace(panel, y=y, marks=tuple(map(scaled, panel.marks)))
 
     return tuple(map(aligned, panels))
@@ -202,12 +123,16 @@ def _ends(values: list[np.ndarray]) -> tuple[float, float]:
     return low, high if high > low else low + 1.0
 
 
-def _marked(info: WhyInfo) -> tuple[str, str]:
+def _marked(target: Target) -> tuple[str, str]:
     """The label and the text of the experiment that is explained."""
-    assert info.target is not None
-    number = info.target.number
-    label = "next experiment" if number is None else f"trial {number}"
-    return label, f"{label}: {info.target.words}"
+    label = "next experiment" if target.is_next else "best by gain"
+    if target.number is not None:
+        label = f"trial {target.number}"
+    return label, f"{label}: {target.words}"
+
+
+def _measure(info: WhyInfo) -> str:
+    return "gain, as a share of the greatest" if info.relative else "expected fall of the loss"
 
 
 def _line_panel(info: WhyInfo, view: GainSlice) -> Panel:
@@ -215,26 +140,25 @@ def _line_panel(info: WhyInfo, view: GainSlice) -> Panel:
     [axis] = view.axes
     marks: list[Line | Dots] = [Line(x, view.gains, Role.GAIN, "gain", dots=axis.whole)]
     marks += foot_dots(info.trials, view.indices[0], view.near & ~_explained(info), 0.0)
-    if info.target is not None:
-        label, text = _marked(info)
-        height = np.array([info.target.gain])
-        error = None if info.target.exact else np.array([info.target.error])
-        marks.append(Dots(info.target.design[[view.indices[0]]], height, Role.PROPOSED, label, error, (text,)))
-    return Panel(
-        f"gain along {axis.title}" if view.held else "gain", axis, Axis("expected fall of the loss"), (*marks,)
-    )
+    target = info.target
+    if target is not None:
+        label, text = _marked(target)
+        height = info.at_target if info.relative else target.gain
+        error = None if target.exact or info.relative else np.array([target.error])
+        where = target.design[[view.indices[0]]]
+        marks.append(Dots(where, np.array([height]), Role.PROPOSED, label, error, (text,)))
+    return Panel(f"gain along {axis.title}" if view.held else "gain", axis, Axis(_measure(info)), (*marks,))
 
 
 def _map_panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
     x, y = view.grids
     first, second = view.indices
-    heat = Heat(x, y, view.gains, "expected fall of the loss", low=min(0.0, top), high=max(0.0, top))
+    heat = Heat(x, y, view.gains, _measure(info), low=min(0.0, top), high=max(0.0, top))
     marks: list[Heat | Dots] = [heat, *plane_dots(info.trials, (first, second), view.near & ~_explained(info))]
-    if info.target is not None:
-        label, text = _marked(info)
-        marks.append(
-            Dots(info.target.design[[first]], info.target.design[[second]], Role.PROPOSED, label, texts=(text,))
-        )
+    target = info.target
+    if target is not None:
+        label, text = _marked(target)
+        marks.append(Dots(target.design[[first]], target.design[[second]], Role.PROPOSED, label, texts=(text,)))
     return Panel("gain", view.axes[0], view.axes[1], (*marks,))
 
 
@@ -252,23 +176,15 @@ def _outcome_table(info: WhyInfo) -> Table:
 def _caption(info: WhyInfo) -> str:
     said = [
         "The gain of an experiment is by how much it is expected to lower the expected loss of the decision, which is"
-        f" {info.expected_loss + 0.0:.4g} now."
+        f" {short(info.expected_loss)} now.",
+        *_about_target(info),
     ]
-    target = info.target
-    if target is None:
-        said.append("No experiment is left to ask.")
-    else:
-        name = "The next experiment" if target.number is None else f"Trial {target.number}"
-        error = "" if target.exact else f" ± {target.error:.2g}"
-        said.append(f"{name} ({target.words}) has a gain of {target.gain:.4g}{error}.")
-        if target.weighed:
-            said.append("It was weighed against costs and failures too, so it need not have the greatest gain.")
     if "pending" in [kind for kind, out in zip(info.trials.kinds, _explained(info), strict=True) if not out]:
         said.append("Gains count what an experiment adds to the others that are waited for.")
-    if info.quick and target is not None:
+    if info.relative:
         said.append(
-            "Elsewhere there was time for a quick estimate of the gain only: it shows where the gain is high and where"
-            " it is low, and may differ from this number at the same place."
+            "Elsewhere only a rough estimate of the gain was possible: colours and curves are shares of the greatest"
+            " one, from low to high, and not amounts."
         )
     if any(view.held for view in info.slices):
         said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
@@ -280,3 +196,30 @@ def _caption(info: WhyInfo) -> str:
             " the low one, one in ten higher than the high one). Where the decisions differ, the experiment matters."
         )
     return " ".join(said)
+
+
+def _about_target(info: WhyInfo) -> list[str]:
+    """What is said of the experiment that is explained."""
+    target = info.target
+    if target is None:
+        return ["No experiment is left to ask."]
+    said = []
+    amount = gain_words(target)
+    if target.number is not None:
+        said.append(f"Trial {target.number} ({target.words}) has a gain of {amount}.")
+    elif target.is_next:
+        said.append(f"The next experiment ({target.words}) has a gain of {amount}.")
+    else:
+        said.append(f"{filling_words(target)}; by gain it would be {target.words}, with a gain of {amount}.")
+    if info.filling:
+        numbers = ", ".join(map(str, info.filling))
+        many = len(info.filling) > 1
+        said.append(
+            f"{'Trials' if many else 'Trial'} {numbers}, which {'are' if many else 'is'} waited for,"
+            f" {'were' if many else 'was'} chosen to fill the space, not by gain."
+        )
+    if target.weighed:
+        said.append(f"It was weighed against {target.weighed} too, so it need not have the greatest gain.")
+    if not target.complete:
+        said.append("There was no time to search for it to the end, so another one may be asked.")
+    return said
