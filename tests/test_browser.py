@@ -18,11 +18,12 @@ from selenium.webdriver.common.keys import Keys
 
 from hentropy.description import validated
 from hentropy.records import State
+from hentropy.server.settings import Settings
 from hentropy.storage import Store, open_store
 from hentropy.study import Study
 from hentropy.study.words import Words
 from support.browser import Browser, browser, programs
-from support.served import served
+from support.serving import served
 
 BREAD: dict[str, Any] = {
     "version": 1,
@@ -86,8 +87,8 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}"
     store = open_store(url)
-    with served(url) as server:
-        yield Lab(server.address, url, store, chromium)
+    with served(Settings(url)) as server:
+        yield Lab(server.url, url, store, chromium)
     store.close()
 
 
@@ -379,9 +380,9 @@ def test_the_page_follows_a_run_in_another_process(lab: Lab, tmp_path: Path) -> 
 def test_a_server_that_is_away_is_said_and_waited_for(lab: Lab, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'own.db'}"
     page = lab.browser
-    with served(url) as server:
+    with served(Settings(url)) as server:
         store = open_store(url)
-        own = Lab(server.address, url, store, page)
+        own = Lab(server.url, url, store, page)
         study = own.study()
         study.ask()
         own.open(study)
@@ -391,7 +392,7 @@ def test_a_server_that_is_away_is_said_and_waited_for(lab: Lab, tmp_path: Path) 
     page.shows("#said", "The server cannot be reached. What you typed is still here.")
     assert page.find("#value-0").get_attribute("value") == "4.5"
     token = page.find("#pending-0 [name=csrf_token]").get_attribute("value")
-    port = server.address.rpartition(":")[2]
+    port = server.url.rpartition(":")[2]
     command = [sys.executable, "-m", "hentropy", "serve", "--store", url, "--port", port]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as anew:
         try:

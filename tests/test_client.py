@@ -115,7 +115,7 @@ def test_a_proposal_that_takes_too_long_is_cancelled(lab: Served) -> None:
     with pytest.raises(StudyError, match=r"no proposal after 0\.01 s"):
         far.ask(timeout=0.01)
     assert far.records == ()
-    assert [job.state for job in lab.services.workshop.jobs("lab")] == ["cancelled"]
+    assert [job.state for job in lab.services.workshop.jobs()] == ["cancelled"]
 
 
 @contextmanager

@@ -1,17 +1,14 @@
 """The API of a real server: every verb of the command line, with the same objects underneath."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
 import hentropy as he
-from hentropy.client import RemoteStudy
 from hentropy.server.settings import Limits, Settings
 from support.serving import SMALL, Served, served
 from support.studies import Worst, hill
@@ -188,46 +185,3 @@ def test_files_in_and_out(here: Served) -> None:
 
 def test_the_schema_is_that_of_study_files(here: Served) -> None:
     assert get(here, "/schema")["title"] == "hentropy study file"
-
-
-CLIENTS, TURNS = 50, 2
-
-
-def test_fifty_clients_ask_and_tell_and_nothing_is_lost(postgres_url: str) -> None:
-    # the first designs need no model: what is tested here is the way to them and back
-    limits = Limits(per_second=1e5, burst=10**5)
-    with served(Settings(postgres_url, limits=limits)) as server:
-        study = server.create(first=CLIENTS * TURNS)
-        gate, over = threading.Barrier(CLIENTS + 1), threading.Event()
-        reads: list[float] = []
-
-        def work(client: int) -> list[tuple[int, float]]:
-            mine = RemoteStudy(server.url, "lab")
-            gate.wait()
-            told = []
-            for turn in range(TURNS):
-                trial = mine.ask()
-                value = client + turn / 10
-                assert mine.tell(trial, value).value == value
-                told.append((trial.number, value))
-            return told
-
-        def read() -> None:
-            with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http:
-                gate.wait()
-                while not over.is_set():
-                    began = time.monotonic()
-                    assert http.get(f"/api/studies/{study}").status_code == 200
-                    reads.append(time.monotonic() - began)
-
-        with ThreadPoolExecutor(CLIENTS + 1) as pool:
-            reading = pool.submit(read)
-            told = sorted(each for one in pool.map(work, range(CLIENTS)) for each in one)
-            over.set()
-            reading.result()
-        assert [number for number, _ in told] == list(range(CLIENTS * TURNS))
-        trials = get(server, f"/studies/{study}/trials")["trials"]
-        assert [(trial["number"], trial["value"]) for trial in trials] == told
-        middle = sorted(reads)[len(reads) // 2]
-        print(f"{len(reads)} reads meanwhile: {1e3 * middle:.0f} ms in the middle, {1e3 * max(reads):.0f} ms at most")
-        assert middle < 1.0

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,13 @@ import pytest
 import hentropy as he
 from hentropy.errors import InputError
 from hentropy.server.child import NICE
-from hentropy.server.jobs import Busy, Job, Look, Part, Workshop, job_json
+from hentropy.server.jobs import Busy, Job, Look, Part, StudyKey, Workshop, job_json
 from hentropy.server.orders import KEPT, Orders
 from hentropy.server.shelf import Shelf
 from hentropy.storage import Store, open_store
 
 PATIENCE = 60.0
+KEY = StudyKey(1, "study", 1.0)
 
 
 class Site:
@@ -106,7 +108,7 @@ def is_running(pid: int) -> bool:
 
 def test_asking_goes_through_its_phases(site: Site) -> None:
     with heard(site.workshop) as news:
-        job = site.workshop.ask(site.quick.name, 2)
+        job = site.workshop.ask(site.quick.book.study, 2)
         assert (job.state, job.kind, job.count, job.result) == ("waiting", "ask", 2, None)
         done = site.workshop.wait(job.id, PATIENCE)
     assert (done.state, done.result, done.error) == ("done", [4, 5], None)
@@ -126,12 +128,12 @@ def test_asking_goes_through_its_phases(site: Site) -> None:
         "done",
     ]
     assert [trial.number for trial in site.quick.records if trial.origin == "proposed"] == [4, 5]
-    assert job_json(done)["result"] == [4, 5]
+    assert job_json(done)["state"] == "done"
 
 
 def test_the_first_designs_need_no_model(site: Site) -> None:
     with heard(site.workshop) as news:
-        done = site.workshop.wait(site.workshop.ask(site.empty.name, 1).id, PATIENCE)
+        done = site.workshop.wait(site.workshop.ask(site.empty.book.study, 1).id, PATIENCE)
     assert done.result == [0]
     phases = [one.phase for one in news if isinstance(one, Job)]
     assert "filling the space" in phases
@@ -140,8 +142,8 @@ def test_the_first_designs_need_no_model(site: Site) -> None:
 
 def test_what_runs_is_cancelled_and_nothing_is_lost(site: Site) -> None:
     before = site.slow.records
-    job = site.workshop.ask(site.slow.name)
-    behind = site.workshop.ask(site.empty.name)
+    job = site.workshop.ask(site.slow.book.study)
+    behind = site.workshop.ask(site.empty.book.study)
     until(in_phase(site.workshop, job, "valuing"))
     assert site.workshop.cancel(behind.id).state == "cancelled"  # while it waits
     begun = time.monotonic()
@@ -152,7 +154,7 @@ def test_what_runs_is_cancelled_and_nothing_is_lost(site: Site) -> None:
     assert _can_ask(site.store, site.slow.name)
     # a fresh process goes on with what comes
     asked = len(site.empty.records)
-    assert site.workshop.wait(site.workshop.ask(site.empty.name).id, PATIENCE).result == [asked]
+    assert site.workshop.wait(site.workshop.ask(site.empty.book.study).id, PATIENCE).result == [asked]
 
 
 def _can_ask(store: Store, name: str) -> bool:
@@ -170,7 +172,7 @@ def _can_ask(store: Store, name: str) -> bool:
 
 
 def test_a_process_that_dies_fails_its_job_and_is_replaced(site: Site) -> None:
-    job = site.workshop.ask(site.slow.name)
+    job = site.workshop.ask(site.slow.book.study)
     until(in_phase(site.workshop, job, "valuing"))
     pids = site.workshop.processes
     for pid in pids:
@@ -180,17 +182,20 @@ def test_a_process_that_dies_fails_its_job_and_is_replaced(site: Site) -> None:
     assert failed.error is not None
     assert "SIGKILL" in failed.error
     assert "out of memory" in failed.error
-    done = site.workshop.wait(site.workshop.ask(site.empty.name).id, PATIENCE)
+    done = site.workshop.wait(site.workshop.ask(site.empty.book.study).id, PATIENCE)
     assert done.state == "done"
     assert not set(pids) & set(site.workshop.processes)
 
 
 def test_only_so_many_may_wait(site: Site) -> None:
-    jobs = [site.workshop.ask(site.slow.name)]
+    jobs = [site.workshop.ask(site.slow.book.study)]
     until(lambda: (site.workshop.job(jobs[0].id) or jobs[0]).state == "running")
-    jobs += [site.workshop.ask(site.slow.name) for _ in range(3)]
+    jobs += [site.workshop.ask(site.slow.book.study)]
+    with pytest.raises(Busy, match="1 job of this study wait already"):
+        site.workshop.ask(site.slow.book.study)
+    jobs += [site.workshop.ask(study.book.study) for study in (site.empty, site.quick)]
     with pytest.raises(Busy, match="3 jobs wait already"):
-        site.workshop.ask(site.slow.name)
+        site.workshop.ask(site.empty.book.study)
     for job in reversed(jobs):
         assert site.workshop.cancel(job.id).state == "cancelled"
 
@@ -199,11 +204,11 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     site.quick.attach(point(9), value(9))
     observations = sum(trial.value is not None for trial in site.quick.records)
     with heard(site.workshop) as news:
-        first = site.workshop.look(site.quick.name)
+        first = site.workshop.look(site.quick.book.study)
         until(lambda: (site.workshop.job(first.id) or first).state == "running")
-        second = site.workshop.look(site.quick.name)
+        second = site.workshop.look(site.quick.book.study)
         assert second.id != first.id  # something may have been told since the first one began
-        assert site.workshop.look(site.quick.name).id == second.id
+        assert site.workshop.look(site.quick.book.study).id == second.id
         assert site.workshop.wait(second.id, PATIENCE).state == "done"
     assert (site.workshop.job(first.id) or first).state == "done"
     parts = [one for one in news if isinstance(one, Part)]
@@ -214,7 +219,7 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert names[1:-1]
     assert parts[0].look.verdict is not None
     assert parts[0].look.pictures == {}
-    look = site.workshop.latest(site.quick.name)
+    look = site.workshop.latest(site.quick.book.study)
     assert look is not None
     assert look.complete
     assert (look.observations, look.earlier) == (observations, None)
@@ -226,7 +231,7 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     # another value makes another verdict; until it is drawn, the pictures of the first one stand
     site.quick.attach(point(10), value(10))
     with heard(site.workshop) as news:
-        site.workshop.wait(site.workshop.look(site.quick.name).id, PATIENCE)
+        site.workshop.wait(site.workshop.look(site.quick.book.study).id, PATIENCE)
     part = next(one for one in news if isinstance(one, Part))
     assert part.look.earlier == look.verdict
     assert part.look.observations == observations + 1
@@ -235,28 +240,30 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
 
 def test_who_looks_gives_way_to_others(site: Site) -> None:
     site.workshop.prepare()
-    site.workshop.wait(site.workshop.look(site.empty.name).id, PATIENCE)
+    site.workshop.wait(site.workshop.look(site.empty.book.study).id, PATIENCE)
     asking, looking = (os.getpriority(os.PRIO_PROCESS, pid) for pid in site.workshop.processes)
     assert asking == os.getpriority(os.PRIO_PROCESS, 0)
     assert looking == max(NICE, asking)
 
 
 def test_a_look_at_nothing(site: Site) -> None:
-    site.workshop.forget(site.empty.name)
-    assert site.workshop.latest(site.empty.name) is None
-    assert site.workshop.wait(site.workshop.look(site.empty.name).id, PATIENCE).state == "done"
-    look = site.workshop.latest(site.empty.name)
+    site.workshop.forget(site.empty.book.study)
+    assert site.workshop.latest(site.empty.book.study) is None
+    assert site.workshop.wait(site.workshop.look(site.empty.book.study).id, PATIENCE).state == "done"
+    look = site.workshop.latest(site.empty.book.study)
     assert look is not None
     assert look.complete
     assert (look.observations, look.verdict, look.pictures) == (0, None, {})
     assert "Nothing has been told yet" in look.troubles["verdict"]
-    site.workshop.forget(site.empty.name)
-    assert site.workshop.latest(site.empty.name) is None
+    site.workshop.forget(site.empty.book.study)
+    assert site.workshop.latest(site.empty.book.study) is None
 
 
 @pytest.mark.parametrize("verb", ["ask", "look"])
 def test_code_of_a_study_is_never_imported(site: Site, effect: Path, verb: str) -> None:
-    job = site.workshop.ask("own") if verb == "ask" else site.workshop.look("own")
+    record = site.store.find("own")
+    assert record is not None
+    job = site.workshop.ask(record) if verb == "ask" else site.workshop.look(record)
     failed = site.workshop.wait(job.id, PATIENCE)
     assert failed.state == "failed"
     assert failed.error is not None
@@ -271,7 +278,7 @@ def test_the_children_could_have_imported_it(effect: Path) -> None:
 
 
 def test_a_study_that_is_gone(site: Site) -> None:
-    failed = site.workshop.wait(site.workshop.ask("never made").id, PATIENCE)
+    failed = site.workshop.wait(site.workshop.ask(replace(site.quick.book.study, name="never made")).id, PATIENCE)
     assert failed.state == "failed"
     assert failed.error is not None
     assert "never made" in failed.error
@@ -285,9 +292,9 @@ def test_the_url_is_nowhere_to_be_read(site: Site) -> None:
 
 
 def test_jobs_of_a_study(site: Site) -> None:
-    here, there = site.workshop.ask(site.slow.name), site.workshop.ask(site.empty.name)
-    assert here.id in [job.id for job in site.workshop.jobs(site.slow.name)]
-    assert {job.study for job in site.workshop.jobs(site.slow.name)} == {site.slow.name}
+    here, there = site.workshop.ask(site.slow.book.study), site.workshop.ask(site.empty.book.study)
+    assert here.id in [job.id for job in site.workshop.jobs(site.slow.book.study)]
+    assert {job.study for job in site.workshop.jobs(site.slow.book.study)} == {StudyKey.of(site.slow.book.study)}
     assert {here.id, there.id} <= {job.id for job in site.workshop.jobs()}
     for job in (there, here):
         site.workshop.cancel(job.id)
@@ -298,8 +305,9 @@ def test_jobs_of_a_study(site: Site) -> None:
 ORPHANS = """
 import os, sys, time
 from hentropy.server.jobs import Workshop
+from hentropy.storage import open_store
 workshop = Workshop(sys.argv[1])
-job = workshop.ask("slow")
+job = workshop.ask(open_store(sys.argv[1]).find("slow"))
 while "valuing" not in workshop.job(job.id).phase:
     time.sleep(0.05)
 print(*workshop.processes, flush=True)
@@ -335,7 +343,7 @@ def test_of_jobs_that_ended_the_last_ones_are_remembered() -> None:
     orders = Orders(most_waiting=10)
     ids = []
     for _ in range(KEPT + 5):
-        ids.append(orders.place("study", "ask").id)
+        ids.append(orders.place(KEY, "ask").id)
         begun = orders.next("ask")
         assert begun is not None
         orders.end(begun.id, "done", "done")
@@ -347,7 +355,7 @@ def test_who_looks_rests_unless_a_person_waits() -> None:
     orders = Orders(most_waiting=10)
 
     def next_after(soon: bool) -> float:
-        placed = orders.place("study", "look", soon=soon)
+        placed = orders.place(KEY, "look", soon=soon)
         begun = time.monotonic()
         job = orders.next("look")
         waited = time.monotonic() - begun
@@ -364,18 +372,18 @@ def test_who_looks_rests_unless_a_person_waits() -> None:
 
 def test_the_shelf_is_bounded_and_knows_a_study_made_again() -> None:
     shelf = Shelf(most=2)
-    seen = {"made_at": 1.0, "mark": "m", "observations": 3, "revision": 7, "verdict": {}, "earlier": None}
-    shelf.begin("a", seen)
-    assert shelf.add("a", "known", {"title": "t"}, None).pictures == {"known": {"title": "t"}}
-    again = shelf.begin("a", seen | {"mark": "n"})
+    a, b, c = (StudyKey(number, name, 1.0) for number, name in enumerate("abc"))
+    seen = {"mark": "m", "observations": 3, "revision": 7, "verdict": {}, "earlier": None}
+    shelf.begin(a, seen)
+    assert shelf.add(a, "known", {"title": "t"}, None).pictures == {"known": {"title": "t"}}
+    again = shelf.begin(a, seen | {"mark": "n"})
     assert again.pictures == {"known": {"title": "t"}}
     assert not again.complete
-    troubled = shelf.add("a", "known", None, "no")
+    troubled = shelf.add(a, "known", None, "no")
     assert (troubled.pictures, troubled.troubles) == ({}, {"known": "no"})
-    shelf.add("a", "why", {"title": "w"}, None)
-    assert shelf.begin("a", seen | {"made_at": 2.0}).pictures == {}
-    shelf.begin("b", seen)
-    assert shelf.latest("a") is not None
-    shelf.begin("c", seen)
-    assert shelf.latest("b") is None
-    assert isinstance(shelf.latest("a"), Look)
+    assert shelf.latest(replace(a, created_at=2.0)) is None
+    shelf.begin(b, seen)
+    assert shelf.latest(a) is not None
+    shelf.begin(c, seen)
+    assert shelf.latest(b) is None
+    assert isinstance(shelf.latest(a), Look)

@@ -14,7 +14,8 @@ import pytest
 
 import hentropy as he
 from hentropy.records import State
-from support.served import served
+from hentropy.server.settings import Limits, Settings
+from support.serving import served
 
 CLIENTS, EACH = 50, 3
 FIRST = CLIENTS * EACH - 6
@@ -22,7 +23,7 @@ FIRST = CLIENTS * EACH - 6
 
 PATIENCE = 120.0
 SPACE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
-GENEROUS = {"per_second": 1e6, "burst": 1_000_000, "jobs": 200}
+GENEROUS = Limits(per_second=1e6, burst=1_000_000, jobs=200)
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Client:
 
 @pytest.fixture
 def address(postgres_url: str) -> Iterator[str]:
-    with served(postgres_url, **GENEROUS) as server:
-        yield server.address
+    with served(Settings(postgres_url, limits=GENEROUS)) as server:
+        yield server.url
 
 
 def test_fifty_clients_lose_nothing(address: str, postgres_url: str) -> None:

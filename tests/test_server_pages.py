@@ -42,10 +42,16 @@ def token_in(html: str) -> str:
     return found[1]
 
 
+def begun_in(html: str) -> str:
+    found = re.search(r'name="begun" value="([^"]+)"', html)
+    assert found is not None
+    return found[1]
+
+
 def sent(visit: httpx.Client, shown: str, action: str, files: Any = None, **fields: str) -> httpx.Response:
     """Send a form of a page."""
-    token = token_in(visit.get(shown).text)
-    return visit.post(action, data={"csrf_token": token, **fields}, files=files)
+    page = visit.get(shown).text
+    return visit.post(action, data={"csrf_token": token_in(page), "begun": begun_in(page), **fields}, files=files)
 
 
 def begun(server: Served, name: str, trials: int = 1, **parts: Any) -> int:
@@ -61,7 +67,7 @@ def begun(server: Served, name: str, trials: int = 1, **parts: Any) -> int:
 def asked(server: Served, study: int) -> int:
     """The number of a new trial that waits for its value."""
     services = server.services
-    job = services.workshop.wait(services.workshop.ask(services.desk.record(study).name).id, 60)
+    job = services.workshop.wait(services.workshop.ask(services.desk.record(study)).id, 60)
     assert job.state == "done", job.error
     assert job.result is not None
     return job.result[0]
@@ -193,7 +199,7 @@ def test_a_study_that_cannot_be_computed_is_shown_and_told(server: Served, visit
     assert 'id="look"' not in text
     assert "is entered" in sent(visit, page, f"{page}/trials/{number}", what="tell", value="1").text
     assert sent(visit, page, f"{page}/ask", count="1").status_code == 409
-    assert not [job for job in server.services.workshop.jobs(record.name) if job.kind == "look" and not job.ended]
+    assert not [job for job in server.services.workshop.jobs(record) if job.kind == "look" and not job.ended]
 
 
 def test_no_address_makes_a_page_say_something_else(server: Served, visit: httpx.Client) -> None:

@@ -2,16 +2,15 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
-import uvicorn
 from fastapi import FastAPI
 
-from hentropy.server.app import make_app
+from hentropy.cli.serving import Server
 from hentropy.server.services import Services
 from hentropy.server.settings import Settings
 
@@ -36,6 +35,8 @@ class Served:
     url: str
     app: FastAPI
     http: httpx.Client
+    end: Callable[[], None]
+    """Ask it to end, and wait for that."""
 
     @property
     def services(self) -> Services:
@@ -54,16 +55,21 @@ def served(settings: Settings) -> Iterator[Served]:
     """A server with these settings, but a free port."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    app = make_app(replace(settings, port=port))
-    server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None, ws="none", proxy_headers=False))
+    server = Server(replace(settings, port=port), verbose=False)
+    app = server.config.app
+    assert isinstance(app, FastAPI)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{port}"
+
+    def end() -> None:
+        server.should_exit = True
+        thread.join(PATIENCE)
+
     try:
         with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http:
             http.get("/static/nothing")  # the listener waits, so this returns once the server has started
-            yield Served(url, app, http)
+            yield Served(url, app, http, end)
     finally:
-        server.should_exit = True
-        thread.join(PATIENCE)
+        end()
         listener.close()

@@ -17,7 +17,16 @@ SECONDS = 60.0
 PAUSE = 1.0
 """Seconds before a busy server is asked again, if it does not say how long."""
 
-KINDS: dict[str, type[HentropyError]] = {"input": InputError, "study": StudyError, "gone": StudyError}
+Again = Literal["never", "busy", "always"]
+"""When a question is asked again: never, of a server that was too busy to do anything, or also of one that cannot be
+reached or whose answer was lost. The last is for what may be done twice without harm."""
+
+
+class NotThere(StudyError):  # noqa: N818 (it reads better where it is caught)
+    """What a question is about is not, or no longer, on the server."""
+
+
+KINDS: dict[str, type[HentropyError]] = {"input": InputError, "study": StudyError, "gone": NotThere}
 """What the problems of a server are here; all others are those of a store that cannot be used."""
 
 
@@ -29,7 +38,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class Connection:
-    """Questions to the server at `url`; one that is busy is asked again for `patience` seconds."""
+    """Questions to the server at `url`; one that is busy or away is asked again for `patience` seconds."""
 
     def __init__(self, url: str, token: str | None, patience: float) -> None:
         parts = urlsplit(url)
@@ -47,6 +56,7 @@ class Connection:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        again: Again = "busy",
     ) -> dict[str, Any]:
         """The answer to a question, or the error that it is."""
         until = time.monotonic() + self._patience
@@ -55,13 +65,16 @@ class Connection:
                 return self._once(self._request(method, path, query, body, headers or {}))
             except HTTPError as error:
                 with error:
+                    problem, did_nothing = self._problem(error)
                     pause = _pause(error)
-                    if pause is None or time.monotonic() + pause > until:
-                        raise self._problem(error) from None
-                time.sleep(pause)
+                helps = again == "always" or (again == "busy" and did_nothing)
+                if pause is None or not helps or time.monotonic() + pause > until:
+                    raise problem from None
             except (URLError, HTTPException, OSError) as error:
-                why = error.reason if isinstance(error, URLError) else error
-                raise StorageError(f"the server at {self.url} cannot be reached: {why}") from None
+                why, pause = error.reason if isinstance(error, URLError) else error, PAUSE
+                if again != "always" or time.monotonic() + pause > until:
+                    raise StorageError(f"the server at {self.url} cannot be reached: {why}") from None
+            time.sleep(pause)
 
     def _request(
         self,
@@ -93,14 +106,15 @@ class Connection:
             raise StorageError(f"what answers at {self.url} is not a server of hentropy")
         return said
 
-    def _problem(self, error: HTTPError) -> HentropyError:
+    def _problem(self, error: HTTPError) -> tuple[HentropyError, bool]:
+        """What an answer says went wrong, and whether the server says that it did nothing."""
         told = self._read(error).get("error")
         if not isinstance(told, dict) or not isinstance(told.get("sentence"), str):
-            return StorageError(f"what answers at {self.url} is not a server of hentropy: status {error.code}")
+            return StorageError(f"what answers at {self.url} is not a server of hentropy: status {error.code}"), False
         sentence = told["sentence"]
         if told.get("kind") == "internal":
             sentence = f"{sentence} ({told.get('id')})"
-        return KINDS.get(str(told.get("kind")), StorageError)(sentence)
+        return KINDS.get(str(told.get("kind")), StorageError)(sentence), told.get("kind") == "busy"
 
 
 def _pause(error: HTTPError) -> float | None:

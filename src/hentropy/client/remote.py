@@ -9,12 +9,13 @@ The server computes; here nothing but the standard library is needed to reach it
 """
 
 import math
+import secrets
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from hentropy.client.connection import Connection
+from hentropy.client.connection import Again, Connection, NotThere
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.records import State, Trial, Value, Verdict
 from hentropy.study.checks import checked_value, is_count
@@ -33,8 +34,9 @@ PAGE = 5_000
 class RemoteStudy:
     """The study called `name` on the server at `url`, which is found once, when this is made.
 
-    `token` is the server's, if it asks for one. A server that is busy, or whose store is away, is asked again for
-    `patience` seconds. Errors are those of `Study`, with the server's sentences.
+    `token` is the server's, if it asks for one. A server that is busy or cannot be reached is asked again for
+    `patience` seconds, as far as nothing is done twice by that: what asks or attaches carries a key by which the server
+    knows it again, for as long as it runs. Errors are those of `Study`, with the server's sentences.
     """
 
     def __init__(self, url: str, name: str, token: str | None = None, *, patience: float = 60.0) -> None:
@@ -59,17 +61,19 @@ class RemoteStudy:
             raise InputError(f"count must be a whole number of at least 1, got {count!r}")
         until = math.inf if timeout is None else time.monotonic() + timeout
         question = {"count": int(count), "anyway": True}  # as in `Study`, the rules are the caller's to heed
-        said = self._call("POST", "/ask", {"wait": _wait(until)}, question)
-        job = said["job"]["id"]
+        said = self._call("POST", "/ask", body=question, key=_key(), again="always")
+        job = f"/api/jobs/{said['job']['id']}"
         try:
             while not _ended(said) and time.monotonic() < until:
-                said = self._about(self._connection.call("GET", f"/api/jobs/{job}", {"wait": _wait(until)}))
-        except KeyboardInterrupt:
+                said = self._about(self._connection.call("GET", job, {"wait": _wait(until)}, again="always"))
+            if not _ended(said):
+                said = self._about(self._connection.call("DELETE", job, again="always"))
+        except NotThere:
+            raise self._forgotten() from None
+        except (KeyboardInterrupt, SystemExit):
             with suppress(HentropyError):
-                self._connection.call("DELETE", f"/api/jobs/{job}")
+                self._connection.call("DELETE", job, again="never")
             raise
-        if not _ended(said):
-            said = self._about(self._connection.call("DELETE", f"/api/jobs/{job}"))
         if said["job"]["state"] != "done":
             after = f"there was no proposal after {timeout:g} s; it was cancelled" if timeout is not None else ""
             raise StudyError(said["job"]["error"] or after or "the proposal was cancelled by somebody")
@@ -89,14 +93,14 @@ class RemoteStudy:
         if (value is None) == (failed is None):
             raise StudyError(f"tell trial {number} either a value or failed='why', not both and not neither")
         if failed is not None:
-            return self._change(number, "fail", {"why": failed, "replace": replace_value})
+            return self._change(number, "fail", {"why": failed, "replace": replace_value}, "always")
         measured, error = checked_value(value)
         told = {"value": measured, "std_error": error, "note": note, "replace": replace_value}
-        return self._change(number, "tell", told)
+        return self._change(number, "tell", told, "always")  # the same twice is harmless
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
         """Take back a trial that will not be run after all."""
-        return self._change(self._number(trial), "withdraw", {"note": note})
+        return self._change(self._number(trial), "withdraw", {"note": note}, "busy")
 
     def attach(self, params: Mapping[str, Any], value: Value) -> Trial:
         """Add data that was there before."""
@@ -111,19 +115,18 @@ class RemoteStudy:
             rows.append({"params": design, "value": measured, "std_error": error})
         if not rows:
             return []
-        said = self._call("POST", "/attach", body={"rows": rows, "again": True})
+        said = self._call("POST", "/attach", body={"rows": rows, "again": True}, key=_key(), again="always")
         return [self._trial(plain) for plain in said["trials"]]
 
     def decide(self, *, timeout: float | None = None) -> Verdict:
         """What would be decided now; its `raw` action stays on the server."""
         until = math.inf if timeout is None else time.monotonic() + timeout
         while True:
-            said = self._call("POST", "/decide", {"wait": _wait(until)}, {})
-            verdict = said["verdict"]
-            if verdict is not None:
-                return _verdict(verdict)
+            said = self._call("POST", "/decide", {"wait": _wait(until)}, {}, again="always")
             if said["job"]["state"] in ("failed", "cancelled"):
                 raise StudyError(said["job"]["error"] or "the decision was cancelled by somebody")
+            if said["verdict"] is not None:
+                return _verdict(said["verdict"])
             if time.monotonic() >= until:
                 raise StudyError(f"there was no decision after {timeout:g} s; the server still works on it")
 
@@ -159,8 +162,16 @@ class RemoteStudy:
     def __repr__(self) -> str:
         return f"RemoteStudy({self._connection.url!r}, {self.name!r})"
 
-    def _change(self, number: int, verb: str, body: Mapping[str, Any]) -> Trial:
-        return self._trial(self._call("POST", f"/trials/{number}/{verb}", body=body)["trial"])
+    def _change(self, number: int, verb: str, body: Mapping[str, Any], again: Again) -> Trial:
+        return self._trial(self._call("POST", f"/trials/{number}/{verb}", body=body, again=again)["trial"])
+
+    def _forgotten(self) -> StudyError:
+        """What to say of a proposal that the server does not know any more; another error if the study is gone."""
+        self._call("GET", "")
+        return StudyError(
+            "the server does not know this proposal any more: it was started anew meanwhile. The trial may have been"
+            " asked all the same: see `records`, and ask again if none waits there"
+        )
 
     def _number(self, trial: Trial | int) -> int:
         """The number of a trial, which must be one of this study."""
@@ -190,20 +201,28 @@ class RemoteStudy:
         path: str,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        again: Again | None = None,
     ) -> dict[str, Any]:
-        meant = {"Study-Created-At": self._created_at}
-        said = self._connection.call(method, f"/api/studies/{self.id}{path}", query, body, meant)
+        headers = {"Study-Created-At": self._created_at} | ({} if key is None else {"Idempotency-Key": key})
+        whenever = again or ("always" if method == "GET" else "busy")
+        said = self._connection.call(method, f"/api/studies/{self.id}{path}", query, body, headers, whenever)
         return self._about(said)
 
     def _about(self, said: dict[str, Any]) -> dict[str, Any]:
         """An answer, if it is about this study: another may have got its id."""
-        if (said["id"], said["name"]) != (self.id, self.name):
-            raise StudyError(f"the study {self.name!r} at {self._connection.url} is now called {said['name']!r}")
+        if (said["id"], said["created_at"]) != (self.id, self._created_at):
+            raise StudyError(f"the study {self.name!r} at {self._connection.url} was deleted; another has its place")
         return said
 
 
 def _wait(until: float) -> float:
     return max(0.0, min(WAIT, until - time.monotonic()))
+
+
+def _key() -> str:
+    """A text that nobody else makes up."""
+    return secrets.token_hex(16)
 
 
 def _ended(said: Mapping[str, Any]) -> bool:

@@ -13,8 +13,10 @@ from hentropy.server.guard.catching import Catching
 from hentropy.server.guard.door import Door
 from hentropy.server.guard.doorman import Doorman
 from hentropy.server.guard.headers import Headers
+from hentropy.server.guard.heads import Heads
 from hentropy.server.guard.hosts import Hosts
 from hentropy.server.guard.pace import Pace
+from hentropy.server.guard.packing import Packing
 from hentropy.server.jobs import Workshop
 from hentropy.server.live import Watcher
 from hentropy.server.pages.routes import add_pages
@@ -38,17 +40,21 @@ finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""
 
 def make_app(settings: Settings) -> FastAPI:
     """The app; the store is opened when it starts and closed when it ends."""
-    doorman = Doorman(settings)
+    doorman, limits = Doorman(settings), settings.limits
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.limits.threads
         with (
             closing(open_store(settings.store)) as store,
-            closing(Workshop(settings.store, waiting=settings.limits.jobs)) as workshop,
+            closing(
+                Workshop(
+                    settings.store, waiting=limits.jobs, look_seconds=limits.look_seconds, memory=limits.memory_bytes
+                )
+            ) as workshop,
         ):
             desk = Desk(store, settings.limits.upload_rows)
-            watcher = Watcher(store, workshop, listeners=settings.limits.listeners)
+            watcher = Watcher(store, workshop, listeners=limits.listeners, each=limits.listeners_each)
             app.state.services = Services(settings, store, desk, workshop, watcher, doorman)
             try:
                 yield
@@ -63,6 +69,7 @@ def make_app(settings: Settings) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,  # these pages load their scripts from elsewhere
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,  # these become the names of methods of clients
     )
     add_pages(app)
     for router in (login.router, events.router, *routers()):
@@ -70,6 +77,8 @@ def make_app(settings: Settings) -> FastAPI:
     for kind in (HentropyError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answered)
     # the last one added is the first one that a request meets
+    app.add_middleware(Heads)
+    app.add_middleware(Packing)
     app.add_middleware(Door, doorman=doorman)
     app.add_middleware(Bodies, limits=settings.limits)
     app.add_middleware(Pace, limits=settings.limits)

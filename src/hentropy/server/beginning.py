@@ -16,6 +16,15 @@ from hentropy.study.words import Words, in_words
 WHERE = "this study"
 """How messages call the description."""
 
+MOST_FIRST = 1_000
+MOST_MEMORY = 2 * 2**30
+MOST_PARAMETERS = 50
+MOST_POINTS = 50
+"""The points of an action: their search takes time with the square of their number."""
+MOST_IN_DECISION = {"candidates": 4_096}
+MOST_LISTED = 5_000
+"""Designs, targets or thresholds that a decision lists."""
+
 
 def described(words: Any) -> Study:
     """The study with this definition, in memory; an `InputError` names what is wrong with it, or not allowed here.
@@ -28,6 +37,9 @@ def described(words: Any) -> Study:
     description = validated(words, WHERE)
     if not isinstance(description.objective, Manual):
         raise InputError(f"{WHERE} cannot be made here: objective.type must be manual")
+    large = _too_large(description)
+    if large:
+        raise InputError("\n".join([f"{WHERE} cannot be made here, but with the command line:", *large]))
     return Study(**Words(description, Path()).options(trusted=False))
 
 
@@ -47,6 +59,25 @@ def _refused(words: Mapping[str, Any]) -> list[str]:
         "storage: a server keeps studies in its own store; leave it out": "storage" in words,
     }
     return [reason for reason, holds in reasons.items() if holds]
+
+
+def _too_large(description: Description) -> list[str]:
+    """What would take more time or memory than a server has for one of many, a line for each."""
+    amounts = {
+        "first": (description.first, MOST_FIRST),
+        "solver.max_memory": (description.solver.memory, MOST_MEMORY),
+        "the number of parameters": (description.designs().dim, MOST_PARAMETERS),
+    }
+    for name, value in description.decision:
+        if isinstance(value, tuple):
+            amounts[f"the length of decision.{name}"] = (len(value), MOST_LISTED)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            amounts[f"decision.{name}"] = (value, MOST_IN_DECISION.get(name, MOST_POINTS))
+    return [
+        f"  {name} is {amount}; at most {most} is allowed"
+        for name, (amount, most) in amounts.items()
+        if amount is not None and amount > most
+    ]
 
 
 def _table(words: Mapping[str, Any], part: str) -> Mapping[str, Any]:

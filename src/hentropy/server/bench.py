@@ -24,17 +24,18 @@ class Bench:
     def __init__(
         self,
         kind: Kind,
-        store_url: str,
+        start: Message,
         orders: Orders,
         task: Callable[[Job], Message],
         heard: Callable[[Job, Message], None],
     ) -> None:
         self.kind = kind
-        self._store_url = store_url
+        self._start = start
         self._orders = orders
         self._task = task
         self._heard = heard
         self._child: Child | None = None
+        self._starting = threading.Lock()
         self._thread = threading.Thread(target=self._work, name=f"hentropy-{kind}", daemon=True)
         self._thread.start()
 
@@ -46,9 +47,8 @@ class Bench:
 
     def prepare(self) -> None:
         """Start the process before it is needed: its imports take seconds."""
-        with self._orders.changed:
-            if not self._orders.closed:
-                self._ready()
+        if not self._orders.closed:
+            self._ready()
 
     def kill(self) -> None:
         """End the process, with what it computes."""
@@ -59,13 +59,15 @@ class Bench:
     def close(self) -> None:
         """Wait for the thread, once the orders are closed and the process is killed."""
         self._thread.join()
+        with self._starting:  # one that was being prepared
+            self._end()
 
     def _work(self) -> None:
         while (job := self._orders.next(self.kind)) is not None:
             try:
                 self._do(job)
             except Exception:  # this thread must go on, whatever happens to one job
-                log.exception("the job %s of the study %r", job.id, job.study)
+                log.exception("the job %s of the study %r", job.id, job.study.name)
                 self._end()
                 self._orders.end(job.id, "failed", "failed", error="it could not be computed; the log says why")
         self._end()
@@ -90,7 +92,7 @@ class Bench:
         if self._orders.cancelling(job.id):
             self._orders.end(job.id, "cancelled", "cancelled")
         else:
-            log.error("the process of the job %s of the study %r ended: %d", job.id, job.study, code)
+            log.error("the process of the job %s of the study %r ended: %d", job.id, job.study.name, code)
             self._orders.end(job.id, "failed", "failed", error=_gone(code))
         if self.kind == "ask":  # whoever cancels may soon ask again, and shall not wait for the start
             self.prepare()
@@ -103,20 +105,26 @@ class Bench:
             self._orders.end(job.id, "done", "done", result=message["done"])
         elif "failed" in message:
             if message.get("details"):
-                log.error("the job %s of the study %r:\n%s", job.id, job.study, message["details"])
+                log.error("the job %s of the study %r:\n%s", job.id, job.study.name, message["details"])
             self._orders.end(job.id, "failed", "failed", error=message["failed"])
         else:
             self._heard(job, message)
         return "done" in message or "failed" in message
 
     def _ready(self) -> Child:
-        """The process, one that is there."""
-        with self._orders.changed:
-            if self._child is not None and not self._child.alive:
-                self._end()  # it went while it had nothing to do
-            if self._child is None:
-                self._child = Child(self._store_url, self.kind)
-            return self._child
+        """The process, one that is there. The event loop takes the lock of the orders: nothing is started under it."""
+        with self._starting:
+            with self._orders.changed:
+                child = self._child
+            if child is not None and child.alive:
+                return child
+            self._end()  # it went while it had nothing to do
+            child = Child(self._start, self.kind)
+            with self._orders.changed:
+                self._child = child
+                if self._orders.closed:
+                    child.kill()
+            return child
 
     def _end(self) -> int:
         with self._orders.changed:

@@ -8,7 +8,7 @@ from threading import Lock
 from hentropy.description import Description, space_of, stopping_of
 from hentropy.description.decisions import OwnClass
 from hentropy.records import Entry, StoredVerdict, StudyRecord
-from hentropy.spaces import DesignSpace
+from hentropy.spaces import DesignSpace, usual_first
 from hentropy.storage import Store
 from hentropy.study.asking import NONE_LEFT
 from hentropy.study.ending import reason_to_stop
@@ -39,6 +39,11 @@ class Case:
     stopped: str | None
     enough: str | None
     computable: str | None
+
+    @property
+    def first(self) -> int:
+        """How many first designs there are."""
+        return usual_first(self.space.dim) if self.description.first is None else self.description.first
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,12 @@ NICE = 10
 
 
 class Child:
-    """A process of its own, which ends when this one does, and can be killed at any moment."""
+    """A process of its own, which ends when this one does, and can be killed at any moment.
 
-    def __init__(self, store_url: str, kind: Kind) -> None:
+    `start` says where the store is and how much memory the process may take.
+    """
+
+    def __init__(self, start: Mapping[str, Any], kind: Kind) -> None:
         self._pipe, far = Pipe()
         # modules of the current folder are not to be imported: -P; interrupts of the terminal are not its business
         command = [sys.executable, "-P", "-m", "hentropy.server.worker", str(far.fileno())]
@@ -41,7 +44,7 @@ class Child:
         self.pid = self._process.pid
         if kind == "look":
             os.setpriority(os.PRIO_PROCESS, self.pid, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-        self._opening: Mapping[str, Any] | None = {"store": store_url, "kind": kind}
+        self._opening: Mapping[str, Any] | None = {**start, "kind": kind}
 
     @property
     def alive(self) -> bool:

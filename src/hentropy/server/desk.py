@@ -23,6 +23,9 @@ from hentropy.storage import Store
 from hentropy.study.book import author
 from hentropy.study.telling import told, withdrawn
 
+Which = int | StudyRecord
+"""A study by its id, or the one whose record was read: if that is deleted, one that has its id is left alone."""
+
 CHUNK = 500
 """The trials of a download that are put into text at a time."""
 
@@ -81,8 +84,10 @@ class Desk:
         decision = words.get("name") or words.get("python") or "made in Python"
         return Summary(record, decision, counts(entries), last_activity(entries, record.created_at))
 
-    def record(self, study: int) -> StudyRecord:
+    def record(self, study: Which) -> StudyRecord:
         """A study by its id; `Gone` if there is none."""
+        if isinstance(study, StudyRecord):
+            return study  # the store sees to it that it is still this one
         # the names are remembered, so that the definitions of all other studies need not be read each time
         name = self._names.get(study)
         found = None if name is None else self.store.find(name)
@@ -94,11 +99,11 @@ class Desk:
             raise Gone(f"there is no study {study}; it may have been deleted")
         return found
 
-    def case(self, study: int) -> Case:
+    def case(self, study: Which) -> Case:
         """A study with all that is recorded of it."""
         return self._memory.case(self.record(study))
 
-    def entry(self, study: int, number: int) -> Entry:
+    def entry(self, study: Which, number: int) -> Entry:
         """A trial by its number."""
         entries = self._memory.trials(self.record(study)).entries
         if number not in entries:
@@ -106,13 +111,13 @@ class Desk:
             raise Gone(f"there is no trial {number} (trials: {known})")
         return entries[number]
 
-    def history(self, study: int, number: int) -> tuple[Entry, tuple[Observation, ...]]:
+    def history(self, study: Which, number: int) -> tuple[Entry, tuple[Observation, ...]]:
         """A trial and all that was ever told of it."""
         return self.entry(study, number), self.store.observations(self.record(study), number)
 
     def tell(
         self,
-        study: int,
+        study: Which,
         number: int,
         value: float,
         std_error: float | None = None,
@@ -123,19 +128,19 @@ class Desk:
         given: Value = value if std_error is None else (value, std_error)
         return self._change(study, number, told(given, None, note, replace, self.store.now()))
 
-    def fail(self, study: int, number: int, why: str = "", replace: bool = False) -> Entry:
+    def fail(self, study: Which, number: int, why: str = "", replace: bool = False) -> Entry:
         """A trial was run and failed."""
         return self._change(study, number, told(None, why or "no reason given", None, replace, self.store.now()))
 
-    def withdraw(self, study: int, number: int, note: str = "") -> Entry:
+    def withdraw(self, study: Which, number: int, note: str = "") -> Entry:
         """A trial will not be run after all."""
         return self._change(study, number, withdrawn(note, self.store.now()))
 
-    def _change(self, study: int, number: int, rule: Callable[[Entry], Entry]) -> Entry:
+    def _change(self, study: Which, number: int, rule: Callable[[Entry], Entry]) -> Entry:
         self.entry(study, number)
         return self.store.change(self.record(study), number, rule, self._by)
 
-    def attach(self, study: int, rows: Sequence[Row], *, again: bool = False) -> Attached:
+    def attach(self, study: Which, rows: Sequence[Row], *, again: bool = False) -> Attached:
         """Data that were there before: all rows, or none if one of them cannot be used."""
         check_rows(len(rows), self._rows)
         data = rows_in(rows, self._memory.meaning(self.record(study)).space)
@@ -143,7 +148,7 @@ class Desk:
 
     def attach_csv(
         self,
-        study: int,
+        study: Which,
         text: str,
         *,
         where: str = "the file",
@@ -158,7 +163,7 @@ class Desk:
         data = earlier_data(text, where, space, columns or {}, value, std_error, self._rows)
         return self._attach(study, usable(data, where, skip_bad), again)
 
-    def _attach(self, study: int, data: Data, again: bool) -> Attached:
+    def _attach(self, study: Which, data: Data, again: bool) -> Attached:
         record = self.record(study)
         while True:
             known = self._memory.trials(record).entries
@@ -175,7 +180,7 @@ class Desk:
                 continue
             return Attached(entries, data.bad, data.unused)
 
-    def import_trials(self, study: int, text: str, where: str = "the file") -> tuple[Entry, ...]:
+    def import_trials(self, study: Which, text: str, where: str = "the file") -> tuple[Entry, ...]:
         """Exported trials, CSV or JSON lines, into a study that has none yet."""
         record = self.record(study)
         has = f"{record.name!r} has trials already; import into a study that has none"
@@ -190,7 +195,7 @@ class Desk:
             raise StudyError(has) from None
         return entries
 
-    def csv(self, study: int) -> Iterator[str]:
+    def csv(self, study: Which) -> Iterator[str]:
         """All trials as CSV, piece by piece; they are read now, before the first piece is taken."""
         case = self.case(study)
         names = case.space.names
@@ -198,7 +203,7 @@ class Desk:
         pieces = (csv_text(piece, names).partition("\n")[2] for piece in _pieces(case.entries))
         return chain([csv_text((), names)], pieces)
 
-    def json_lines(self, study: int) -> Iterator[str]:
+    def json_lines(self, study: Which) -> Iterator[str]:
         """All trials as JSON lines, piece by piece."""
         return map(json_lines, _pieces(self.case(study).entries))
 
@@ -206,11 +211,11 @@ class Desk:
         """A new study by its definition, if that needs no code and no file."""
         return begun(self.store, words)
 
-    def delete(self, study: int, name: str) -> None:
+    def delete(self, study: Which, name: str) -> None:
         """Remove a study with all that belongs to it; its name says that it is the right one."""
         record = self.record(study)
         if record.name != name:
-            raise StudyError(f"study {study} is called {record.name!r}, not {name!r}; nothing was deleted")
+            raise StudyError(f"study {record.id} is called {record.name!r}, not {name!r}; nothing was deleted")
         self.store.delete(record)
 
 

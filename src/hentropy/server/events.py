@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator, Callable
 
 from hentropy.errors import MissingExtra
 from hentropy.plain.formats import json_text
+from hentropy.server.guard.pace import client_in
 from hentropy.server.live import Watcher
 from hentropy.server.mailbox import Event, Mailbox
+from hentropy.server.meaning import check_meant
 from hentropy.server.services import Here
 
 try:
-    from fastapi import APIRouter
+    from fastapi import APIRouter, Request
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import StreamingResponse
     from starlette.types import Receive, Scope, Send
@@ -31,10 +33,12 @@ router = APIRouter()
 
 
 @router.get("/studies/{study_id}/events", include_in_schema=False)
-async def events(study_id: int, here: Here) -> StreamingResponse:
-    """What changes in a study, for as long as the page is open."""
+async def events(study_id: int, here: Here, request: Request, begun: str = "") -> StreamingResponse:
+    """What changes in a study, for as long as the page is open; `begun` says which one that page shows."""
     case = await run_in_threadpool(here.desk.case, study_id)
-    mailbox = here.watcher.join(case.record, computable=case.computable is None)
+    if begun:
+        check_meant(case.record, begun)
+    mailbox = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
     return Events(here.watcher, mailbox)
 
 

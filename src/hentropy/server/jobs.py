@@ -1,15 +1,20 @@
 """`Workshop`: proposals and looks in the background, in processes of their own, so that pages never wait for them."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from hentropy.errors import InputError
+from hentropy.records import StudyRecord
 from hentropy.server.bench import Bench, Message
 from hentropy.server.orders import Listener, Orders, known
 from hentropy.server.shelf import Shelf
-from hentropy.server.work import Busy, Job, Look, Part, job_json
+from hentropy.server.work import Busy, Job, Look, Part, StudyKey, job_json
 
-__all__ = ["Busy", "Job", "Look", "Part", "Workshop", "job_json"]
+__all__ = ["Busy", "Job", "Look", "Part", "StudyKey", "Workshop", "job_json"]
+
+LOOK_SECONDS = 120.0
+"""The usual processor time for a verdict, and again for its pictures."""
 
 CANCELLING = 5.0
 """The most seconds to wait for the end of a process that was killed: it takes a moment."""
@@ -18,17 +23,23 @@ CANCELLING = 5.0
 class Workshop:
     """Two processes: one asks, one looks (at low priority). Each is started when it is first needed, and kept.
 
-    `waiting` is how many jobs of each kind may wait. All methods may be called from any thread; only `wait` waits, and
-    `cancel` and `close` do for a moment. Studies are known by their names.
+    `waiting` is how many jobs of each kind may wait, at most half of them for one study, and the studies take turns.
+    A look has `look_seconds` of processor time for the verdict and as many for the pictures; a process may take
+    `memory` bytes of addresses, or as many as it wants if that is None. All methods may be called from any thread; only
+    `wait` waits, and `cancel` and `close` do for a moment.
     """
 
-    def __init__(self, store_url: str, *, waiting: int = 20) -> None:
+    def __init__(
+        self, store_url: str, *, waiting: int = 20, look_seconds: float = LOOK_SECONDS, memory: int | None = None
+    ) -> None:
         if store_url == "memory://":
             raise InputError("a store in memory cannot be shared with other processes; give sqlite:///FILE")
         self._orders = Orders(waiting)
         self._shelf = Shelf()
-        self._asking = Bench("ask", store_url, self._orders, _asked, self._heard)
-        self._looking = Bench("look", store_url, self._orders, self._looked, self._heard)
+        self._look_seconds = look_seconds
+        start = {"store": store_url, "memory": memory}
+        self._asking = Bench("ask", start, self._orders, _asked, self._heard)
+        self._looking = Bench("look", start, self._orders, self._looked, self._heard)
 
     @property
     def processes(self) -> tuple[int, ...]:
@@ -39,29 +50,31 @@ class Workshop:
         """Start the process that asks now: the first one to ask then does not wait for its start."""
         self._asking.prepare()
 
-    def ask(self, study: str, count: int = 1) -> Job:
+    def ask(self, study: StudyRecord, count: int = 1) -> Job:
         """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
-        return self._orders.place(study, "ask", count)
+        return self._orders.place(StudyKey.of(study), "ask", count)
 
-    def look(self, study: str, *, soon: bool = True) -> Job:
+    def look(self, study: StudyRecord, *, soon: bool = True) -> Job:
         """Reach a verdict and make the pictures; one that waits already is as good as a new one.
 
         One that is not `soon` waits until the process has rested as long as it last worked. If nothing has changed
         since the last look, nothing is computed.
         """
+        key = StudyKey.of(study)
         with self._orders.changed:
             for job in self._orders.all():
-                if (job.study, job.kind, job.state) == (study, "look", "waiting"):
+                if (job.study, job.kind, job.state) == (key, "look", "waiting"):
                     return self._orders.change(job.id, soon=True) if soon and not job.soon else job
-            return self._orders.place(study, "look", soon=soon)
+            return self._orders.place(key, "look", soon=soon)
 
     def job(self, identity: str) -> Job | None:
         """The job with this id, as it stands."""
         return self._orders.find(identity)
 
-    def jobs(self, study: str | None = None) -> tuple[Job, ...]:
+    def jobs(self, study: StudyRecord | None = None) -> tuple[Job, ...]:
         """The jobs of a study or of all, the oldest first; of those that have ended, the last ones."""
-        return tuple(job for job in self._orders.all() if study is None or job.study == study)
+        key = None if study is None else StudyKey.of(study)
+        return tuple(job for job in self._orders.all() if key is None or job.study == key)
 
     def cancel(self, identity: str) -> Job:
         """End a job; if it runs, its process is killed. One that was done just now stays done."""
@@ -72,15 +85,15 @@ class Workshop:
         """The job when it has ended, or as it stands after so many seconds."""
         return known(self._orders.wait(identity, seconds), identity)
 
-    def latest(self, study: str) -> Look | None:
+    def latest(self, study: StudyRecord) -> Look | None:
         """What was last seen of a study, perhaps not complete yet."""
         with self._orders.changed:
-            return self._shelf.latest(study)
+            return self._shelf.latest(StudyKey.of(study))
 
-    def forget(self, study: str) -> None:
+    def forget(self, study: StudyRecord) -> None:
         """The study was deleted: what was seen of it goes, and what waits for it is cancelled."""
         with self._orders.changed:
-            self._shelf.forget(study)
+            self._shelf.forget(StudyKey.of(study))
             for job in self.jobs(study):
                 if job.state == "waiting":
                     self._orders.end(job.id, "cancelled", "cancelled")
@@ -104,8 +117,10 @@ class Workshop:
         return self._asking if job.kind == "ask" else self._looking
 
     def _looked(self, job: Job) -> dict[str, Any]:
-        look = self.latest(job.study)
-        return {"study": job.study, "known": look.mark if look is not None and look.complete else None}
+        with self._orders.changed:
+            look = self._shelf.latest(job.study)
+        known = look.mark if look is not None and look.complete else None
+        return {"study": asdict(job.study), "known": known, "seconds": self._look_seconds}
 
     def _heard(self, job: Job, message: Message) -> None:
         """A part of a look."""
@@ -122,4 +137,4 @@ class Workshop:
 
 
 def _asked(job: Job) -> dict[str, Any]:
-    return {"study": job.study, "count": job.count}
+    return {"study": asdict(job.study), "count": job.count}

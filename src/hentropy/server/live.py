@@ -10,7 +10,7 @@ from typing import Any
 
 from hentropy.errors import Gone, StorageError
 from hentropy.records import State, StudyRecord, Trial
-from hentropy.server.jobs import Busy, Job, Part, Workshop, job_json
+from hentropy.server.jobs import Busy, Job, Part, StudyKey, Workshop, job_json
 from hentropy.server.mailbox import Event, Mailbox
 from hentropy.storage import News, Store
 
@@ -44,21 +44,24 @@ class Watch:
 
 
 class Watcher:
-    """Made in a running event loop, and used only from it. At most `listeners` pages listen at once.
+    """Made in a running event loop, and used only from it. At most `listeners` pages listen, `each` of one client.
 
     Events: `snapshot` at first, then `trials` {"revision"}, `job` (a job), `look` {"part", "complete"}, and `gone` as
     the last one. A new look is asked for when trials have changed, at a low priority.
     """
 
-    def __init__(self, store: Store, workshop: Workshop, *, listeners: int = 500, interval: float = INTERVAL) -> None:
+    def __init__(
+        self, store: Store, workshop: Workshop, *, listeners: int = 500, each: int = 50, interval: float = INTERVAL
+    ) -> None:
         self._store = store
         self._workshop = workshop
         self._most = listeners
+        self._each = each
         self._closed = False
         self._interval = interval
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="hentropy-watch")
-        self._watches: dict[tuple[int, float], Watch] = {}
+        self._watches: dict[StudyKey, Watch] = {}
         self._leave_workshop = workshop.subscribe(self._hear)
 
     @property
@@ -71,15 +74,17 @@ class Watcher:
         """How many studies are read."""
         return len(self._watches)
 
-    def join(self, record: StudyRecord, *, computable: bool = True) -> Mailbox:
+    def join(self, record: StudyRecord, *, client: str = "", computable: bool = True) -> Mailbox:
         """Listen to a study; `Busy` if too many listen. Whoever joins has to `leave`."""
         if self._closed:
             raise Busy("the server is about to end")
         if self.listeners >= self._most:
             raise Busy(f"{self._most} pages are open already, and no more can be kept up to date; close some")
-        key = (record.id, record.created_at)
+        if sum(box.owner == client for watch in self._watches.values() for box in watch.listeners) >= self._each:
+            raise Busy(f"{self._each} pages of yours are open already, and no more are kept up to date; close some")
+        key = StudyKey.of(record)
         watch = self._watches.setdefault(key, Watch(record, computable))
-        mailbox = Mailbox()
+        mailbox = Mailbox(client)
         watch.listeners.add(mailbox)
         if watch.read:
             mailbox.put(self._snapshot(watch))
@@ -146,20 +151,20 @@ class Watcher:
             return
         if any(trial.state is State.COMPLETE for trial in watch.trials.values()):
             with suppress(Busy):  # then at the next turn
-                self._workshop.look(watch.record.name, soon=False)
+                self._workshop.look(watch.record, soon=False)
                 watch.wants = False
 
     def _lose(self, watch: Watch) -> None:
-        self._workshop.forget(watch.record.name)
-        self._watches.pop((watch.record.id, watch.record.created_at), None)
+        self._workshop.forget(watch.record)
+        self._watches.pop(StudyKey.of(watch.record), None)
         for mailbox in watch.listeners:
             mailbox.put(Event("gone", {}))
             mailbox.end()
 
     def _snapshot(self, watch: Watch) -> Event:
         """Where a study stands: what it shows, what is computed for it, and what was last seen of it."""
-        look = self._workshop.latest(watch.record.name)
-        jobs = [job_json(job) for job in self._workshop.jobs(watch.record.name) if not job.ended]
+        look = self._workshop.latest(watch.record)
+        jobs = [job_json(job) for job in self._workshop.jobs(watch.record) if not job.ended]
         seen = None if look is None else {"mark": look.mark, "complete": look.complete}
         return Event("snapshot", {"revision": watch.revision, "jobs": jobs, "look": seen})
 
@@ -169,11 +174,9 @@ class Watcher:
             self._loop.call_soon_threadsafe(self._pass_on, news)
 
     def _pass_on(self, news: Job | Part) -> None:
-        study = news.study if isinstance(news, Job) else news.look.study
-        event = _event(news)
-        for watch in self._watches.values():
-            if watch.record.name == study:
-                _spread(watch, event)
+        watch = self._watches.get(news.study if isinstance(news, Job) else news.look.study)
+        if watch is not None:
+            _spread(watch, _event(news))
 
 
 def _event(news: Job | Part) -> Event:

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from hentropy.plots.pictures import PICTURES, as_plain, information
 from hentropy.plots.scene import Scene, scene_of
 from hentropy.plots.with_plotly import specification
 from hentropy.records import StoredVerdict, Verdict
+from hentropy.server.deadlines import TooLong, at_most
 from hentropy.study import State, Study
 
 log = logging.getLogger("hentropy.server")
@@ -25,24 +27,31 @@ NOTHING_TOLD = "Nothing has been told yet, so nothing is known: run an experimen
 Answer = Callable[[Mapping[str, Any]], None]
 
 
-def look(study: Study, known: str | None, answer: Answer) -> None:
-    """Say the parts of a look, unless it is `known`: a mark of the trials and the definition."""
+def look(study: Study, known: str | None, seconds: float, answer: Answer) -> None:
+    """Say the parts of a look, unless it is `known`: a mark of the trials and the definition.
+
+    The verdict may take so many `seconds` of processor time, else `TooLong`; the pictures together as many again, and
+    those that are left are said to be too much.
+    """
     revision = study.store.news(study.book.study, NEVER).revision
     complete = [trial for trial in study.records if trial.state is State.COMPLETE]
     mark = mark_of(study)
     if mark == known:
         return
-    seen = {"made_at": study.book.study.created_at, "mark": mark, "revision": revision}
+    seen = {"mark": mark, "revision": revision}
     if not complete:
         nothing = {"verdict": None, "earlier": None, "observations": 0, "troubles": {"verdict": NOTHING_TOLD}}
         answer({"part": "verdict", "seen": seen | nothing})
         answer({"part": "end", "order": []})
         return
     answer({"phase": f"fitting the model to {counted(len(complete), 'value')}"})
-    study.belief  # noqa: B018 (it is fitted and kept)
+    until = time.process_time() + seconds
+    with at_most(seconds):  # nothing is said under a deadline: it could end in the middle of a word
+        study.belief  # noqa: B018 (it is fitted and kept)
     answer({"phase": "deciding"})
     before = study.store.verdicts(study.book.study)
-    verdict = study.decide()
+    with at_most(until - time.process_time()):
+        verdict = study.decide()
     earlier = last_other(before, verdict)
     said = {
         "verdict": verdict_json(verdict),
@@ -51,9 +60,10 @@ def look(study: Study, known: str | None, answer: Answer) -> None:
     }
     answer({"part": "verdict", "seen": seen | said})
     scene = scene_of(study, verdict)
+    until = time.process_time() + seconds
     for name in PICTURES:
         answer({"phase": f"making pictures: {name}"})
-        answer({"part": name, **_drawn(scene, name)})
+        answer({"part": name, **_in_time(scene, name, until)})
     answer({"part": "end", "order": list(PICTURES)})
 
 
@@ -74,6 +84,18 @@ def last_other(stored: Sequence[StoredVerdict], now: Verdict) -> Verdict | None:
         return verdict.observations == now.observations and close
 
     return next((one.verdict for one in reversed(stored) if not same(one.verdict)), None)
+
+
+def _in_time(scene: Scene, name: str, until: float) -> dict[str, Any]:
+    """A picture, if it is made before the process has computed until then."""
+    left = until - time.process_time()
+    try:
+        if left > 0:
+            with at_most(left):
+                return _drawn(scene, name)
+    except TooLong:
+        pass
+    return {"trouble": "This picture takes too long to make here; `hentropy plot` makes it in a terminal."}
 
 
 def _drawn(scene: Scene, name: str) -> dict[str, Any]:

@@ -17,9 +17,10 @@ class Event:
 
 
 class Mailbox:
-    """Events for one listener, by subject. Used only in the event loop."""
+    """Events for one listener, by subject; the `owner` is the client that listens. Used only in the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str = "") -> None:
+        self.owner = owner
         self._events: dict[tuple[str, str], Event] = {}
         self._there = asyncio.Event()
         self._over = asyncio.Event()

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from hentropy.errors import InputError
-from hentropy.server.work import Busy, Job, JobState, Kind, Part
+from hentropy.plain.formats import counted
+from hentropy.server.work import Busy, Job, JobState, Kind, Part, StudyKey
 
 KEPT = 200
 """How many jobs that have ended are remembered."""
@@ -31,14 +32,19 @@ class Orders:
         self._listeners: list[Listener] = []
         self._rested_at = 0.0
 
-    def place(self, study: str, kind: Kind, count: int = 1, soon: bool = True) -> Job:
-        """A new job; `Busy` if too many wait."""
+    def place(self, study: StudyKey, kind: Kind, count: int = 1, soon: bool = True) -> Job:
+        """A new job; `Busy` if too many wait, or too many of this study: half of the places are for others."""
         with self.changed:
-            waiting = sum(job.state == "waiting" and job.kind == kind for job in self._jobs.values())
+            waiting = self._waiting(kind)
+            own = sum(job.study == study for job in waiting)
             if self.closed:
                 raise Busy("the server is about to end and takes no more work")
-            if waiting >= self._most_waiting:
-                raise Busy(f"{waiting} jobs wait already, and no more may wait; try again in a while")
+            if len(waiting) >= self._most_waiting:
+                raise Busy(f"{len(waiting)} jobs wait already, and no more may wait; try again in a while")
+            if own >= max(1, self._most_waiting // 2):
+                raise Busy(
+                    f"{counted(own, 'job')} of this study wait already, and no more of it may; try again in a while"
+                )
             job = Job(secrets.token_hex(8), study, kind, "waiting", "waiting", time.time(), count=count, soon=soon)
             self._put(job)
             return job
@@ -57,13 +63,25 @@ class Orders:
         """Wait for the next job of a kind, which begins with this; None when all is over."""
         with self.changed:
             while not self.closed:
-                waiting = [job for job in self._jobs.values() if job.state == "waiting" and job.kind == kind]
+                waiting = self._waiting(kind)
                 rest = max(0.0, self._rested_at - time.monotonic()) if waiting else None
-                ready = next((job for job in waiting if job.soon or not rest), None)
-                if ready is not None:
+                able = [job for job in waiting if job.soon or not rest]
+                if able:
+                    ready = self._first(able)
                     return self.change(ready.id, state="running", began_at=time.time(), phase="starting")
                 self.changed.wait(rest)
             return None
+
+    def _waiting(self, kind: Kind) -> list[Job]:
+        return [job for job in self._jobs.values() if job.state == "waiting" and job.kind == kind]
+
+    def _first(self, able: list[Job]) -> Job:
+        """Whose turn it is: those whom a person waits for first, then the study that had no turn for longest."""
+        turns: dict[StudyKey, float] = {}
+        for job in self._jobs.values():
+            if job.kind == able[0].kind and job.began_at is not None:
+                turns[job.study] = max(job.began_at, turns.get(job.study, 0.0))
+        return min(able, key=lambda job: (not job.soon, turns.get(job.study, 0.0)))
 
     def change(self, identity: str, **fields: Any) -> Job:
         """The job with other fields; one that has ended stays as it is."""

@@ -19,7 +19,7 @@ from hentropy.errors import (
     StudyError,
 )
 from hentropy.plain.formats import json_text
-from hentropy.server.words import in_words_of_the_page
+from hentropy.server.words import in_words_of_the_page, sentence
 from hentropy.server.work import Busy
 
 try:
@@ -53,12 +53,13 @@ SENTENCES = {
     403: "this is not allowed",
     404: "there is nothing here; it may have been deleted",
     405: "this cannot be done here",
+    408: "the request took too long to arrive",
     413: "this is too large",
     415: "the content type is not one that is taken here",
 }
 INTERNAL = "something went wrong inside the server; the log has the details under this id"
 
-KINDS = {404: "gone", 409: "study", 413: "input", 415: "input", 422: "input", 429: "busy", 503: "store"}
+KINDS = {404: "gone", 409: "study", 429: "busy", 503: "store"} | dict.fromkeys((400, 405, 408, 413, 415, 422), "input")
 """What kind of problem a status is, for programs."""
 
 
@@ -71,10 +72,14 @@ class Problem:
     sentence: str
     lines: tuple[str, ...] = ()
     headers: Mapping[str, str] | None = None
+    busy: bool = False
+    """Whether nothing was done, and the same request may be sent again."""
 
     @property
     def kind(self) -> str:
         """input, study, gone, store, busy, access or internal."""
+        if self.busy:
+            return "busy"
         return KINDS.get(self.status, "access" if self.status in (401, 403) else "internal")
 
     def plain(self) -> dict[str, Any]:
@@ -92,7 +97,17 @@ class Refused(HTTPException):
 
 def problem_of(error: Exception) -> Problem:
     """What an error means to the one who asked; one that is not expected is logged in full and says nothing."""
-    identity = secrets.token_hex(4)
+    problem = _problem(secrets.token_hex(4), error)
+    if problem.status != 500:
+        # what people sent may be part of the sentence: it stays on one line of the log
+        said = "".join(letter if letter.isprintable() else " " for letter in problem.sentence)
+        LOG.log(
+            logging.WARNING if problem.status > 500 else logging.INFO, "%s: %d %s", problem.id, problem.status, said
+        )
+    return problem
+
+
+def _problem(identity: str, error: Exception) -> Problem:
     if isinstance(error, RequestValidationError):
         lines = tuple(map(_mistake, error.errors()))
         return Problem(identity, 422, "the request cannot be used: " + "; ".join(lines[:3]), lines)
@@ -109,11 +124,9 @@ def problem_of(error: Exception) -> Problem:
 def _told(identity: str, error: HentropyError) -> Problem:
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 409)
     headers = {"Retry-After": str(RETRY)} if status == 503 else None
-    if isinstance(error, StorageError) and status == 503:
-        LOG.warning("%s: %s", identity, error)
-    sentence = in_words_of_the_page(str(error))
-    lines = tuple(line.strip() for line in sentence.split("\n")[1:])
-    return Problem(identity, status, sentence, lines, headers)
+    said = in_words_of_the_page(str(error))
+    lines = tuple(line.strip() for line in said.split("\n")[1:])
+    return Problem(identity, status, said, lines, headers, busy=isinstance(error, Busy))
 
 
 def _mistake(detail: Mapping[str, Any]) -> str:
@@ -143,9 +156,9 @@ def page(problem: Problem) -> str:
     return PAGE.format(title=TITLES.get(problem.status, "This did not work"), said=said, id=html.escape(problem.id))
 
 
-def _paragraphs(sentence: str) -> Sequence[str]:
-    first, *rest = sentence.split("\n")
-    return [f"{first[:1].upper()}{first[1:]}", *rest]
+def _paragraphs(text: str) -> Sequence[str]:
+    first, *rest = text.split("\n")
+    return [sentence(first), *rest]
 
 
 TITLES = {401: "Please sign in", 403: "Not allowed", 404: "Nothing here", 429: "Too fast", 503: "Not now"}

@@ -1,6 +1,6 @@
 """`Services`: what the routes of a server work with, made when it starts; routes get it as an argument."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from hentropy.errors import MissingExtra
@@ -9,6 +9,7 @@ from hentropy.server.guard.access import Access, access_of
 from hentropy.server.guard.doorman import Doorman
 from hentropy.server.jobs import Workshop
 from hentropy.server.live import Watcher
+from hentropy.server.recent import Recent
 from hentropy.server.settings import Settings
 from hentropy.storage import Store
 
@@ -22,7 +23,7 @@ except ImportError:
 @dataclass(frozen=True)
 class Services:
     """The store and what stands on it: the desk for what is recorded, the workshop for what is computed,
-    the watcher for open pages, the doorman for who comes in.
+    the watcher for open pages, the doorman for who comes in, and what was done lately for those who ask twice.
     """
 
     settings: Settings
@@ -31,6 +32,7 @@ class Services:
     workshop: Workshop
     watcher: Watcher
     doorman: Doorman
+    recent: Recent = field(default_factory=Recent)
 
 
 async def services_of(connection: HTTPConnection) -> Services:

@@ -4,6 +4,7 @@ import ipaddress
 from dataclasses import dataclass, field, fields
 
 from hentropy.errors import InputError
+from hentropy.server.machine import usual_memory
 
 SHORTEST_TOKEN = 16
 """Letters; a token that can be guessed protects nothing."""
@@ -21,6 +22,10 @@ class Limits:
     """The most bytes of a request that carries a file."""
     upload_rows: int = 5_000
     """The most rows of data in a request."""
+    login_bytes: int = 8_000
+    """The most bytes of a request by somebody who wants to log in."""
+    head_seconds: float = 10.0
+    """The time that a connection may wait for a request to begin, and a client to send its head."""
     body_seconds: float = 60.0
     """The most time that a client may take to send a request."""
     per_second: float = 100.0
@@ -40,10 +45,18 @@ class Limits:
     """The computations that may wait."""
     count: int = 50
     """The most experiments that are asked for at once."""
-    connections: int = 1_000
-    """The connections at once, open pages included."""
+    connections: int = 800
+    """The connections at once, open pages included: fewer than the files that a process may usually open."""
+    connections_of_one: int = 400
+    """The connections at once of one client."""
     listeners: int = 500
     """The open pages that are told what changes."""
+    listeners_each: int = 50
+    """Those of one client."""
+    look_seconds: float = 120.0
+    """The processor time for a verdict, and again for its pictures."""
+    memory_bytes: int = field(default_factory=usual_memory)
+    """The addresses that each of the processes that compute may take."""
     threads: int = 15
     """The requests that use the store at once: as many as it has connections."""
 
@@ -59,6 +72,7 @@ class Settings:
 
     Without a token everybody who reaches the address may do everything: that is allowed on this machine alone. `hosts`
     are further names under which browsers may call it; `secure` says that a proxy in front of it speaks https.
+    `proxies` are the addresses of proxies whose word is taken for who the clients are.
     """
 
     store: str = field(repr=False)  # the URL may hold a password
@@ -67,6 +81,7 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     hosts: tuple[str, ...] = ()
     secure: bool = False
+    proxies: tuple[str, ...] = ()
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
@@ -83,13 +98,21 @@ class Settings:
                 f"{self.host} can be reached from other machines, and there is no token; give one with --token or in"
                 " HENTROPY_TOKEN, or let --new-token make one"
             )
+        for proxy in self.proxies:
+            if not _is_address(proxy):
+                raise InputError(f"--trusted-proxy is {proxy!r}; it must be an address in numbers, such as 127.0.0.1")
 
 
 def is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine alone."""
     if host == "localhost":
         return True
+    return _is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+def _is_address(text: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(text)
     except ValueError:
         return False
+    return True

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hentropy.server.work import Look
+from hentropy.server.work import Look, StudyKey
 
 MOST = 20
 """Of how many studies looks are kept; a look is up to some megabytes."""
@@ -16,23 +16,23 @@ class Shelf:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._looks: OrderedDict[str, Look] = OrderedDict()
+        self._looks: OrderedDict[StudyKey, Look] = OrderedDict()
 
-    def latest(self, study: str) -> Look | None:
+    def latest(self, study: StudyKey) -> Look | None:
         """What was last seen of a study."""
         if study in self._looks:
             self._looks.move_to_end(study)
         return self._looks.get(study)
 
-    def begin(self, study: str, seen: Mapping[str, Any]) -> Look:
+    def begin(self, study: StudyKey, seen: Mapping[str, Any]) -> Look:
         """A new look, of which all but the pictures is there; those of the look before stand in for them."""
         before = self._looks.get(study)
-        same = before is not None and before.made_at == seen["made_at"] and seen["verdict"] is not None
-        look = Look(study, **seen, pictures=before.pictures if before is not None and same else {})
+        kept = before is not None and seen["verdict"] is not None
+        look = Look(study, **seen, pictures=before.pictures if before is not None and kept else {})
         self._put(look)
         return look
 
-    def add(self, study: str, name: str, picture: Mapping[str, Any] | None, trouble: str | None) -> Look:
+    def add(self, study: StudyKey, name: str, picture: Mapping[str, Any] | None, trouble: str | None) -> Look:
         """The look with one more picture, or with why it could not be made."""
         look = self._looks[study]
         others = {key: value for key, value in look.pictures.items() if key != name}
@@ -43,7 +43,7 @@ class Shelf:
         self._put(look)
         return look
 
-    def finish(self, study: str, order: list[str]) -> Look | None:
+    def finish(self, study: StudyKey, order: list[str]) -> Look | None:
         """The look with only the pictures that belong to it, in their order."""
         look = self._looks.get(study)
         if look is None:
@@ -53,7 +53,7 @@ class Shelf:
         self._put(look)
         return look
 
-    def forget(self, study: str) -> None:
+    def forget(self, study: StudyKey) -> None:
         """The study is gone."""
         self._looks.pop(study, None)
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hentropy.errors import HentropyError
+from hentropy.plain.times import iso
+from hentropy.records import StudyRecord
+from hentropy.server.words import in_words_of_the_page
 
 Kind = Literal["ask", "look"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -18,6 +21,20 @@ class Busy(HentropyError):  # noqa: N818 (it reads better where it is caught)
 
 
 @dataclass(frozen=True)
+class StudyKey:
+    """Which study: one that was deleted and made again may have the same id and name, but not the same time."""
+
+    id: int
+    name: str
+    created_at: float
+
+    @classmethod
+    def of(cls, record: StudyRecord) -> "StudyKey":
+        """The key of a study."""
+        return cls(record.id, record.name, record.created_at)
+
+
+@dataclass(frozen=True)
 class Job:
     """One piece of work in the background, as it stands. Times are seconds since 1970 by this machine's clock.
 
@@ -26,7 +43,7 @@ class Job:
     """
 
     id: str
-    study: str
+    study: StudyKey
     kind: Kind
     state: JobState
     phase: str
@@ -50,11 +67,10 @@ class Look:
 
     It comes in parts, the verdict first; until the look is `complete`, pictures of the look before stand in for those
     to come: each says after how many `observations` it was made. `troubles` says why a part is missing, by its name.
-    `made_at` is when the study was made: another one may have taken its name. `mark` is the same for the same data.
+    `mark` is the same for the same data.
     """
 
-    study: str
-    made_at: float
+    study: StudyKey
     mark: str
     observations: int
     revision: int
@@ -74,17 +90,15 @@ class Part:
 
 
 def job_json(job: Job) -> dict[str, Any]:
-    """A job as plain values."""
+    """A job as plain values, for programs and for pages."""
     return {
         "id": job.id,
-        "study": job.study,
         "kind": job.kind,
         "state": job.state,
         "phase": job.phase,
-        "created_at": job.created_at,
-        "began_at": job.began_at,
-        "ended_at": job.ended_at,
+        "created_at": iso(job.created_at),
+        "began_at": iso(job.began_at),
+        "ended_at": iso(job.ended_at),
         "count": job.count,
-        "result": job.result,
-        "error": job.error,
+        "error": None if job.error is None else in_words_of_the_page(job.error),
     }

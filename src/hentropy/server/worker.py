@@ -2,8 +2,8 @@
 
     python -m hentropy.server.worker DESCRIPTOR
 
-The descriptor is one end of a pipe. The first message in says where the store is and which kind of jobs come, each
-other one is a job. Messages out:
+The descriptor is one end of a pipe. The first message in says where the store is, which kind of jobs come and how much
+memory they may take, each other one is a job. Messages out:
 
     {"phase": words}                      what goes on
     {"part": name, ...}                   a part of a look
@@ -28,12 +28,17 @@ import torch
 from hentropy.errors import Gone, HentropyError
 from hentropy.plain.formats import json_text
 from hentropy.server.asking import ask
+from hentropy.server.deadlines import TooLong
+from hentropy.server.loaded import Loaded
 from hentropy.server.looking import look
-from hentropy.server.memory import Memory
+from hentropy.server.machine import limit_memory
+from hentropy.server.work import StudyKey
 from hentropy.storage import open_store
 
 Job = Mapping[str, Any]
 Answer = Callable[[Mapping[str, Any]], None]
+
+TOO_LARGE = "it needs more memory than the server may take for it; all trials and values are safe"
 
 
 def main(descriptor: int) -> None:
@@ -43,7 +48,9 @@ def main(descriptor: int) -> None:
     threading.Thread(target=_listen, args=(pipe, messages), daemon=True).start()
     torch.set_num_threads(1)
     opening = messages.get()
-    memory: Memory | None = None
+    if opening["memory"] is not None:
+        limit_memory(opening["memory"])
+    loaded: Loaded | None = None
 
     def answer(message: Mapping[str, Any]) -> None:
         pipe.send_bytes(json_text(message).encode())
@@ -52,11 +59,11 @@ def main(descriptor: int) -> None:
         job = messages.get()
         try:
             answer({"phase": "reading the study"})
-            if memory is None:  # a store that was away may be there now
-                memory = Memory(open_store(opening["store"], make=False))
-            study = memory.study(job["study"])
+            if loaded is None:  # a store that was away may be there now
+                loaded = Loaded(open_store(opening["store"], make=False))
+            study = loaded.study(StudyKey(**job["study"]))
             if opening["kind"] == "look":
-                look(study, job["known"], answer)
+                look(study, job["known"], job["seconds"], answer)
                 answer({"done": None})
             else:
                 answer({"done": ask(study, job["count"], answer)})
@@ -64,8 +71,17 @@ def main(descriptor: int) -> None:
             answer({"failed": str(error)})
         except HentropyError as error:
             answer({"failed": str(error), "details": traceback.format_exc()})
-        except Exception:
-            answer({"failed": "it could not be computed; the server's log says why", "details": traceback.format_exc()})
+        except TooLong:
+            took = f"it took more than {job['seconds']:g} s of computing"
+            answer({"failed": f"{took}, and others wait; decide with the command line"})
+        except Exception as error:
+            failed = TOO_LARGE if _out_of_memory(error) else "it could not be computed; the server's log says why"
+            answer({"failed": failed, "details": traceback.format_exc()})
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether there was no room for something: torch says so only in words."""
+    return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
 def _listen(pipe: Connection, messages: "queue.SimpleQueue[dict[str, Any]]") -> None:

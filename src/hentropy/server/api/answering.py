@@ -12,9 +12,7 @@ from hentropy.plain.verdicts import verdict_json
 from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord
 from hentropy.server.cases import Case
 from hentropy.server.desk import Summary
-from hentropy.server.words import in_words_of_the_page
-from hentropy.server.work import Job, Look
-from hentropy.spaces import usual_first
+from hentropy.server.work import Look
 
 Answer = dict[str, Any]
 
@@ -42,7 +40,7 @@ def study(case: Case, now: float) -> Answer:
         **about(case.record),
         "versions": dict(case.record.versions),
         "definition": definition(case.description),
-        "says": says(case.description, first_of(case)),
+        "says": says(case.description, case.first),
         "revision": case.revision,
         "counts": counts(case.entries),
         "stopped": case.stopped,
@@ -56,11 +54,6 @@ def study(case: Case, now: float) -> Answer:
 def definition(description: Description) -> Answer:
     """A study in words; where a study file keeps it is nobody's business."""
     return description.model_dump(mode="json", exclude={"storage"})
-
-
-def first_of(case: Case) -> int:
-    """How many first designs there are."""
-    return usual_first(case.space.dim) if case.description.first is None else case.description.first
 
 
 def says(description: Description, first: int) -> list[str]:
@@ -89,24 +82,9 @@ def recorded(stored: StoredVerdict) -> Answer:
     return {"at": iso(stored.at), **verdict_json(stored.verdict)}
 
 
-def job(found: Job) -> Answer:
-    """A job as it stands."""
-    return {
-        "id": found.id,
-        "kind": found.kind,
-        "state": found.state,
-        "phase": found.phase,
-        "created_at": iso(found.created_at),
-        "began_at": iso(found.began_at),
-        "ended_at": iso(found.ended_at),
-        "count": found.count,
-        "error": None if found.error is None else in_words_of_the_page(found.error),
-    }
-
-
 def look(record: StudyRecord, found: Look | None) -> Answer:
-    """The latest look, if there was one at this study, not at another that had its name."""
-    if found is None or found.made_at != record.created_at:
+    """The latest look, if there was one."""
+    if found is None:
         nothing = {"observations": None, "revision": None, "complete": False, "verdict": None, "earlier": None}
         return {**about(record), **nothing, "pictures": {}, "troubles": {}}
     return {

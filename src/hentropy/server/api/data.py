@@ -3,14 +3,16 @@
 from typing import Annotated, Any
 
 from hentropy.errors import InputError, MissingExtra
+from hentropy.records import StudyRecord
 from hentropy.server.api import answering
 from hentropy.server.api.answers import AttachedAnswer, TrialsAnswer
 from hentropy.server.api.questions import Attach
-from hentropy.server.api.router import StudyId, Text, takes
+from hentropy.server.api.router import Key, Meant, Text, takes
 from hentropy.server.api.router import router as made
 from hentropy.server.desk import Attached
 from hentropy.server.incoming import Row
-from hentropy.server.services import Here, Services
+from hentropy.server.services import Here
+from hentropy.server.work import StudyKey
 
 try:
     from fastapi import Query
@@ -25,10 +27,13 @@ Column = Annotated[str | None, Query(max_length=LONGEST)]
 
 
 @router.post("/studies/{study}/attach", response_model=AttachedAnswer, status_code=201)
-def attach(here: Here, study: StudyId, question: Attach) -> Any:
+def attach(here: Here, study: Meant, question: Attach, key: Key = None) -> Any:
     """Add earlier measurements: all rows, or none if one of them cannot be used."""
     rows = [Row(row.params, row.value, row.std_error) for row in question.rows]
-    return _attached(here, study, here.desk.attach(study, rows, again=question.again))
+    done = here.recent.once(
+        StudyKey.of(study), "attach", key, lambda: here.desk.attach(study, rows, again=question.again)
+    )
+    return _attached(study, done)
 
 
 @router.post(
@@ -39,7 +44,7 @@ def attach(here: Here, study: StudyId, question: Attach) -> Any:
 )
 def attach_csv(
     here: Here,
-    study: StudyId,
+    study: Meant,
     text: Text,
     column: Annotated[
         list[str] | None,
@@ -54,7 +59,7 @@ def attach_csv(
     attached = here.desk.attach_csv(
         study, text, columns=_columns(column or []), value=value, std_error=std_error, skip_bad=skip_bad, again=again
     )
-    return _attached(here, study, attached)
+    return _attached(study, attached)
 
 
 def _columns(given: list[str]) -> dict[str, str]:
@@ -66,9 +71,9 @@ def _columns(given: list[str]) -> dict[str, str]:
     return {parameter.strip(): column.strip() for column, _, parameter in pairs}
 
 
-def _attached(here: Services, study: int, attached: Attached) -> dict[str, Any]:
+def _attached(study: StudyRecord, attached: Attached) -> dict[str, Any]:
     return {
-        **answering.about(here.desk.record(study)),
+        **answering.about(study),
         "trials": answering.trials(attached.entries),
         "left_out": list(attached.bad),
         "unused": list(attached.unused),
@@ -81,7 +86,7 @@ def _attached(here: Services, study: int, attached: Attached) -> dict[str, Any]:
     status_code=201,
     openapi_extra=takes("text/csv", "application/x-ndjson"),
 )
-def import_trials(here: Here, study: StudyId, text: Text) -> Any:
+def import_trials(here: Here, study: Meant, text: Text) -> Any:
     """Put exported trials into a study that has none yet; numbers, states, values, notes and times come back."""
     entries = here.desk.import_trials(study, text)
     case = here.desk.case(study)
@@ -93,9 +98,9 @@ def import_trials(here: Here, study: StudyId, text: Text) -> Any:
     response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
-def export_csv(here: Here, study: StudyId) -> StreamingResponse:
+def export_csv(here: Here, study: Meant) -> StreamingResponse:
     """All trials as CSV, for spreadsheets: a note that begins like a formula gets a ' in front."""
-    return _file(here.desk.csv(study), "text/csv", f"study-{study}.csv")
+    return _file(here.desk.csv(study), "text/csv", f"study-{study.id}.csv")
 
 
 @router.get(
@@ -103,9 +108,9 @@ def export_csv(here: Here, study: StudyId) -> StreamingResponse:
     response_class=StreamingResponse,
     responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
 )
-def export_json_lines(here: Here, study: StudyId) -> StreamingResponse:
+def export_json_lines(here: Here, study: Meant) -> StreamingResponse:
     """All trials as JSON lines, for programs."""
-    return _file(here.desk.json_lines(study), "application/x-ndjson", f"study-{study}.jsonl")
+    return _file(here.desk.json_lines(study), "application/x-ndjson", f"study-{study.id}.jsonl")
 
 
 def _file(pieces: Any, kind: str, name: str) -> StreamingResponse:

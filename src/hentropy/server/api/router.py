@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import Gone, InputError, MissingExtra
-from hentropy.plain.times import iso
+from hentropy.errors import InputError, MissingExtra
+from hentropy.records import StudyRecord
 from hentropy.server.api.answers import Plain, Problem
+from hentropy.server.meaning import check_meant
 from hentropy.server.services import Here
 
 try:
@@ -27,14 +28,24 @@ def meant(
             description="When the study that is meant was begun; one that has its id now is left alone.",
         ),
     ] = None,
-) -> int:
-    """The id of a study, if it is still the one that is meant."""
-    if created_at is not None and created_at != iso(here.desk.record(study).created_at):
-        raise Gone(f"the study that was meant, begun at {created_at}, was deleted; another has its place {study}")
-    return study
+) -> StudyRecord:
+    """A study, if it is still the one that is meant; what follows is done with this record, so with no other study."""
+    record = here.desk.record(study)
+    if created_at is not None:
+        check_meant(record, created_at)
+    return record
 
 
-StudyId = Annotated[int, Depends(meant)]
+Meant = Annotated[StudyRecord, Depends(meant)]
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=100,
+        description="A text made up by the client: with the same one again, nothing is done twice, and the answer is "
+        "that of the first time. The last 1000 are remembered until the server ends.",
+    ),
+]
 TrialNumber = Annotated[int, Path(ge=0, lt=MOST, description="The number of the trial.")]
 
 

@@ -7,7 +7,7 @@ from hentropy.errors import MissingExtra
 from hentropy.server.api import answering
 from hentropy.server.api.answers import CheckedAnswer, StudiesAnswer, StudyAnswer, VerdictsAnswer
 from hentropy.server.api.questions import Definition
-from hentropy.server.api.router import StudyId
+from hentropy.server.api.router import Meant
 from hentropy.server.api.router import router as made
 from hentropy.server.beginning import described, description_of
 from hentropy.server.services import Here
@@ -37,7 +37,7 @@ def create_study(here: Here, definition: Definition) -> Any:
     refused.
     """
     record = here.desk.create(definition.words())
-    return answering.study(here.desk.case(record.id), here.store.now())
+    return answering.study(here.desk.case(record), here.store.now())
 
 
 @router.post("/check", response_model=CheckedAnswer)
@@ -60,7 +60,7 @@ def schema_of_definitions() -> dict[str, Any]:
 
 
 @router.get("/studies/{study}", response_model=StudyAnswer)
-def show_study(here: Here, study: StudyId) -> Any:
+def show_study(here: Here, study: Meant) -> Any:
     """What a study is and where it stands; nothing is computed."""
     return answering.study(here.desk.case(study), here.store.now())
 
@@ -68,17 +68,17 @@ def show_study(here: Here, study: StudyId) -> Any:
 @router.delete("/studies/{study}", status_code=204)
 def delete_study(
     here: Here,
-    study: StudyId,
+    study: Meant,
     name: Annotated[str, Query(description="Its name, to be sure that it is the right one.")],
 ) -> Response:
     """Delete a study with all its trials, values, history and verdicts."""
     here.desk.delete(study, name)
-    here.workshop.forget(name)
+    here.workshop.forget(study)
     return Response(status_code=204)
 
 
 @router.get("/studies/{study}/verdicts", response_model=VerdictsAnswer)
-def list_verdicts(here: Here, study: StudyId) -> Any:
+def list_verdicts(here: Here, study: Meant) -> Any:
     """What was decided so far, the oldest first."""
     case = here.desk.case(study)
     return {**answering.about(case.record), "verdicts": [answering.recorded(one) for one in case.verdicts]}

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from hentropy.errors import MissingExtra
 from hentropy.plain.trials import as_json
-from hentropy.records import Entry
+from hentropy.records import Entry, StudyRecord
 from hentropy.server.api import answering
 from hentropy.server.api.answers import HistoryAnswer, OneTrial, TrialsAnswer
 from hentropy.server.api.questions import Fail, Tell, Withdraw
-from hentropy.server.api.router import MOST, StudyId, TrialNumber
+from hentropy.server.api.router import MOST, Meant, TrialNumber
 from hentropy.server.api.router import router as made
 from hentropy.server.services import Here, Services
 
@@ -23,7 +23,7 @@ router = made("trials")
 @router.get("/studies/{study}/trials", response_model=TrialsAnswer)
 def list_trials(
     here: Here,
-    study: StudyId,
+    study: Meant,
     first: Annotated[int, Query(ge=0, lt=MOST, description="The number of the first trial to list.")] = 0,
     most: Annotated[int, Query(ge=1, le=10_000, description="How many to list at most.")] = 10_000,
 ) -> Any:
@@ -34,15 +34,15 @@ def list_trials(
 
 
 @router.get("/studies/{study}/trials/{number}", response_model=HistoryAnswer)
-def show_trial(here: Here, study: StudyId, number: TrialNumber) -> Any:
+def show_trial(here: Here, study: Meant, number: TrialNumber) -> Any:
     """A trial, and all that was ever told of it."""
     entry, told = here.desk.history(study, number)
     history = answering.history(entry, told)
-    return {**answering.about(here.desk.record(study)), "trial": as_json(entry), "history": history}
+    return {**answering.about(study), "trial": as_json(entry), "history": history}
 
 
 @router.post("/studies/{study}/trials/{number}/tell", response_model=OneTrial)
-def tell(here: Here, study: StudyId, number: TrialNumber, question: Tell) -> Any:
+def tell(here: Here, study: Meant, number: TrialNumber, question: Tell) -> Any:
     """Tell the value of an experiment.
 
     To tell the same value twice is harmless; another value is taken only with `replace`.
@@ -52,17 +52,16 @@ def tell(here: Here, study: StudyId, number: TrialNumber, question: Tell) -> Any
 
 
 @router.post("/studies/{study}/trials/{number}/fail", response_model=OneTrial)
-def fail(here: Here, study: StudyId, number: TrialNumber, question: Fail) -> Any:
+def fail(here: Here, study: Meant, number: TrialNumber, question: Fail) -> Any:
     """Tell that an experiment was run and failed."""
     return _told(here, study, here.desk.fail(study, number, question.why, question.replace))
 
 
 @router.post("/studies/{study}/trials/{number}/withdraw", response_model=OneTrial)
-def withdraw(here: Here, study: StudyId, number: TrialNumber, question: Withdraw) -> Any:
+def withdraw(here: Here, study: Meant, number: TrialNumber, question: Withdraw) -> Any:
     """Take back an experiment that will not be run after all."""
     return _told(here, study, here.desk.withdraw(study, number, question.note))
 
 
-def _told(here: Services, study: int, entry: Entry) -> dict[str, Any]:
-    case = here.desk.case(study)
-    return {**answering.about(case.record), "trial": as_json(entry), "stopped": case.stopped}
+def _told(here: Services, study: StudyRecord, entry: Entry) -> dict[str, Any]:
+    return {**answering.about(study), "trial": as_json(entry), "stopped": here.desk.case(study).stopped}

@@ -5,12 +5,14 @@ from typing import Annotated
 from hentropy.errors import MissingExtra, StudyError
 from hentropy.server.pages.entering import capital
 from hentropy.server.pages.forms import Form, Mistaken, count_in
+from hentropy.server.pages.meant import Meant
 from hentropy.server.pages.messages import Message
 from hentropy.server.pages.reading import study_page
 from hentropy.server.pages.study_view import Forms
+from hentropy.server.placing import place_ask, place_look
 from hentropy.server.problems import Refused
 from hentropy.server.services import Here, Visitor
-from hentropy.server.work import Busy
+from hentropy.server.work import Busy, StudyKey
 
 try:
     from fastapi import APIRouter, Request
@@ -21,42 +23,38 @@ except ImportError:
 
 router = APIRouter(include_in_schema=False)
 
+Text = Annotated[str, Field()]
+
 
 @router.post("/studies/{study_id}/ask")
-def ask(study_id: int, here: Here, visitor: Visitor, request: Request, count: Annotated[str, Field()] = "") -> Response:
-    """Have the next experiments chosen."""
-    case = here.desk.case(study_id)
-    typed = {"count": count}
+def ask(study: Meant, here: Here, visitor: Visitor, request: Request, count: Text = "", anyway: Text = "") -> Response:
+    """Have the next experiments chosen; of a study that has enough only with `anyway`."""
+    typed = {"count": count, "anyway": anyway}
     try:
-        if case.computable is not None:
-            raise StudyError(case.computable)
-        here.workshop.ask(case.record.name, count_in(typed, here.settings.limits.count))
+        place_ask(here, here.desk.case(study), count_in(typed, here.settings.limits.count), bool(anyway))
     except Mistaken as mistaken:
-        return study_page(here, visitor, request, study_id, Forms(ask=mistaken.form), None, 422)
+        return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
     except (Busy, StudyError) as error:
         forms = Forms(ask=Form(typed, {"count": capital(str(error))}))
-        return study_page(here, visitor, request, study_id, forms, None, 503 if isinstance(error, Busy) else 409)
-    return RedirectResponse(f"/studies/{study_id}?said=asked#said", 303)
+        return study_page(here, visitor, request, study, forms, None, 503 if isinstance(error, Busy) else 409)
+    return RedirectResponse(f"/studies/{study.id}?said=asked#said", 303)
 
 
 @router.post("/studies/{study_id}/look")
-def look(study_id: int, here: Here, visitor: Visitor, request: Request) -> Response:
+def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Response:
     """Have the verdict renewed."""
-    case = here.desk.case(study_id)
-    if case.computable is not None:
-        raise StudyError(case.computable)
     try:
-        here.workshop.look(case.record.name)
+        place_look(here, here.desk.case(study))
     except Busy as busy:
-        return study_page(here, visitor, request, study_id, Forms(), Message("mistake", capital(str(busy))), 503)
-    return RedirectResponse(f"/studies/{study_id}?said=looking#said", 303)
+        return study_page(here, visitor, request, study, Forms(), Message("mistake", capital(str(busy))), 503)
+    return RedirectResponse(f"/studies/{study.id}?said=looking#said", 303)
 
 
 @router.post("/studies/{study_id}/jobs/{job}/cancel")
-def cancel(study_id: int, job: str, here: Here) -> Response:
+def cancel(study: Meant, job: str, here: Here) -> Response:
     """End work that is no longer wanted."""
     found = here.workshop.job(job)
-    if found is None or found.study != here.desk.record(study_id).name:
+    if found is None or found.study != StudyKey.of(study):
         raise Refused(404, "there is no such work; it may have ended long ago")
     state = here.workshop.cancel(job).state
-    return RedirectResponse(f"/studies/{study_id}?said={'over' if state == 'done' else 'cancelled'}#said", 303)
+    return RedirectResponse(f"/studies/{study.id}?said={'over' if state == 'done' else 'cancelled'}#said", 303)

@@ -6,12 +6,14 @@ from typing import Annotated
 from hentropy.errors import InputError, MissingExtra
 from hentropy.plain.earlier_data import earlier_data
 from hentropy.plain.formats import counted
-from hentropy.server.pages.entering import capital, look_again
+from hentropy.records import StudyRecord
+from hentropy.server.pages.entering import look_again
 from hentropy.server.pages.forms import Form, Mistaken, columns_in
+from hentropy.server.pages.meant import Meant
 from hentropy.server.pages.reading import study_page
 from hentropy.server.pages.study_view import Forms
 from hentropy.server.services import Here, Services, Visitor
-from hentropy.server.words import in_words_of_the_page
+from hentropy.server.words import in_words_of_the_page, sentence
 
 try:
     from fastapi import APIRouter, Request, UploadFile
@@ -29,7 +31,7 @@ SHOWN = 100
 
 @router.post("/studies/{study_id}/attach")
 def attach(
-    study_id: int,
+    study: Meant,
     here: Here,
     visitor: Visitor,
     request: Request,
@@ -46,11 +48,11 @@ def attach(
     try:
         text, name = _text_of(file, typed)
         columns = columns_in(typed)
-        form = _checked(here, study_id, text, name, typed, columns)
+        form = _checked(here, study, text, name, typed, columns)
         if dry_run or form.mistakes:
-            return study_page(here, visitor, request, study_id, Forms(attach=form), None, 422 if form.mistakes else 200)
+            return study_page(here, visitor, request, study, Forms(attach=form), None, 422 if form.mistakes else 200)
         attached = here.desk.attach_csv(
-            study_id,
+            study,
             text,
             where=name,
             columns=columns,
@@ -60,12 +62,12 @@ def attach(
             again=bool(again),
         )
     except Mistaken as mistaken:
-        return study_page(here, visitor, request, study_id, Forms(attach=mistaken.form), None, 422)
+        return study_page(here, visitor, request, study, Forms(attach=mistaken.form), None, 422)
     except InputError as error:
-        form = Form(typed, {"file": capital(in_words_of_the_page(str(error)))})
-        return study_page(here, visitor, request, study_id, Forms(attach=form), None, 422)
-    look_again(here, study_id)
-    return RedirectResponse(f"/studies/{study_id}?said=attached&number={len(attached.entries)}#said", 303)
+        form = Form(typed, {"file": sentence(in_words_of_the_page(str(error)))})
+        return study_page(here, visitor, request, study, Forms(attach=form), None, 422)
+    look_again(here, study)
+    return RedirectResponse(f"/studies/{study.id}?said=attached&number={len(attached.entries)}#said", 303)
 
 
 def _text_of(file: UploadFile | None, typed: dict[str, str]) -> tuple[str, str]:
@@ -81,10 +83,10 @@ def _text_of(file: UploadFile | None, typed: dict[str, str]) -> tuple[str, str]:
 
 
 def _checked(
-    here: Services, study_id: int, text: str, name: str, typed: dict[str, str], columns: dict[str, str]
+    here: Services, study: StudyRecord, text: str, name: str, typed: dict[str, str], columns: dict[str, str]
 ) -> Form:
     """The form with what would come of a file, and with what is wrong with it."""
-    space = here.desk.case(study_id).space
+    space = here.desk.case(study).space
     value, std_error = typed["value"] or None, typed["std_error"] or None
     data = earlier_data(text, name, space, columns, value, std_error, here.settings.limits.upload_rows)
     more = [f"... and {len(data.bad) - SHOWN} more"] if len(data.bad) > SHOWN else []

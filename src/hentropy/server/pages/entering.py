@@ -5,11 +5,13 @@ from contextlib import suppress
 from typing import Annotated
 
 from hentropy.errors import InputError, MissingExtra, StudyError
-from hentropy.records import State
+from hentropy.records import State, StudyRecord
 from hentropy.server.pages.forms import WHOLE, Form, Mistaken, note_in, reason_in, result_in
+from hentropy.server.pages.meant import Meant
 from hentropy.server.pages.messages import Message
 from hentropy.server.pages.reading import study_page, trial_page
 from hentropy.server.pages.study_view import Forms
+from hentropy.server.placing import has_values
 from hentropy.server.services import Here, Services, Visitor
 from hentropy.server.words import in_words_of_the_page
 from hentropy.server.work import Busy
@@ -28,7 +30,7 @@ Text = Annotated[str, Field()]
 
 @router.post("/studies/{study_id}/trials/{number}")
 def enter(
-    study_id: int,
+    study: Meant,
     number: int,
     here: Here,
     visitor: Visitor,
@@ -43,28 +45,28 @@ def enter(
     typed = {"value": value, "std_error": std_error, "note": note}
     own = page == "trial"
     try:
-        said = VERBS.get(what, _tell)(here, study_id, number, typed)
+        said = VERBS.get(what, _tell)(here, study, number, typed)
     except Mistaken as mistaken:
         form, status = mistaken.form, 422
     except (InputError, StudyError) as error:
         form, status = Form(typed, {WHOLE: capital(in_words_of_the_page(str(error)))}), 409
     else:
-        look_again(here, study_id)
-        place = f"/studies/{study_id}/trials/{number}" if own else f"/studies/{study_id}"
+        look_again(here, study)
+        place = f"/studies/{study.id}/trials/{number}" if own else f"/studies/{study.id}"
         return RedirectResponse(f"{place}?said={said}&number={number}#said", 303)
     if own:
-        return trial_page(here, visitor, study_id, number, form, None, status)
-    lost = here.desk.entry(study_id, number).trial.state is not State.RUNNING
+        return trial_page(here, visitor, study, number, form, None, status)
+    lost = here.desk.entry(study, number).trial.state is not State.RUNNING
     message = Message("mistake", f"{form.mistakes.get(WHOLE, '')} You typed: {_typed(typed)}.") if lost else None
-    return study_page(here, visitor, request, study_id, Forms(told={number: form}), message, status)
+    return study_page(here, visitor, request, study, Forms(told={number: form}), message, status)
 
 
-def look_again(here: Services, study_id: int) -> None:
+def look_again(here: Services, study: StudyRecord) -> None:
     """Have the verdict renewed, as somebody waits to see it."""
-    case = here.desk.case(study_id)
-    if case.computable is None and any(entry.trial.state is State.COMPLETE for entry in case.entries):
+    case = here.desk.case(study)
+    if case.computable is None and has_values(case):
         with suppress(Busy):  # then later
-            here.workshop.look(case.record.name)
+            here.workshop.look(study)
 
 
 def capital(text: str) -> str:
@@ -76,35 +78,35 @@ def _typed(typed: Mapping[str, str]) -> str:
     return ", ".join(text for text in typed.values() if text.strip()) or "nothing"
 
 
-def _tell(here: Services, study_id: int, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
+def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
     result = result_in(typed)
-    here.desk.tell(study_id, number, result.value, result.std_error, result.note, replace)
+    here.desk.tell(study, number, result.value, result.std_error, result.note, replace)
     return "corrected" if replace else "told"
 
 
-def _fail(here: Services, study_id: int, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
-    here.desk.fail(study_id, number, reason_in(typed), replace)
+def _fail(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
+    here.desk.fail(study, number, reason_in(typed), replace)
     return "corrected" if replace else "failed"
 
 
-def _withdraw(here: Services, study_id: int, number: int, typed: Mapping[str, str]) -> str:
+def _withdraw(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str]) -> str:
     mistakes: dict[str, str] = {}
     note = note_in(typed, mistakes)
     if mistakes:
         raise Mistaken(Form(typed, mistakes))
-    here.desk.withdraw(study_id, number, note)
+    here.desk.withdraw(study, number, note)
     return "withdrawn"
 
 
-def _correct(here: Services, study_id: int, number: int, typed: Mapping[str, str]) -> str:
-    return _tell(here, study_id, number, typed, replace=True)
+def _correct(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str]) -> str:
+    return _tell(here, study, number, typed, replace=True)
 
 
-def _correct_failed(here: Services, study_id: int, number: int, typed: Mapping[str, str]) -> str:
-    return _fail(here, study_id, number, typed, replace=True)
+def _correct_failed(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str]) -> str:
+    return _fail(here, study, number, typed, replace=True)
 
 
-Verb = Callable[[Services, int, int, Mapping[str, str]], str]
+Verb = Callable[[Services, StudyRecord, int, Mapping[str, str]], str]
 VERBS: dict[str, Verb] = {
     "tell": _tell,
     "fail": _fail,

@@ -1,8 +1,10 @@
 """Pictures on a page: drawn, being made, left over from earlier data, or not to be had."""
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from hentropy.plain.formats import counted
+from hentropy.plain.times import iso
 from hentropy.server.pages.prints import Prints
 from hentropy.server.work import Look
 
@@ -30,15 +32,15 @@ class PictureView:
     note: str
 
 
-def picture_views(study: int, look: Look | None, observations: int, working: bool, prints: Prints) -> list[PictureView]:
-    """The pictures of a study that has so many observations by now."""
+def picture_views(look: Look | None, observations: int, working: bool, prints: Prints) -> list[PictureView]:
+    """The pictures of a look at a study that has so many observations by now."""
     if look is None or (look.verdict is None and not look.pictures):
         return [PictureView(name, TITLES[name], "", "", "coming", "being made") for name in TITLES if working]
     views = []
     for name in dict.fromkeys([*TITLES, *look.pictures, *look.troubles]):
         title = TITLES.get(name, name.capitalize())
         if name in look.pictures:
-            views.append(_drawn(study, look, name, observations, prints))
+            views.append(_drawn(look, name, observations, prints))
         elif name in look.troubles:
             views.append(PictureView(name, title, look.troubles[name], "", "trouble", "not to be had"))
         elif not look.complete:
@@ -46,9 +48,10 @@ def picture_views(study: int, look: Look | None, observations: int, working: boo
     return [view for view in views if view.name != "verdict"]
 
 
-def _drawn(study: int, look: Look, name: str, observations: int, prints: Prints) -> PictureView:
+def _drawn(look: Look, name: str, observations: int, prints: Prints) -> PictureView:
     picture = look.pictures[name]
-    source = f"/studies/{study}/pictures/{name}.json?mark={prints.of(picture).mark}"
+    which = urlencode({"mark": prints.of(picture).mark, "begun": iso(look.study.created_at)})
+    source = f"/studies/{look.study.id}/pictures/{name}.json?{which}"
     made_after = picture.get("observations", look.observations)
     old = made_after != observations
     note = f"made after {counted(made_after, 'observation')}" if old else ""

@@ -4,7 +4,9 @@ from contextlib import suppress
 from urllib.parse import quote
 
 from hentropy.errors import Gone, MissingExtra
-from hentropy.records import State
+from hentropy.plain.times import iso
+from hentropy.server.desk import Which
+from hentropy.server.meaning import check_meant
 from hentropy.server.pages.forms import Form
 from hentropy.server.pages.list_view import study_row
 from hentropy.server.pages.messages import Message, message_in
@@ -13,6 +15,7 @@ from hentropy.server.pages.rendering import page
 from hentropy.server.pages.study_view import Forms, Seen, study_view
 from hentropy.server.pages.trial_rows import wanted
 from hentropy.server.pages.trial_view import trial_view
+from hentropy.server.placing import has_values
 from hentropy.server.services import Here, Services, Visitor
 from hentropy.server.work import Busy
 
@@ -32,7 +35,7 @@ def studies(here: Here, visitor: Visitor) -> Response:
     rows = []
     for record in here.store.studies():
         with suppress(Gone):  # deleted just now
-            rows.append(study_row(here.desk.case(record.id)))
+            rows.append(study_row(here.desk.case(record)))
     rows.sort(key=lambda row: row.last.iso, reverse=True)
     return page("studies.html", visitor, rows=rows, place=here.store.place)
 
@@ -52,16 +55,19 @@ def trial(study_id: int, number: int, here: Here, visitor: Visitor, request: Req
 @router.get("/studies/{study_id}/trials.csv")
 def trials_csv(study_id: int, here: Here) -> Response:
     """All trials as a file."""
-    name = here.desk.record(study_id).name
-    called = f"filename=\"study-{study_id}.csv\"; filename*=UTF-8''{quote(name, safe='')}.csv"
+    record = here.desk.record(study_id)
+    called = f"filename=\"study-{study_id}.csv\"; filename*=UTF-8''{quote(record.name, safe='')}.csv"
     headers = {"Content-Disposition": f"attachment; {called}"}
-    return StreamingResponse(here.desk.csv(study_id), headers=headers, media_type="text/csv; charset=utf-8")
+    return StreamingResponse(here.desk.csv(record), headers=headers, media_type="text/csv; charset=utf-8")
 
 
 @router.get("/studies/{study_id}/pictures/{name}.json")
-def picture(study_id: int, name: str, here: Here, request: Request, mark: str = "") -> Response:
-    """What a picture is drawn from."""
-    look = here.workshop.latest(here.desk.record(study_id).name)
+def picture(study_id: int, name: str, here: Here, request: Request, mark: str = "", begun: str = "") -> Response:
+    """What a picture is drawn from; `begun` says which study the page shows."""
+    record = here.desk.record(study_id)
+    if begun:
+        check_meant(record, begun)
+    look = here.workshop.latest(record)
     found = look.pictures.get(name) if look is not None else None
     if found is None:
         raise HTTPException(404)
@@ -81,21 +87,17 @@ def study_page(
     here: Services,
     visitor: Visitor,
     request: Request,
-    study_id: int,
+    study: Which,
     forms: Forms,
     message: Message | None,
     status: int = 200,
 ) -> Response:
     """The page of a study with forms as they were typed."""
-    case = here.desk.case(study_id)
-    name = case.record.name
-    jobs, look = here.workshop.jobs(name), here.workshop.latest(name)
-    has_values = any(entry.trial.state is State.COMPLETE for entry in case.entries)
-    if case.computable is None and has_values and look is None and not any(job.kind == "look" for job in jobs):
+    case = here.desk.case(study)
+    jobs, look = here.workshop.jobs(case.record), here.workshop.latest(case.record)
+    if case.computable is None and has_values(case) and look is None and not any(job.kind == "look" for job in jobs):
         with suppress(Busy):  # then it is made once the page is live
-            jobs = (*jobs, here.workshop.look(name))
-    if look is not None and look.made_at != case.record.created_at:
-        look = None  # of another study, which had this name
+            jobs = (*jobs, here.workshop.look(case.record))
     seen = Seen(case, look, jobs, here.store.place)
     view = study_view(seen, prints_of(request), wanted(request.query_params), forms, here.store.now())
     return page("study.html", visitor, status, study=view, message=message)
@@ -104,13 +106,14 @@ def study_page(
 def trial_page(
     here: Services,
     visitor: Visitor,
-    study_id: int,
+    study: Which,
     number: int,
     form: Form | None,
     message: Message | None,
     status: int = 200,
 ) -> Response:
     """The page of a trial with its form as it was typed."""
-    entry, told = here.desk.history(study_id, number)
-    record = here.desk.record(study_id)
-    return page("trial.html", visitor, status, study=record, trial=trial_view(entry, told, form), message=message)
+    record = here.desk.record(study)
+    entry, told = here.desk.history(record, number)
+    shown = {"id": record.id, "name": record.name, "begun": iso(record.created_at)}
+    return page("trial.html", visitor, status, study=shown, trial=trial_view(entry, told, form), message=message)

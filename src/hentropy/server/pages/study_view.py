@@ -8,7 +8,7 @@ from hentropy.description.objectives import Manual
 from hentropy.plain.formats import counted
 from hentropy.plain.sentences import decided_sentence, first_sentence, objective_sentence, stop_sentence
 from hentropy.plain.standing import counts
-from hentropy.plain.times import clock
+from hentropy.plain.times import clock, iso
 from hentropy.plain.verdicts import verdict_json
 from hentropy.records import Entry, State
 from hentropy.server.cases import Case
@@ -18,7 +18,6 @@ from hentropy.server.pages.prints import Prints
 from hentropy.server.pages.trial_rows import WORDS, Pending, TrialTable, Wanted, pending, trial_table
 from hentropy.server.pages.verdict_view import VerdictView, verdict_view
 from hentropy.server.work import Job, Look
-from hentropy.spaces import usual_first
 
 PICTURING = "making pictures"
 """How the phases begin in which the verdict is there already."""
@@ -53,12 +52,14 @@ class StudyView:
     """All that the page of a study shows."""
 
     id: int
+    begun: str
     name: str
     decision: str
     computable: str
     verdict: VerdictView | None
     no_verdict: str
     computing: str
+    looking: str
     can_look: bool
     worth: str
     pending: tuple[Pending, ...]
@@ -66,6 +67,7 @@ class StudyView:
     jobs: tuple[JobView, ...]
     jobs_say: str
     ask: Form
+    enough: str
     picturing: str
     pictures: tuple[PictureView, ...]
     no_pictures: str
@@ -102,17 +104,19 @@ def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float
     case, looking = seen.case, seen.looking
     record, description = case.record, case.description
     running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
-    pictures = picture_views(record.id, seen.look, seen.observations, looking is not None, prints)
+    pictures = picture_views(seen.look, seen.observations, looking is not None, prints)
     verdict = _verdict(seen)
     jobs = _jobs(seen.jobs)
     return StudyView(
         id=record.id,
+        begun=iso(record.created_at) or "",
         name=record.name,
         decision=f"{decided_sentence(description)}.",
         computable=_sentence(case.computable) if case.computable else "",
         verdict=verdict,
         no_verdict=_no_verdict(seen),
         computing=_computing(looking),
+        looking=looking.id if looking else "",
         can_look=bool(verdict is None or verdict.behind)
         and seen.observations > 0
         and not looking
@@ -123,6 +127,7 @@ def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
         ask=forms.ask,
+        enough=_sentence(case.enough) if case.enough else "",
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
@@ -225,10 +230,9 @@ def _counts(entries: Sequence[Entry]) -> str:
 
 def _sentences(case: Case) -> tuple[str, ...]:
     description = case.description
-    first = usual_first(case.space.dim) if description.first is None else description.first
     by_hand = isinstance(description.objective, Manual)
     who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
-    return (first_sentence(first, description), who, stop_sentence(description))
+    return (first_sentence(case.first, description), who, stop_sentence(description))
 
 
 def _made(seen: Seen) -> tuple[tuple[str, str], ...]:

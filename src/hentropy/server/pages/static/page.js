@@ -149,8 +149,12 @@
 
   async function pageOf(answer) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const same = page.getElementById("main")?.dataset.study === main.dataset.study;
-    if (same && main.dataset.study) return page;
+    const shows = page.getElementById("main")?.dataset.study;
+    if (shows && shows === main.dataset.study) return page;
+    if (shows) {
+      lose();
+      throw new Error("This study was deleted; another has its place. Nothing was changed.");
+    }
     if (answer.redirected && answer.ok) throw new Error("You are signed out. Load the page again to sign in.");
     const problem = page.querySelector("main.problem > p")?.textContent;
     throw new Error(problem || `The server answered with ${answer.status}.`);
@@ -249,7 +253,7 @@
 
   // a browser has few connections to one server: a page that nobody sees needs none
   function listen() {
-    if (events || document.hidden) return;
+    if (events || gone || document.hidden) return;
     events = new EventSource(main.dataset.events);
     events.addEventListener("open", () => {
       state("live", "Live");
@@ -266,11 +270,14 @@
       }
     });
     for (const name of ["snapshot", "trials", "job", "look"]) events.addEventListener(name, soon);
-    events.addEventListener("gone", () => {
-      gone = true;
-      hush();
-      state("away", "This study was deleted");
-    });
+    events.addEventListener("gone", lose);
+  }
+
+  // the study of this page is no more: the page stays as it is
+  function lose() {
+    gone = true;
+    hush();
+    state("away", "This study was deleted");
   }
 
   function hush() {
