@@ -3,6 +3,7 @@
 import copy
 import itertools
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from hentropy.plots.density import MaximumInfo, PlacesInfo
 from hentropy.plots.draws import function_values
 from hentropy.plots.estimates import estimates_info, estimates_picture
 from hentropy.plots.levels import boundaries, levels_info, levels_picture
-from hentropy.plots.marks import Bars, Contour, Dots, Heat, Line, Panel, Rule, Table
+from hentropy.plots.marks import Bars, Contour, Dots, Heat, Line, Panel, Role, Rule, Table
 from hentropy.plots.own import OwnInfo, own_info
 from hentropy.plots.scene import Scene, scene_of
 from hentropy.plots.spread import action_spread, best_tuples, candidate_designs
+from hentropy.plots.theme import dashes
 from support.decisions import BothSides
 from support.studies import AT, DECISIONS, LINE, MIXED, PLANE, Worst, begun
 
@@ -232,7 +234,7 @@ def test_probabilities_of_levels_are_those_of_draws(hyperparameters: str) -> Non
 def test_boundaries_are_where_the_label_changes(relation: Any) -> None:
     seen = scene(he.LevelSets([0.5, 2.0], relation=relation), LINE)
     info = levels_info(seen, points=201)
-    found = boundaries(info.views[0])
+    found = info.views[0].boundaries
     assert [len(where) for where in found] == [2, 2]
     for threshold, where in zip((0.5, 2.0), found, strict=True):
         mean = seen.belief.moments(torch.tensor(where).double().unsqueeze(-1), Needs.MEAN).mean[0]
@@ -242,6 +244,16 @@ def test_boundaries_are_where_the_label_changes(relation: Any) -> None:
     rules = [mark for mark in panel.marks if isinstance(mark, Rule)]
     assert sorted(rule.at for rule in rules if rule.axis == "x") == sorted(found[0] + found[1])
     assert [rule.at for rule in rules if rule.axis == "y"] == [0.5, 2.0]
+    labels = {rule.label for rule in rules if rule.axis == "x"}
+    assert labels == {"boundary at 0.5", "boundary at 2"}
+    strokes = dashes(levels_picture(info))
+    assert len({strokes[Rule, Role.DECIDED, label] for label in labels}) == 2
+
+
+def test_boundaries_lie_where_the_evidence_is_zero() -> None:
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    evidence = np.array([[-1.0, 3.0, 1.0, -1.0], [1.0, 1.0, 1.0, 1.0]])
+    assert boundaries(x, evidence) == ((0.25, 2.5), ())
 
 
 def test_levels_on_a_plane_have_a_map_for_each_threshold() -> None:
@@ -258,6 +270,40 @@ def test_levels_on_a_plane_have_a_map_for_each_threshold() -> None:
     assert isinstance(maps[0].marks[0], Heat)
     assert maps[0].marks[0].names == info.names
     assert sum(isinstance(mark, Contour) for mark in maps[0].marks) == 2
+
+
+def test_chosen_designs_have_the_intervals_of_a_mixture() -> None:
+    seen = scene(he.TopK(2), LINE, count=4, hyperparameters="mixture")
+    info = chosen_info(seen, draws=4, points=9)
+    draws = seen.belief.sample(seen.action, 20_000, seed=2).numpy()
+    inside = ((draws > info.quantiles[0]) & (draws < info.quantiles[3])).mean(0)
+    assert inside == pytest.approx(np.full(2, 0.95), abs=0.01)
+    [panel] = decided_panels(info)
+    assert isinstance(panel, Panel)
+    [dots] = [mark for mark in panel.marks if isinstance(mark, Dots) and mark.role is Role.DECIDED]
+    assert dots.error is not None
+    np.testing.assert_allclose(np.stack([dots.y - dots.error[0], dots.y + dots.error[1]]), info.quantiles[[0, 3]])
+
+
+def test_shares_of_several_designs_are_not_called_shares_of_functions() -> None:
+    for k, what in ((1, "share of functions"), (3, "share of best designs")):
+        info = chosen_info(scene(he.TopK(k), LINE), draws=8, points=9)
+        panel = chosen_picture(info).rows[0][1]
+        assert isinstance(panel, Panel)
+        assert panel.y.title == what
+        assert info.shares[0].sum() == pytest.approx(1.0)
+
+
+def test_texts_of_places_that_lie_together_do_not_cover_each_other() -> None:
+    seen = scene(he.Identify("argmax", candidates=64), PLANE)
+    info = decided_info(seen)
+    assert isinstance(info, PlacesInfo)
+    near = replace(info, designs=np.repeat(info.designs[:1], len(info.designs), 0))
+    [panel] = decided_panels(near)
+    assert isinstance(panel, Panel)
+    [dots] = [mark for mark in panel.marks if isinstance(mark, Dots)]
+    assert dots.texts[0]
+    assert not any(dots.texts[1:])
 
 
 def test_levels_of_more_parameters_show_their_own_points() -> None:

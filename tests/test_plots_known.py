@@ -9,6 +9,7 @@ from hentropy.beliefs import Gaussian, Needs
 from hentropy.plots.known import KnownInfo, known_info, known_picture
 from hentropy.plots.marks import Band, Dots, Heat, Line, Mark, Panel, Picture, Role
 from hentropy.plots.scene import scene_of
+from hentropy.plots.views import reference_design
 from support.studies import LINE, MIXED, PLANE, begun
 
 POOL = he.Pool([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0], [3.0, 1.5], [2.5, 2.8]], names=["a", "b"])
@@ -35,24 +36,24 @@ def pool_study() -> he.Study:
 def test_it_is_what_the_belief_says_on_the_grid(treatment: str) -> None:
     study = begun(PLANE, hyperparameters=treatment)
     [view] = information(study).slices
-    points = torch.tensor([[x, y] for y in view.grids[1] for x in view.grids[0]], dtype=torch.float64)
+    points = torch.tensor([[x, y] for y in view.ground.grids[1] for x in view.ground.grids[0]], dtype=torch.float64)
     mean, var = study.belief.moments(points, Needs.VARIANCE).total()
-    np.testing.assert_allclose(view.mean, mean.reshape(5, 5), rtol=1e-12)
-    np.testing.assert_allclose(view.sd, var.sqrt().reshape(5, 5), rtol=1e-12)
+    np.testing.assert_allclose(view.ground.mean, mean.reshape(5, 5), rtol=1e-12)
+    np.testing.assert_allclose(view.ground.sd, var.sqrt().reshape(5, 5), rtol=1e-12)
 
 
 def test_the_bands_of_one_gaussian_process() -> None:
     [view] = information(begun(LINE)).slices
-    for quantile, z in zip(view.quantiles, (-1.959964, -0.6744898, 0.6744898, 1.959964), strict=True):
-        np.testing.assert_allclose(quantile, view.mean + z * view.sd, rtol=1e-6)
+    for quantile, z in zip(view.ground.quantiles, (-1.959964, -0.6744898, 0.6744898, 1.959964), strict=True):
+        np.testing.assert_allclose(quantile, view.ground.mean + z * view.ground.sd, rtol=1e-6)
 
 
 def test_the_bands_of_a_mixture_hold_their_share_of_draws() -> None:
     study = begun(LINE, count=4, hyperparameters="mixture")
     [view] = information(study).slices
-    draws = study.belief.sample(torch.from_numpy(view.grids[0])[:, None], 20_000, 1).numpy()
-    for quantile, share in zip(view.quantiles, (0.025, 0.25, 0.75, 0.975), strict=True):
-        np.testing.assert_allclose((draws <= quantile).mean(0)[view.sd > 1e-3], share, atol=0.015)
+    draws = study.belief.sample(torch.from_numpy(view.ground.grids[0])[:, None], 20_000, 1).numpy()
+    for quantile, share in zip(view.ground.quantiles, (0.025, 0.25, 0.75, 0.975), strict=True):
+        np.testing.assert_allclose((draws <= quantile).mean(0)[view.ground.sd > 1e-3], share, atol=0.015)
 
 
 def told_study() -> he.Study:
@@ -107,8 +108,8 @@ def test_the_picture_of_a_plane_has_two_maps_over_the_bounds() -> None:
     first, second = (panel.marks[0] for panel in (mean, sd))
     assert isinstance(first, Heat)
     assert isinstance(second, Heat)
-    np.testing.assert_array_equal(first.z, info.slices[0].mean)
-    np.testing.assert_array_equal(second.z, info.slices[0].sd)
+    np.testing.assert_array_equal(first.z, info.slices[0].ground.mean)
+    np.testing.assert_array_equal(second.z, info.slices[0].ground.sd)
     assert first.z.shape == (len(first.y), len(first.x))
 
 
@@ -123,8 +124,8 @@ def test_more_parameters_are_slices_and_pairs_with_common_scales() -> None:
     for row in (means, spreads):
         heats = [mark for panel in row if isinstance(panel, Panel) for mark in panel.marks if isinstance(mark, Heat)]
         assert len({(heat.low, heat.high) for heat in heats}) == 1
-    steps = next(view for view in info.slices if view.axes[0].title == "steps" and len(view.axes) == 1)
-    assert steps.grids[0].tolist() == [1, 2, 3, 4, 5, 6]
+    steps = next(view for view in info.slices if view.ground.axes[0].title == "steps" and len(view.ground.axes) == 1)
+    assert steps.ground.grids[0].tolist() == [1, 2, 3, 4, 5, 6]
     assert all(line.dots == (len(line.x) == 6) for line in marks(picture, Line) if isinstance(line, Line))
     assert "holds the others at" in picture.caption
 
@@ -137,15 +138,27 @@ def test_trials_are_drawn_on_the_slices_they_bear_on() -> None:
     study.attach({"x": 0.1, "rate": decided[1], "steps": round(decided[2])}, 0.0)
     scene = scene_of(study)
     info = known_info(scene, points=5, plane=3)
+    reference = reference_design(scene)
     for view in info.slices:
         shown = torch.from_numpy(info.trials.designs).clone()
-        others = [index for index in range(3) if index not in view.indices]
-        shown[:, others] = torch.from_numpy(info.reference)[others]
+        others = [index for index in range(3) if index not in view.ground.indices]
+        shown[:, others] = reference[others]
         belief = study.belief
         assert isinstance(belief, Gaussian)
         a, b = (belief.frame.transform(each) for each in (torch.from_numpy(info.trials.designs), shown))
         correlation = belief.kernel(a, b)[0].diagonal() / belief.kernel.diagonal(a)[0]
         assert view.near.tolist() == (correlation >= 0.5).tolist()
+        # as far from the line as from what was expected of them
+        mean = belief.moments(shown, Needs.MEAN).mean[0].numpy()
+        np.testing.assert_allclose(view.heights - mean, info.trials.values - info.trials.expected, atol=1e-9)
+        np.testing.assert_allclose(view.expected, mean)
+
+
+def test_what_is_said_of_a_moved_trial_is_what_was_measured() -> None:
+    info = information(begun(MIXED, count=9))
+    said = {text for dots in marks(known_picture(info), Dots) if isinstance(dots, Dots) for text in dots.texts}
+    assert said <= set(info.trials.texts(np.ones(9, dtype=bool)))
+    assert not np.allclose(info.slices[0].heights, info.trials.values)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hentropy.beliefs.leave_one_out import leave_one_out
 from hentropy.errors import InputError
 from hentropy.plots.marks import Dots, Line, Panel, Role
 from hentropy.plots.scene import scene_of
-from hentropy.plots.trust import TrustInfo, coverage, trust_info, trust_picture
+from hentropy.plots.trust import TrustInfo, coverage, joint_chance, trust_info, trust_picture
 from support.studies import LINE, MIXED, PLANE, begun
 
 
@@ -62,8 +62,30 @@ def test_the_expected_coverage_is_binomial(n: int, level: float) -> None:
 def test_coverage_in_words() -> None:
     inside = np.array([True] * 14 + [False])
     assert str(coverage(inside, 0.95)) == "14 of 15 inside the 95 % interval"
-    assert coverage(inside, 0.95).as_expected
-    assert not coverage(~inside, 0.95).as_expected
+
+
+def test_both_coverages_are_judged_together_by_the_chance_of_counts_as_rare() -> None:
+    n, half, most = 6, 1, 4
+    chances = {
+        (a, b): math.factorial(n)
+        / (math.factorial(a) * math.factorial(b) * math.factorial(n - a - b))
+        * (0.5**a * 0.45**b * 0.05 ** (n - a - b))
+        for a in range(n + 1)
+        for b in range(n + 1 - a)
+    }
+    rare = sum(chance for chance in chances.values() if chance <= chances[half, most - half] * (1 + 1e-9))
+    assert joint_chance(half, most, n) == pytest.approx(rare)
+    assert joint_chance(3, 6, 6) == pytest.approx(1.0)
+    assert joint_chance(0, 0, 1) == pytest.approx(0.05)
+
+
+def test_a_smooth_parameter_is_not_called_idle() -> None:
+    space = he.Space(lin=he.Real(0, 1), wig=he.Real(0, 1), idle=he.Real(0, 1))
+    study = he.Study(space, he.Maximize(), seed=0, hyperparameters="map")
+    for lin, wig, idle in space.sample(40, 5).tolist():
+        study.attach({"lin": lin, "wig": wig, "idle": idle}, 10.0 * lin + 0.5 * math.sin(12.0 * wig))
+    caption = trust_picture(information(study)).caption
+    assert "the value hardly depends on idle." in caption
 
 
 def test_length_scales_are_those_of_the_kernel() -> None:
@@ -103,20 +125,26 @@ def test_the_picture_has_an_interval_for_each_value_and_the_diagonal() -> None:
     [[predictions, scales]] = trust_picture(info).rows
     assert isinstance(predictions, Panel)
     assert isinstance(scales, Panel)
-    diagonal, bars = (mark for mark in predictions.marks if isinstance(mark, Line))
+    [diagonal] = (mark for mark in predictions.marks if isinstance(mark, Line))
     assert diagonal.x.tolist() == diagonal.y.tolist()
-    np.testing.assert_allclose(bars.y.reshape(8, 3)[:, :2].T, info.quantiles[[0, 3]])
-    assert np.isnan(bars.y.reshape(8, 3)[:, 2]).all()
+    dots = [mark for mark in predictions.marks if isinstance(mark, Dots)]
+    ends = {x: (y - e[0], y + e[1]) for mark in dots for x, y, e in zip(mark.x, mark.y, _bars(mark).T, strict=True)}
+    np.testing.assert_allclose([ends[x] for x in info.observed], info.quantiles[[0, 3]].T)
     assert scales.x.names == ("x", "rate")
     assert scales.y.log
+
+
+def _bars(dots: Dots) -> np.ndarray:
+    assert dots.error is not None
+    return dots.error
 
 
 def test_a_model_that_is_too_sure_is_called_so() -> None:
     info = information(begun(PLANE, count=12))
     none = np.zeros(12, dtype=bool)
-    bold = replace(info, coverage=(coverage(none, 0.5), coverage(none, 0.95)))
+    bold = replace(info, coverage=(coverage(none, 0.5), coverage(none, 0.95)), chance=joint_chance(0, 0, 12))
     assert "surer of itself" in trust_picture(bold).caption
-    timid = replace(info, coverage=(coverage(~none, 0.5), coverage(~none, 0.95)))
+    timid = replace(info, coverage=(coverage(~none, 0.5), coverage(~none, 0.95)), chance=joint_chance(12, 12, 12))
     assert "more careful" in trust_picture(timid).caption
 
 

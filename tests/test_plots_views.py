@@ -1,7 +1,7 @@
 """How spaces are looked at: lines, planes and slices, by value."""
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,17 +11,10 @@ import hentropy as he
 from hentropy.beliefs import Frame
 from hentropy.beliefs.kernels import Profile, Stationary
 from hentropy.models.gp import ConstantMean
+from hentropy.plots.binned import bin_edges
+from hentropy.plots.relevance import LengthScales, by_relevance, length_scales, relevance
 from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.views import (
-    MOST_LINES,
-    LengthScales,
-    by_relevance,
-    held,
-    length_scales,
-    parameter_axis,
-    reference_design,
-    slices,
-)
+from hentropy.plots.views import MOST_LINES, held, parameter_axis, reference_design, slices
 from hentropy.spaces import DesignSpace
 
 
@@ -45,7 +38,6 @@ def test_one_parameter_is_a_line_over_its_bounds() -> None:
 def test_a_logarithmic_parameter_is_spaced_by_ratios() -> None:
     [line] = slices(he.Space(rate=he.Real(1e-3, 1e1, log=True)), points=5)
     np.testing.assert_allclose(line.grids[0], [1e-3, 1e-2, 1e-1, 1.0, 1e1], rtol=1e-12)
-    assert line.logs == (True,)
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -70,7 +62,6 @@ def test_two_parameters_are_a_plane_whose_first_axis_runs_fastest() -> None:
     assert plane.designs[:6].tolist() == [[0, 0], [0.25, 0], [0.5, 0], [0.75, 0], [1, 0], [0, 1]]
     z = plane.shaped(plane.designs[:, 0] + 10 * plane.designs[:, 1])
     assert z[2, 3] == 0.75 + 20  # z[j, i] is at (x[i], y[j])
-    assert plane.wholes == (False, True)
 
 
 def test_more_parameters_are_slices_through_the_reference_most_relevant_first() -> None:
@@ -129,18 +120,50 @@ def test_length_scales_are_shares_of_the_range() -> None:
     assert found is not None
     np.testing.assert_allclose(found.shares, [[0.5, 0.25], [2.0, 0.1]])
     np.testing.assert_allclose(found.weights, [0.5, 0.5])
-    assert by_relevance(belief_with([[0.5, 0.25], [2.0, 0.1]], space), space) == (1, 0)
     common = length_scales(belief_with([[0.5]], space), space)
     assert common is not None
     np.testing.assert_allclose(common.shares, [[0.5, 0.5]])
 
 
-def test_the_order_of_parameters_stays_when_components_are_reweighted() -> None:
-    space = he.Space(a=he.Real(0, 1), b=he.Real(0, 1))
-    belief = belief_with([[0.1, 0.2], [0.1, 0.2], [0.9, 0.2]], space)
-    assert by_relevance(belief, space) == (0, 1)
-    last = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
-    assert by_relevance(replace(belief, weights=last), space) == (0, 1)
+def noted(function: Callable[..., float], space: he.Space, count: int = 24) -> he.Study:
+    """A study with values of a function at designs that fill the space."""
+    study = he.Study(space, he.Maximize(), seed=0, hyperparameters="map")
+    designs = [space.decode(row) for row in space.sample(count, 5)]
+    study.attach_many([(design, function(**design)) for design in designs])
+    return study
+
+
+def test_a_parameter_matters_by_how_much_the_value_changes_along_it_not_by_its_length_scale() -> None:
+    space = he.Space(wig=he.Real(0, 1), lin=he.Real(0, 1), idle=he.Real(0, 1))
+    study = noted(lambda lin, wig, idle: 10.0 * lin + 0.5 * math.sin(12.0 * wig), space, 40)
+    scales = length_scales(study.belief, space)
+    assert scales is not None
+    assert scales.median[1] > scales.median[0], "the line is smooth"
+    wig, lin, idle = relevance(study.belief, space)
+    # sd of 10 u is 2.9, of 0.5 sin about 0.36
+    assert lin == pytest.approx(0.99, abs=0.05)
+    assert wig == pytest.approx(0.12, abs=0.06)
+    assert idle < 0.02
+    assert by_relevance(study.belief, space) == (1, 0, 2)
+
+
+def test_relevance_is_that_of_the_mean_by_brute_force() -> None:
+    """Along a, a^2 has the sd sqrt(4 / 45) of the uniform distribution; along b, 0.5 b has 0.5 / sqrt(12)."""
+    X = torch.rand(3, 2, dtype=torch.float64)
+    space = he.Space.box([0, 0], [1, 1])
+    belief = he.Samples(X, lambda x: (x[..., 0].square() + 0.5 * x[..., 1]).expand(2, -1), torch.ones(2), 0.1)
+    own = np.array([math.sqrt(4 / 45), 0.5 / math.sqrt(12)])
+    np.testing.assert_allclose(relevance(belief, space), own / np.hypot(*own), rtol=0.12)
+    flat = he.Samples(X, lambda x: (0 * x[..., 0] + 7.0).expand(2, -1), torch.ones(2), 0.1)
+    assert relevance(flat, space).tolist() == [0.0, 0.0]
+    assert by_relevance(flat, space) == (0, 1)
+
+
+def test_a_column_that_never_varies_does_not_matter() -> None:
+    pool = he.Pool([[0.0, 7.0], [1.0, 7.0], [2.0, 7.0]])
+    belief = he.fit(pool.points, torch.tensor([0.0, 1.0, 4.0]), space=pool, hyperparameters="map")
+    assert by_relevance(belief, pool) == (0, 1)
+    assert relevance(belief, pool)[1] == 0.0
 
 
 def test_length_scales_in_another_frame_are_still_shares_of_the_range() -> None:
@@ -173,13 +196,31 @@ def test_the_reference_is_the_first_decided_point() -> None:
     assert slices(found, points=3, plane=3)[0].reference.tolist() == found.action[0].tolist()
 
 
-def test_the_reference_without_decided_points_is_the_best_observed() -> None:
-    found = scene(he.Space.box([0, 0, 0], [1, 2, 3]), he.LevelSets([-0.5]))
+def test_where_the_greatest_value_is_asked_for_the_reference_is_near_it() -> None:
+    space = he.Space.box([0, 0, 0], [1, 2, 3])
+    found = scene(space, he.Identify("max"))
     best = max(found.trials, key=lambda trial: trial.value or -math.inf)
     assert reference_design(found).tolist() == list(best.params.values())
+    place = scene(space, he.Identify("argmax", candidates=32))
+    assert isinstance(place.decision, he.Identify)
+    assert reference_design(place).tolist() == place.decision.settled_points[place.action.argmax()].tolist()
 
 
-def test_an_estimate_at_as_many_points_as_there_are_parameters_is_no_point() -> None:
-    found = scene(he.Space.box([0, 0, 0], [1, 2, 3]), he.Estimate(torch.rand(3, 3, dtype=torch.float64)))
-    best = max(found.trials, key=lambda trial: trial.value or -math.inf)
-    assert reference_design(found).tolist() == list(best.params.values())
+@pytest.mark.parametrize(
+    "decision", [he.LevelSets([-0.5]), he.Estimate(torch.rand(3, 3, dtype=torch.float64))], ids=repr
+)
+def test_a_decision_about_all_of_the_space_is_looked_at_from_the_middle_of_the_data(decision: he.Decision) -> None:
+    """An estimate at as many points as there are parameters is no point."""
+    space = he.Space.box([0, 0, 0], [1, 2, 3])
+    found = scene(space, decision)
+    unit = space.to_unit(found.rows(found.trials))
+    middle = (unit - unit.median(0).values).norm(dim=-1).argmin()
+    assert reference_design(found).tolist() == found.rows(found.trials)[middle].tolist()
+
+
+def test_a_pool_s_column_of_whole_numbers_is_whole() -> None:
+    pool = he.Pool([[0.5, 2.0], [1.5, 4.0], [2.0, 7.0]], names=["a", "n"])
+    assert [parameter_axis(pool, index).whole for index in (0, 1)] == [False, True]
+    [plane] = slices(pool, pool.points[0], plane=9)
+    assert plane.grids[1].tolist() == [2, 3, 4, 5, 6, 7]
+    assert [len(edges) for edges in bin_edges(pool, 20)] == [21, 7]

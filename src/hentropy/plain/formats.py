@@ -5,7 +5,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hentropy.records.numbers import short
+from hentropy.records.numbers import counted, short
+
+__all__ = ["counted", "design", "json_text", "measured", "number", "one_line"]
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -29,11 +31,6 @@ def number(value: float | None, spread: float | None = None) -> str:
 def measured(value: float | None, std_error: float | None) -> str:
     """A value with its standard error."""
     return number(value, std_error) + (f" ± {number(std_error)}" if std_error is not None else "")
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things: 1 trial, 2 trials."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def one_line(text: str, width: int) -> str:

@@ -1,6 +1,8 @@
 """A property of f that is to be identified: the density of its maximum, or how probable each place of it is."""
 
+import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -10,15 +12,19 @@ from hentropy.decisions.max_value import log_density
 from hentropy.errors import InputError
 from hentropy.plots.binned import bin_edges, centres, joint_shares, over_bins, shares
 from hentropy.plots.marks import Axis, Bars, Dots, Heat, Line, Panel, Picture, Role, Rule, Table
+from hentropy.plots.relevance import by_relevance
 from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
-from hentropy.plots.views import PAIRED, by_relevance, parameter_axis
+from hentropy.plots.views import PAIRED, parameter_axis
+from hentropy.records.numbers import short
 
 GRID = 201
 BINS = 20
 SHOWN = 5
 MOST_MARGINALS = 8
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+ROOM = (0.16, 0.07)
+"""Of the width and the height of a map, so much is taken by the text of a place."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,20 @@ class MaximumInfo:
 
 
 @dataclass(frozen=True)
+class PlaceMap:
+    """Probabilities summed over the bins of two parameters (by their indices): h x g."""
+
+    across: int
+    up: int
+    z: np.ndarray
+
+
+@dataclass(frozen=True)
 class PlacesInfo:
     """How probable it is that f is greatest at each candidate: designs m x d and probabilities m.
 
-    `parameters` are the axes, `relevant` their indices, the most relevant first; `edges` each one's bins.
+    `parameters` are the axes, `relevant` their indices, the most relevant first; `edges` each one's bins. In
+    `marginals` (one for each parameter) and `maps` probabilities are summed over the bins.
     """
 
     parameters: tuple[Axis, ...]
@@ -42,6 +58,8 @@ class PlacesInfo:
     edges: tuple[np.ndarray, ...]
     designs: np.ndarray
     probabilities: np.ndarray
+    marginals: tuple[np.ndarray, ...]
+    maps: tuple[PlaceMap, ...]
 
     @property
     def likeliest(self) -> np.ndarray:
@@ -59,17 +77,23 @@ def maximum_info(scene: Scene, grid: int = GRID) -> MaximumInfo:
     return MaximumInfo(values.numpy(), density.numpy(), np.quantile(draws.numpy(), QUANTILES))
 
 
-def places_info(scene: Scene, bins: int = BINS) -> PlacesInfo:
-    """The probability that the decision states for each candidate."""
+def places_info(scene: Scene, bins: int = BINS, order: tuple[int, ...] | None = None) -> PlacesInfo:
+    """The probability that the decision states for each candidate; `order` are the parameters by relevance."""
     decision = scene.decision
     if not isinstance(decision, Identify):
         raise InputError(f"{decision!r} does not identify a place")
+    order = by_relevance(scene.belief, scene.space) if order is None else order
+    edges, dim = bin_edges(scene.space, bins), scene.space.dim
+    designs, chances = decision.settled_points.cpu().numpy(), scene.action.detach().cpu().numpy()
+    pairs = [sorted(pair) for pair in combinations(order[:PAIRED], 2)]
     return PlacesInfo(
-        parameters=tuple(parameter_axis(scene.space, index) for index in range(scene.space.dim)),
-        relevant=by_relevance(scene.belief, scene.space),
-        edges=bin_edges(scene.space, bins),
-        designs=decision.settled_points.cpu().numpy(),
-        probabilities=scene.action.detach().cpu().numpy(),
+        parameters=tuple(parameter_axis(scene.space, index) for index in range(dim)),
+        relevant=order,
+        edges=edges,
+        designs=designs,
+        probabilities=chances,
+        marginals=tuple(shares(designs[:, index], edges[index], chances) for index in range(dim)),
+        maps=tuple(PlaceMap(a, b, joint_shares(designs[:, [a, b]], (edges[a], edges[b]), chances)) for a, b in pairs),
     )
 
 
@@ -82,14 +106,16 @@ def maximum_panels(info: MaximumInfo) -> tuple[Panel | Table, ...]:
         Rule(middle, "x", Role.MEAN, "as likely above as below", dashed=False),
         Rule(high, "x", Role.UNCERTAINTY),
     )
-    return (Panel("how great f gets", Axis("greatest value"), Axis("density", low=0.0), (line, *rules)),)
+    return (Panel("", Axis("greatest value"), Axis("density", low=0.0), (line, *rules)),)
 
 
 def maximum_picture(info: MaximumInfo) -> Picture:
     """The density and its quantiles."""
-    rows = tuple((f"{100 * p:.0f} %", f"{q + 0.0:.5g}") for p, q in zip(QUANTILES, info.quantiles, strict=True))
+    spread = float(info.quantiles[-1] - info.quantiles[0])
+    texts = [short(float(quantile), spread) for quantile in info.quantiles]
+    rows = tuple((f"{100 * share:.0f} %", text) for share, text in zip(QUANTILES, texts, strict=True))
     table = Table("quantiles of the greatest value", ("quantile", "greatest value"), rows)
-    low, _, middle, _, high = (f"{q + 0.0:.4g}" for q in info.quantiles)
+    low, _, middle, _, high = texts
     caption = f"The greatest value is as likely above as below {middle}, and in 9 of 10 cases between {low} and {high}."
     return Picture("decided", "What would be stated now: how great f gets", caption, ((*maximum_panels(info), table),))
 
@@ -98,22 +124,25 @@ def places_panels(info: PlacesInfo) -> tuple[Panel | Table, ...]:
     """One panel: bars along a line, or the map over the two most relevant parameters."""
     if len(info.parameters) == 1:
         return (_marginal(info, 0),)
-    across, up = sorted(info.relevant[:2])
-    return (_map(info, across, up),)
+    return (_map(info, info.maps[0]),)
 
 
 def places_picture(info: PlacesInfo) -> Picture:
     """Where f is likely to be greatest."""
     columns = (*(axis.title for axis in info.parameters), "probability")
+    widths = [(axis.high or 0.0) - (axis.low or 0.0) for axis in info.parameters]
     rows = tuple(
-        (*(f"{value + 0.0:.4g}" for value in info.designs[i]), f"{info.probabilities[i]:.3g}") for i in info.likeliest
+        (
+            *(short(value, width) for value, width in zip(info.designs[i].tolist(), widths, strict=True)),
+            f"{info.probabilities[i]:.3g}",
+        )
+        for i in info.likeliest
     )
     table = Table("the likeliest places", columns, rows)
     panels: tuple[Panel | Table, ...] = places_panels(info)
     more: tuple[Panel, ...] = ()
     if len(info.parameters) > 2:
-        first = sorted(info.relevant[:PAIRED])
-        panels = tuple(_map(info, a, b) for i, a in enumerate(first) for b in first[i + 1 :])
+        panels = tuple(_map(info, each) for each in info.maps)
         more = tuple(_marginal(info, index) for index in info.relevant[:MOST_MARGINALS])
     best = info.probabilities.max(initial=0.0)
     caption = (
@@ -127,16 +156,37 @@ def places_picture(info: PlacesInfo) -> Picture:
 def _marginal(info: PlacesInfo, index: int) -> Panel:
     edges = info.edges[index]
     axis = over_bins(info.parameters[index], edges)
-    bars = Bars(edges, shares(info.designs[:, index], edges, info.probabilities), Role.DECIDED, "probability")
-    return Panel(f"where f is greatest: {axis.title}", axis, Axis("probability", low=0.0), (bars,))
+    bars = Bars(edges, info.marginals[index], Role.DECIDED, "probability")
+    return Panel(f"along {axis.title}" if len(info.parameters) > 1 else "", axis, Axis("probability", low=0.0), (bars,))
 
 
-def _map(info: PlacesInfo, across: int, up: int) -> Panel:
+def _map(info: PlacesInfo, pair: PlaceMap) -> Panel:
+    across, up = pair.across, pair.up
     edges = info.edges[across], info.edges[up]
     x, y = over_bins(info.parameters[across], edges[0]), over_bins(info.parameters[up], edges[1])
-    z = joint_shares(info.designs[:, [across, up]], edges, info.probabilities)
-    heat = Heat(centres(edges[0], x.log), centres(edges[1], y.log), z, "probability", low=0.0)
+    heat = Heat(centres(edges[0], x.log), centres(edges[1], y.log), pair.z, "probability", low=0.0)
     best = info.likeliest
-    texts = tuple(f"{chance:.2g}" for chance in info.probabilities[best])
-    dots = Dots(info.designs[best, across], info.designs[best, up], Role.DECIDED, "likeliest places", texts=texts)
-    return Panel("where f is greatest", x, y, (heat, dots))
+    at = info.designs[best, across], info.designs[best, up]
+    free = _apart(_along(x, at[0]), _along(y, at[1]))
+    texts = tuple(
+        f"{chance:.2g}" if alone else "" for chance, alone in zip(info.probabilities[best], free, strict=True)
+    )
+    dots = Dots(*at, Role.DECIDED, "likeliest places", texts=texts)
+    return Panel("", x, y, (heat, dots))
+
+
+def _along(axis: Axis, values: np.ndarray) -> np.ndarray:
+    """Where values lie along an axis, from 0 to 1."""
+    low, high = axis.low or 0.0, axis.high or 0.0
+    if axis.log:
+        return np.log(values / low) / math.log(high / low)
+    return np.asarray((values - low) / (high - low))
+
+
+def _apart(x: np.ndarray, y: np.ndarray) -> list[bool]:
+    """Which of some places can have a text without covering that of an earlier one."""
+    free: list[int] = []
+    for place in range(len(x)):
+        if all(abs(x[place] - x[i]) > ROOM[0] or abs(y[place] - y[i]) > ROOM[1] for i in free):
+            free.append(place)
+    return [place in free for place in range(len(x))]

@@ -10,8 +10,9 @@ from hentropy.decisions import Estimate, Identify
 from hentropy.errors import InputError
 from hentropy.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
 from hentropy.plots.scene import Scene
-from hentropy.plots.terrain import SHARES, Terrain, intervals, mean_and_sd, terrains, value_axis
+from hentropy.plots.terrain import SHARES, Terrain, bars_to, intervals, mean_and_sd, terrains, value_axis
 from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, parameter_axis
+from hentropy.records.numbers import short, span
 
 FEW = 60
 """Up to so many points each has bars of its own; more are joined to bands."""
@@ -65,9 +66,9 @@ def estimates_panels(info: EstimatesInfo) -> tuple[Panel | Table, ...]:
         [ground] = info.grounds
         if ground.is_plane:
             return _maps(info, ground)
-        along = info.points[:, ground.axes[0]]
+        along = info.points[:, ground.indices[0]]
         order = np.argsort(along, kind="stable")
-        return (Panel("the estimates", ground.across, value_axis(), _intervals(info, along[order], order)),)
+        return (Panel("", ground.across, value_axis(), _intervals(info, along[order], order)),)
     order = np.argsort(info.estimates, kind="stable")
     rank = np.arange(1.0, len(order) + 1.0)
     return (Panel("the estimates, in order", Axis("rank", whole=True), value_axis(), _intervals(info, rank, order)),)
@@ -77,8 +78,8 @@ def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray) -> tuple[M
     value, (low, lower, upper, high) = info.estimates[order], info.quantiles[:, order]
     if len(order) <= FEW:
         return (
-            Dots(x, value, Role.UNCERTAINTY, "95 % interval", error=0.5 * (high - low)),
-            Dots(x, value, Role.DECIDED, "estimate, 50 % interval", error=0.5 * (upper - lower)),
+            Dots(x, value, Role.UNCERTAINTY, "95 % interval", error=bars_to(value, low, high)),
+            Dots(x, value, Role.DECIDED, "estimate, 50 % interval", error=bars_to(value, lower, upper)),
         )
     return (
         Band(x, low, high, Role.UNCERTAINTY, "95 % interval"),
@@ -88,12 +89,11 @@ def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray) -> tuple[M
 
 
 def _maps(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
-    up = ground.up or value_axis()
     values = Heat(ground.grids[0], ground.grids[1], ground.mean, "estimate")
     spread = Heat(ground.grids[0], ground.grids[1], ground.sd, "standard deviation", low=0.0)
     return (
-        Panel("the estimates", ground.across, up, (values, *_named(info, info.estimates))),
-        Panel("how uncertain they are", ground.across, up, (spread, *_named(info, info.sd))),
+        Panel("the estimates", ground.across, ground.up, (values, *_named(info, info.estimates))),
+        Panel("how uncertain they are", ground.across, ground.up, (spread, *_named(info, info.sd))),
     )
 
 
@@ -101,20 +101,40 @@ def _named(info: EstimatesInfo, values: np.ndarray) -> tuple[Mark, ...]:
     """The points that were named, with their values where they are few."""
     if not info.given or len(info.points) > SHOWN_POINTS:
         return ()
-    texts = tuple(f"{value + 0.0:.3g}" for value in values) if len(values) <= TABLE_ROWS else ()
+    spread = span(values.tolist())
+    texts = tuple(short(value, spread, least=3) for value in values.tolist()) if len(values) <= TABLE_ROWS else ()
     return (Dots(info.points[:, 0], info.points[:, 1], Role.DECIDED, "where a value is reported", texts=texts),)
 
 
 def estimates_picture(info: EstimatesInfo) -> Picture:
     """The values with their intervals; few of them as a table too."""
     rows: tuple[tuple[Panel | Table, ...], ...] = (estimates_panels(info),)
-    if len(info.points) <= TABLE_ROWS:
-        columns = (*(axis.title for axis in info.parameters), "estimate", "sd")
-        cells = zip(info.points, info.estimates, info.sd, strict=True)
-        table = tuple(tuple(f"{v + 0.0:.4g}" for v in (*point, value, sd)) for point, value, sd in cells)
-        rows = (*rows, (Table("the estimates", columns, table),))
-    caption = (
-        f"The value that would be reported at each of {len(info.points)} points, with the intervals that hold it with"
-        f" 50 and 95 % probability. The typical standard deviation is {float(np.median(info.sd)):.3g}."
-    )
-    return Picture("decided", "What would be reported now", caption, rows)
+    few = len(info.points) <= TABLE_ROWS
+    return Picture("decided", "What would be reported now", _caption(info), (*rows, (_table(info),)) if few else rows)
+
+
+def _table(info: EstimatesInfo) -> Table:
+    columns = (*(axis.title for axis in info.parameters), "estimate", "sd", "2.5 %", "97.5 %")
+    widths = [span([axis.low or 0.0, axis.high or 0.0]) for axis in info.parameters]
+    rows = []
+    for place, point in enumerate(info.points.tolist()):
+        sd = float(info.sd[place])
+        design = (short(value, width) for value, width in zip(point, widths, strict=True))
+        low, _, _, high = (short(float(quantile), sd) for quantile in info.quantiles[:, place])
+        rows.append((*design, short(float(info.estimates[place]), sd), short(sd), low, high))
+    return Table("the estimates", columns, tuple(rows))
+
+
+def _caption(info: EstimatesInfo) -> str:
+    count = len(info.points)
+    where = f"The value that would be reported at each of {count} points" if count > 1 else "The value to be reported"
+    if not (info.grounds and info.grounds[0].is_plane):
+        drawn = ", with the intervals that hold it with 50 and 95 % probability"
+    elif count <= TABLE_ROWS:
+        drawn = (
+            ", over maps of the expected value and of its standard deviation; the table has the ends of the interval"
+        )
+        drawn += " that holds it with 95 % probability"
+    else:
+        drawn = ", and how uncertain it is (its standard deviation)"
+    return f"{where}{drawn}. The typical standard deviation is {float(np.median(info.sd)):.3g}."

@@ -1,50 +1,42 @@
 """What is known: expected values with their uncertainty, the data, and the experiments that are waited for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from hentropy.beliefs import Belief, Needs
-from hentropy.beliefs.quantiles import mixture_quantiles
-from hentropy.plots.marks import Axis, Band, Heat, Line, Mark, Panel, Picture, Role
+from hentropy.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role
 from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
-from hentropy.plots.shown_trials import ShownTrials, line_dots, near, plane_dots, shown_trials
-from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, Slice, held, parameter_axis, slices
-
-SHARES = (0.025, 0.25, 0.75, 0.975)
-"""The quantiles that bound the 95 % and the 50 % interval."""
+from hentropy.plots.shown_trials import ROLES, ShownTrials, line_dots, near, plane_dots, shown_trials
+from hentropy.plots.terrain import Terrain, mean_and_sd, terrain_of
+from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, Slice, in_words, slices
 
 PANELS_IN_A_ROW = 3
 
 
 @dataclass(frozen=True)
 class KnownSlice:
-    """What is known along one or two parameters: mean and sd (g or h x g), and quantiles by `SHARES` (4 x g or h x g).
+    """What is known over one slice, and which of n trials bear on it (`near`, n).
 
-    `indices` say which parameters, `grids` their values, `held` what the others are held at, in words. `near` (n) are
-    the trials that bear on the slice.
+    `heights` (n) is where their values stand: each is moved by what the model expects between its design and its place
+    on the slice, so that it lies as far from the line as it did from what was expected of it. NaN where there is no
+    value. `expected` (n) is what is expected at these places.
     """
 
-    indices: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    grids: tuple[np.ndarray, ...]
-    held: str
-    mean: np.ndarray
-    sd: np.ndarray
-    quantiles: np.ndarray
+    ground: Terrain
     near: np.ndarray
+    heights: np.ndarray
+    expected: np.ndarray
 
 
 @dataclass(frozen=True)
 class KnownInfo:
-    """What is known, slice by slice, in the user's units; all trials but withdrawn ones; the reference design (d)."""
+    """What is known, slice by slice, in the user's units; all trials but withdrawn ones; the reference in words."""
 
-    names: tuple[str, ...]
     slices: tuple[KnownSlice, ...]
     trials: ShownTrials
-    reference: np.ndarray
+    reference: str
 
 
 def known_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS) -> KnownInfo:
@@ -52,48 +44,34 @@ def known_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINT
     trials = shown_trials(scene)
     views = slices(scene, points=points, plane=plane)
     return KnownInfo(
-        names=tuple(scene.space.names),
         slices=tuple(_known(scene, view, trials) for view in views),
         trials=trials,
-        reference=views[0].reference.numpy(),
+        reference=in_words(scene.space, views[0].reference),
     )
 
 
 def _known(scene: Scene, view: Slice, trials: ShownTrials) -> KnownSlice:
-    mean, sd, quantiles = _at(scene.belief, view)
+    onto = view.reference.repeat(len(trials.kinds), 1)
+    onto[:, list(view.axes)] = torch.from_numpy(view.seen(torch.from_numpy(trials.designs))).to(onto)
+    expected = mean_and_sd(scene.belief, onto)[0] if len(onto) else trials.expected
     return KnownSlice(
-        indices=view.axes,
-        axes=tuple(parameter_axis(scene.space, index) for index in view.axes),
-        grids=view.values_along(),
-        held=held(scene.space, view),
-        mean=mean,
-        sd=sd,
-        quantiles=quantiles,
+        ground=terrain_of(scene, view),
         near=near(scene, view, trials.designs),
+        heights=trials.values + expected - trials.expected,
+        expected=expected,
     )
-
-
-@torch.no_grad()
-def _at(belief: Belief, view: Slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and sd over all components, and the exact quantiles of their mixture."""
-    moments = belief.moments(view.designs.to(belief.X), Needs.VARIANCE)
-    mean, var = moments.total()
-    weights = moments.weights.unsqueeze(-1).expand_as(moments.mean)
-    quantiles = mixture_quantiles(SHARES, weights, moments.mean, moments.variance.clamp_min(0.0).sqrt())
-    shaped = [view.shaped(each) for each in (mean, var.clamp_min(0.0).sqrt(), *quantiles)]
-    return shaped[0], shaped[1], np.stack(shaped[2:])
 
 
 def known_picture(info: KnownInfo) -> Picture:
     """Lines with bands; maps of the expected value and of its uncertainty."""
-    lines = [view for view in info.slices if len(view.axes) == 1]
-    planes = [view for view in info.slices if len(view.axes) == 2]
+    lines = [view for view in info.slices if not view.ground.is_plane]
+    planes = [view for view in info.slices if view.ground.is_plane]
     values = _value_axis(info, lines)
-    mean_range = _range([view.mean for view in planes])
-    sd_range = (0.0, _range([view.sd for view in planes])[1])
+    mean_range = _range([view.ground.mean for view in planes])
+    sd_range = (0.0, _range([view.ground.sd for view in planes])[1])
     line_panels = [_line_panel(info, view, values) for view in lines]
-    means = [_map(info, view, view.mean, "expected value", mean_range) for view in planes]
-    spreads = [_map(info, view, view.sd, "uncertainty (standard deviation)", sd_range) for view in planes]
+    means = [_map(info, view, view.ground.mean, "expected value", mean_range) for view in planes]
+    spreads = [_map(info, view, view.ground.sd, "uncertainty (standard deviation)", sd_range) for view in planes]
     maps = [(means[0], spreads[0])] if len(planes) == 1 else [tuple(row) for row in (means, spreads) if row]
     rows = in_rows(line_panels, PANELS_IN_A_ROW)
     return Picture("known", "What is known", _caption(info, bool(lines), bool(planes)), (*rows, *maps))
@@ -108,34 +86,43 @@ def _range(values: list[np.ndarray]) -> tuple[float, float]:
 
 def _value_axis(info: KnownInfo, lines: list[KnownSlice]) -> Axis:
     """One range for the values of all lines, with the data that are drawn on them."""
-    values, errors = info.trials.values, np.nan_to_num(info.trials.errors)
-    shown = [(values + side * errors)[view.near] for view in lines for side in (-1.0, 1.0)]
-    found = [view.quantiles for view in lines] + [each[np.isfinite(each)] for each in shown]
+    errors = np.nan_to_num(info.trials.errors)
+    shown = [(view.heights + side * errors)[view.near] for view in lines for side in (-1.0, 1.0)]
+    found = [view.ground.quantiles for view in lines] + [each[np.isfinite(each)] for each in shown]
     low, high = _range([each for each in found if each.size])
     margin = 0.05 * (high - low) or 0.5
     return Axis("value", low - margin, high + margin)
 
 
 def _line_panel(info: KnownInfo, view: KnownSlice, values: Axis) -> Panel:
-    [x] = view.grids
-    [axis] = view.axes
-    low95, low50, high50, high95 = view.quantiles
+    [x] = view.ground.grids
+    [axis] = view.ground.axes
+    low95, low50, high50, high95 = view.ground.quantiles
     floor = values.low if values.low is not None else float(low95.min())
     marks: tuple[Mark, ...] = (
         Band(x, low95, high95, Role.UNCERTAINTY, "95 % interval"),
         Band(x, low50, high50, Role.UNCERTAINTY, "50 % interval"),
-        Line(x, view.mean, Role.MEAN, "expected value", dots=axis.whole),
-        *line_dots(info.trials, view.indices[0], view.near, floor),
+        Line(x, view.ground.mean, Role.MEAN, "expected value", dots=axis.whole),
+        *_line_dots(info.trials, view, floor),
     )
-    return Panel(f"along {axis.title}" if view.held else "expected value with its intervals", axis, values, marks)
+    return Panel(f"along {axis.title}" if view.ground.held else "", axis, values, marks)
+
+
+def _line_dots(trials: ShownTrials, view: KnownSlice, floor: float) -> tuple[Dots, ...]:
+    """Trials where the slice has them; what is said of each is what was measured."""
+    moved = replace(trials, values=view.heights, expected=view.expected)
+    said = {role: trials.texts(trials.of_kind(kind) & view.near) for kind, role in ROLES.items()}
+    marks = line_dots(moved, view.ground.indices[0], view.near, floor)
+    return tuple(replace(dots, texts=said[dots.role]) for dots in marks)
 
 
 def _map(info: KnownInfo, view: KnownSlice, z: np.ndarray, label: str, scale: tuple[float, float]) -> Panel:
-    x, y = view.grids
+    x, y = view.ground.grids
+    first, second = view.ground.indices
     low, high = scale
     heat = Heat(x, y, z, label, low=low, high=high if high > low else low + 1.0)
-    dots = plane_dots(info.trials, (view.indices[0], view.indices[1]), view.near)
-    return Panel(label, view.axes[0], view.axes[1], (heat, *dots))
+    dots = plane_dots(info.trials, (first, second), view.near)
+    return Panel(label, view.ground.across, view.ground.up, (heat, *dots))
 
 
 def _caption(info: KnownInfo, lines: bool, planes: bool) -> str:
@@ -157,15 +144,13 @@ def _caption(info: KnownInfo, lines: bool, planes: bool) -> str:
         said.append("Experiments still waited for stand at the value that is expected of them.")
     if "failed" in trials.kinds and lines:
         said.append("Experiments that failed stand at the foot: they have no value.")
-    if any(view.held for view in info.slices):
-        values = ", ".join(
-            f"{name} = {value:.4g}" for name, value in zip(info.names, info.reference.tolist(), strict=True)
-        )
+    if any(view.ground.held for view in info.slices):
         hidden = len(trials.kinds) - int(np.any([view.near for view in info.slices], axis=0).sum())
         said.append(
-            f"Each panel varies one or two parameters and holds the others at {values}. It shows those experiments that"
-            " tell something about it by the model; they were made at other values of the parameters that are held, so"
-            " they need not lie on the line."
+            f"Each panel varies one or two parameters and holds the others at {info.reference}. It shows those"
+            " experiments that tell something about it by the model. They were made at other values of the parameters"
+            " that are held: along a line each is moved by what the model expects of that difference, so its distance"
+            " from the line is what the model does not explain."
         )
         if hidden:
             said.append(f"{hidden} of {len(trials.kinds)} experiments lie far from all panels and are not drawn.")

@@ -14,8 +14,9 @@ from hentropy.errors import InputError
 from hentropy.plots.marks import Axis, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule, Table
 from hentropy.plots.rows import in_rows
 from hentropy.plots.scene import Scene
-from hentropy.plots.terrain import Terrain, ground_marks, ground_title, terrain_of, value_axis
-from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, Slice, slices
+from hentropy.plots.terrain import Terrain, ground_marks, terrain_of
+from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, Slice, in_words, slices
+from hentropy.records.numbers import short, span
 
 ROLES = (Role.LOW, Role.MIDDLE, Role.HIGH)
 SHOWN_POINTS = 300
@@ -26,19 +27,22 @@ class LevelView:
     """One slice: the ground, the labels (shape of the slice), the probability of being above each threshold (T x it).
 
     `evidence` (T x it) is above 0 where the label says "above": mean less threshold, or probability less a half.
+    `boundaries` are, on a line, for each threshold the places where the label changes.
     """
 
     ground: Terrain
     labels: np.ndarray
     above: np.ndarray
     evidence: np.ndarray
+    boundaries: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
 class LevelsInfo:
     """Views of the space, and the decision's own points (m x d) with their labels (m).
 
-    A label is the number of thresholds that the point is above. `given` says that the points were named, not filled in.
+    A label is the number of thresholds that the point is above; `counts` says how many points have each (T + 1).
+    `given` says that the points were named, not filled in. `reference` is the design that slices pass through.
     """
 
     thresholds: tuple[float, ...]
@@ -46,29 +50,42 @@ class LevelsInfo:
     views: tuple[LevelView, ...]
     points: np.ndarray
     labels: np.ndarray
+    counts: np.ndarray
     given: bool
+    reference: str
+
+    @property
+    def levels(self) -> list[str]:
+        """The thresholds as text."""
+        return [short(threshold, span(list(self.thresholds))) for threshold in self.thresholds]
 
     @property
     def names(self) -> tuple[str, ...]:
         """What each label means."""
-        edges = [f"{threshold:.4g}" for threshold in self.thresholds]
+        edges = self.levels
         between = [f"{low} to {high}" for low, high in pairwise(edges)]
         return (f"below {edges[0]}", *between, f"above {edges[-1]}")
 
 
-def levels_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS) -> LevelsInfo:
+def levels_info(
+    scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS, order: tuple[int, ...] | None = None
+) -> LevelsInfo:
     """Labels over the slices by the rule of the decision, and the labels that it gives its own points."""
     decision = scene.decision
     if not isinstance(decision, LevelSets):
         raise InputError(f"{decision!r} does not decide on level sets")
     asked = scene.study.decision
+    views = slices(scene, order=order, points=points, plane=plane)
+    labels = (scene.action > 0.5).sum(-2).cpu().numpy()
     return LevelsInfo(
         thresholds=decision.thresholds,
         relation=decision.relation,
-        views=tuple(_view(scene, decision, view) for view in slices(scene, points=points, plane=plane)),
+        views=tuple(_view(scene, decision, view) for view in views),
         points=decision.settled_points.cpu().numpy(),
-        labels=(scene.action > 0.5).sum(-2).cpu().numpy(),
+        labels=labels,
+        counts=np.bincount(labels, minlength=len(decision.thresholds) + 1),
         given=isinstance(asked, LevelSets) and asked.at is not None,
+        reference=in_words(scene.space, views[0].reference),
     )
 
 
@@ -84,7 +101,8 @@ def _view(scene: Scene, decision: LevelSets, view: Slice) -> LevelView:
     levels = np.array(decision.thresholds).reshape(-1, *[1] * len(view.shape))
     chances = above.cpu().reshape(count, *view.shape).numpy()
     evidence = ground.mean - levels if decision.relation == "difference" else chances - 0.5
-    return LevelView(ground, view.shaped(labels).astype(int), chances, evidence)
+    places = () if view.is_plane else boundaries(ground.grids[0], evidence)
+    return LevelView(ground, view.shaped(labels).astype(int), chances, evidence, places)
 
 
 def chances_above(belief: Belief, designs: Tensor, thresholds: tuple[float, ...]) -> Tensor:
@@ -96,11 +114,10 @@ def chances_above(belief: Belief, designs: Tensor, thresholds: tuple[float, ...]
     return (moments.weights.reshape(1, -1, 1) * distribution((gap / sd).clamp(-40.0, 40.0))).sum(1)
 
 
-def boundaries(view: LevelView) -> tuple[tuple[float, ...], ...]:
-    """On a line, for each threshold, where the label changes, by straight lines between grid points."""
-    [x] = view.ground.grids
+def boundaries(x: np.ndarray, evidence: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """On a line (g), for each threshold, where the evidence (T x g) changes its sign, by straight lines in between."""
     found = []
-    for values in view.evidence:
+    for values in evidence:
         change = np.flatnonzero((values[:-1] > 0) != (values[1:] > 0))
         part = values[change] / (values[change] - values[change + 1])
         found.append(tuple((x[change] + part * (x[change + 1] - x[change])).tolist()))
@@ -133,21 +150,25 @@ def levels_picture(info: LevelsInfo) -> Picture:
 
 def _line(info: LevelsInfo, view: LevelView) -> Panel:
     marks: list[Mark] = list(ground_marks(view.ground))
-    for place, (threshold, where) in enumerate(zip(info.thresholds, boundaries(view), strict=True)):
-        marks.append(Rule(threshold, "y", Role.LIMIT, "threshold" if place == 0 else ""))
-        marks += [Rule(at, "x", Role.DECIDED, "boundary" if i == place == 0 else "") for i, at in enumerate(where)]
-    return Panel(ground_title(view.ground, "the levels"), view.ground.across, value_axis(), tuple(marks))
+    marks += [Rule(threshold, "y", Role.LIMIT, "threshold") for threshold in info.thresholds]
+    marks += _boundary_rules(info, view)
+    return Panel("the levels", view.ground.across, view.ground.up, tuple(marks))
+
+
+def _boundary_rules(info: LevelsInfo, view: LevelView) -> list[Mark]:
+    named = zip(info.levels, view.boundaries, strict=True)
+    return [Rule(at, "x", Role.DECIDED, f"boundary at {level}") for level, where in named for at in where]
 
 
 def _chances_on_line(info: LevelsInfo, view: LevelView) -> Panel:
     [x] = view.ground.grids
     lines = [
-        Line(x, chance, _role(place, len(info.thresholds)), f"above {threshold:.4g}", dashed=place % 2 == 1)
-        for place, (threshold, chance) in enumerate(zip(info.thresholds, view.above, strict=True))
+        Line(x, chance, _role(place, len(info.thresholds)), f"above {level}", dashed=place % 2 == 1)
+        for place, (level, chance) in enumerate(zip(info.levels, view.above, strict=True))
     ]
-    rules = [Rule(at, "x", Role.DECIDED) for where in boundaries(view) for at in where]
-    title = ground_title(view.ground, "how probable it is to be above")
-    return Panel(title, view.ground.across, Axis("probability", 0.0, 1.0), (*lines, *rules))
+    title = "how probable it is to be above"
+    axes = view.ground.across, Axis("probability", 0.0, 1.0)
+    return Panel(title, *axes, (*lines, *_boundary_rules(info, view)))
 
 
 def _steps(info: LevelsInfo, view: LevelView) -> Panel:
@@ -164,31 +185,31 @@ def _map(info: LevelsInfo, view: LevelView) -> Panel:
     marks += _contours(info, view)
     if info.given and len(info.views) == 1 and len(info.points) <= SHOWN_POINTS:
         marks += _labelled(info, ground)
-    return Panel(ground_title(ground, "the levels"), ground.across, ground.up or value_axis(), tuple(marks))
+    return Panel("the levels", ground.across, ground.up, tuple(marks))
 
 
 def _contours(info: LevelsInfo, view: LevelView) -> list[Mark]:
     x, y = view.ground.grids
-    named = zip(info.thresholds, view.evidence, strict=True)
-    return [Contour(x, y, evidence, 0.0, Role.DECIDED, f"boundary at {c:.4g}") for c, evidence in named]
+    named = zip(info.levels, view.evidence, strict=True)
+    return [Contour(x, y, evidence, 0.0, Role.DECIDED, f"boundary at {level}") for level, evidence in named]
 
 
 def _chance_map(info: LevelsInfo, view: LevelView, level: int) -> Panel:
     ground = view.ground
     heat = Heat(ground.grids[0], ground.grids[1], view.above[level], "probability", 0.0, 1.0)
-    title = f"how probable it is to be above {info.thresholds[level]:.4g}"
-    return Panel(title, ground.across, ground.up or value_axis(), (heat, _contours(info, view)[level]))
+    title = f"how probable it is to be above {info.levels[level]}"
+    return Panel(title, ground.across, ground.up, (heat, _contours(info, view)[level]))
 
 
 def _own_points(info: LevelsInfo, view: LevelView) -> Panel:
     ground = view.ground
     title = "the labelled points, projected onto two parameters"
-    return Panel(title, ground.across, ground.up or value_axis(), tuple(_labelled(info, ground)))
+    return Panel(title, ground.across, ground.up, tuple(_labelled(info, ground)))
 
 
 def _labelled(info: LevelsInfo, ground: Terrain) -> list[Mark]:
     """The decision's own points, a mark for each label that occurs."""
-    across, up = ground.axes
+    across, up = ground.indices
     top = len(info.thresholds)
     marks: list[Mark] = []
     for label in range(top + 1):
@@ -200,8 +221,7 @@ def _labelled(info: LevelsInfo, ground: Terrain) -> list[Mark]:
 
 def _counts(info: LevelsInfo) -> Panel:
     count = len(info.names)
-    heights = np.bincount(info.labels, minlength=count).astype(float)
-    bars = Bars(np.arange(count + 1) - 0.5, heights, Role.DECIDED, "points")
+    bars = Bars(np.arange(count + 1) - 0.5, info.counts.astype(float), Role.DECIDED, "points")
     return Panel("how many points have each label", Axis("level", names=info.names), Axis("points", low=0.0), (bars,))
 
 
@@ -216,7 +236,12 @@ def _caption(info: LevelsInfo) -> str:
         if info.relation == "difference"
         else "it is more likely than not to be above the threshold"
     )
-    held = " Slices pass through the reference design; the points are labelled where they are." * (len(info.views) > 1)
+    held = (
+        f" Each panel varies one or two parameters and holds the others at {info.reference}; the points are labelled"
+        " where they are."
+        if len(info.views) > 1
+        else ""
+    )
     return (
         f"A point counts as above a threshold where {rule}. Where the probability is near 1/2, the label is open.{held}"
     )

@@ -11,6 +11,7 @@ from hentropy.decisions import Box, Listed, Points, checked_loss
 from hentropy.plots.draws import function_values
 from hentropy.plots.marks import Axis, Bars, Panel, Picture, Role, Rule
 from hentropy.plots.scene import Scene
+from hentropy.records.numbers import short, span
 
 DRAWS = 1000
 BINS = 40
@@ -84,29 +85,39 @@ def _histogram(finite: np.ndarray, bins: int, count: int) -> tuple[np.ndarray, n
 def loss_picture(info: LossInfo) -> Picture:
     """The histogram, with what is expected and what is exceeded in one of twenty cases."""
     low, middle, high = info.quantiles.tolist()
-    rules = [Rule(info.expected, "x", Role.DECIDED, "expected loss", dashed=False)]
-    named = ((low, "5 and 95 %"), (middle, "as likely above as below"), (high, "" if np.isfinite(low) else "95 %"))
-    rules += [Rule(value, "x", Role.UNCERTAINTY, label) for value, label in named if np.isfinite(value)]
+    rules = [
+        Rule(value, "x", role, label, dashed=role is Role.UNCERTAINTY)
+        for value, role, label in (
+            (info.expected, Role.DECIDED, "expected loss"),
+            (low, Role.UNCERTAINTY, "5 and 95 %"),
+            (middle, Role.MEAN, "as likely above as below"),
+            (high, Role.UNCERTAINTY, "5 and 95 %"),
+        )
+        if np.isfinite(value)
+    ]
     bars = Bars(info.edges, info.heights, Role.LOSS, "drawn functions")
     axes = Axis("loss of what would be decided now"), Axis("share of drawn functions", low=0.0)
-    panel = Panel("what the decision may cost", *axes, (bars, *rules))
+    panel = Panel("", *axes, (bars, *rules))
     return Picture("loss", "What the decision may cost", _caption(info), ((panel,),))
 
 
 def _caption(info: LossInfo) -> str:
-    low, middle, high = (_said(value) for value in info.quantiles)
-    error = f" (± {info.std_error:.2g})" if info.std_error else ""
+    finite = [float(value) for value in info.quantiles if np.isfinite(value)]
+    low, middle, high = (_said(value, span(finite)) for value in info.quantiles)
+    error = f" (± {info.std_error:.2g}, the Monte Carlo error of the computation)" if info.std_error else ""
+    expected = _said(info.expected, info.std_error or span(finite))
     said = (
-        f"The expected loss is {_said(info.expected)}{error}. In 9 of 10 cases the loss is between {low} and {high},"
+        f"The expected loss is {expected}{error}. In 9 of 10 cases the loss is between {low} and {high},"
         f" and as often above as below {middle}."
     )
     if not info.infinite:
         return said
     return (
-        f"{said} It is infinite for {100 * info.infinite:.2g} % of the drawn functions, which gave the distribution"
-        " that is stated no chance; they are not in the picture."
+        f"{said} These are functions drawn anew: the statement gives no chance to what {100 * info.infinite:.2g} % of"
+        " them say, so that its loss is infinite there, and these are not in the picture. The expected loss is that"
+        " over the functions from which the statement was made."
     )
 
 
-def _said(value: float) -> str:
-    return f"{value + 0.0:.4g}" if np.isfinite(value) else "infinity"
+def _said(value: float, spread: float | None) -> str:
+    return short(float(value), spread) if np.isfinite(value) else "infinity"

@@ -10,6 +10,7 @@ from hentropy.decisions import Options, base_samples
 from hentropy.inner import expected_loss
 from hentropy.plots.marks import Axis, Bars, Panel, Picture, Role, Rule, Table
 from hentropy.plots.scene import Scene
+from hentropy.records.numbers import short
 
 VALUE_DRAWS = 256
 MOST_ROWS = 50
@@ -76,10 +77,10 @@ def own_panels(info: OwnInfo) -> tuple[Panel | Table, ...]:
 
 def own_picture(info: OwnInfo) -> Picture:
     """The table of the action, with the options beside it."""
-    said = f"What would be decided now, at an expected loss of {info.value + 0.0:.4g}."
+    said = f"What would be decided now, at an expected loss of {short(info.value)}."
     options = " The bars are what each option is expected to cost: the lowest is chosen." if info.options else ""
     return Picture("decided", "What would be decided now", said + options, (own_panels(info),))
 
 
 def _short(value: Any) -> str:
-    return f"{value + 0.0:.5g}" if isinstance(value, float) else str(value)
+    return short(value) if isinstance(value, float) else str(value)

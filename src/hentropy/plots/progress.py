@@ -3,7 +3,8 @@
 The expected loss is that of verdicts as they were recorded, and of proposals as they were made. How many observations a
 proposal stood on is counted by the clock of the store: those first told before it was asked. (What was told by others
 while it was being computed is counted too. Where a study was rebuilt from its records alone the times are gone, and all
-trials with smaller numbers count as told before it.)
+trials with smaller numbers count as told before it.) Where several were found on as many observations, the lowest is
+shown: the others are of less good actions. After all observations, it is what would be decided now.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from hentropy.plots.marks import Axis, Band, Dots, Line, Mark, Panel, Picture, R
 from hentropy.plots.scene import Scene, scene_of
 from hentropy.plots.worth import spans_decades
 from hentropy.records import State, Trial
+from hentropy.records.numbers import counted, short, span
 from hentropy.study import Study
 
 DRAWS = 500
@@ -60,12 +62,14 @@ class ProgressInfo:
 def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
     """The course of the study up to now."""
     told = known_when_asked(scene)
-    points: dict[int, tuple[float, float]] = {}
+    found: dict[int, list[tuple[float, float]]] = {}
     for trial in scene.trials:
         if trial.entropy is not None:
-            points.setdefault(told[trial.number], (trial.entropy, 0.0))
+            found.setdefault(told[trial.number], []).append((trial.entropy, 0.0))
     for stored in scene.verdicts:  # these know their error
-        points[stored.verdict.observations] = (stored.verdict.expected_loss, stored.verdict.std_error)
+        verdict = stored.verdict
+        found.setdefault(verdict.observations, []).append((verdict.expected_loss, verdict.std_error))
+    points = {count: min(each) for count, each in found.items()}
     now = len(scene.in_state(State.COMPLETE))
     points[now] = (scene.found.value, scene.found.std_error)
     counts = sorted(points)
@@ -153,11 +157,11 @@ def true_loss(scene: Scene, truth: Callable[[Tensor], Tensor]) -> float:
 
 def progress_picture(info: ProgressInfo) -> Picture:
     """The expected loss above, the gains below."""
-    counted = Axis("observations", low=0.0, whole=True)
+    observations = Axis("observations", low=0.0, whole=True)
     marks: list[Mark] = []
     if np.isfinite(info.low) and np.isfinite(info.high):
         ends = np.array([info.now - 0.3, info.now + 0.3])
-        label = "5 to 95 % of the loss now"
+        label = "5 to 95 % of the loss, now"
         marks.append(Band(ends, np.full(2, info.low), np.full(2, info.high), Role.UNCERTAINTY, label))
     marks.append(Line(info.counts, info.expected, Role.LOSS, "expected loss"))
     marks.append(Dots(info.counts, info.expected, Role.LOSS, "", error=info.errors))
@@ -165,19 +169,28 @@ def progress_picture(info: ProgressInfo) -> Picture:
         replay = info.replay
         marks.append(Line(replay.counts, replay.expected, Role.LOSS, "expected, computed again", dashed=True))
         marks.append(Line(replay.counts, replay.realised, Role.TRUTH, "what it would really have cost", dots=True))
-    panels: list[Panel | Table] = [Panel("what the decision is expected to cost", counted, Axis("loss"), tuple(marks))]
+    panels: list[Panel | Table] = [
+        Panel("what the decision is expected to cost", observations, Axis("loss"), tuple(marks))
+    ]
     if len(info.gains):
         gains = Dots(info.gain_counts, info.gains, Role.GAIN, "gain of a query", error=info.gain_errors)
         log = spans_decades(info.gains)
         gain = Axis("gain", low=None if log else 0.0, log=log)
-        panels.append(Panel("what each query was expected to save", counted, gain, (gains,)))
+        panels.append(Panel("expected saving of each query", observations, gain, (gains,)))
     return Picture("progress", "How it goes", _caption(info), (tuple(panels),))
 
 
 def _caption(info: ProgressInfo) -> str:
-    first, last = info.expected[0], info.expected[-1]
-    said = f"After {info.now} observations the decision is expected to cost {last + 0.0:.4g}"
+    first, last = float(info.expected[0]), float(info.expected[-1])
+    spread = span(info.expected.tolist())
+    said = f"After {counted(info.now, 'observation')} the decision is expected to cost {short(last, spread)}"
     if len(info.counts) > 1:
-        said += f"; after {int(info.counts[0])} it was {first + 0.0:.4g}"
-    real = "" if info.replay is None else f" It would really cost {info.replay.realised[-1] + 0.0:.4g}."
-    return f"{said}. A lower loss is better.{real}"
+        said += f"; after {int(info.counts[0])} it was {short(first, spread)}"
+    more = ["A lower loss is better."]
+    if info.replay is not None:
+        more.append(f"It would really cost {short(float(info.replay.realised[-1]), spread)}.")
+    if np.isfinite(info.low) and np.isfinite(info.high):
+        more.append("How far the loss itself may differ from what is expected is known for today's decision only.")
+    if info.errors.any() or info.gain_errors.any():
+        more.append("Bars are the Monte Carlo error of the computation, where it is known.")
+    return f"{said}. {' '.join(more)}"

@@ -1,5 +1,6 @@
 """What is known over the slices of a space, as the ground on which other things are shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,54 +15,57 @@ from hentropy.plots.views import LINE_POINTS, PLANE_POINTS, Slice, held, paramet
 SHARES = (0.025, 0.25, 0.75, 0.975)
 """The quantiles that bound the 95 % and the 50 % interval."""
 
-WIDE = 1.959963984540054
-"""So many standard deviations to both sides hold 95 % of a normal distribution."""
-
 
 @dataclass(frozen=True)
 class Terrain:
-    """Mean and 95 % interval over one slice: g along a line, h x g over a plane.
+    """Mean and sd over one slice (g along a line, h x g over a plane), and quantiles by `SHARES` (4 x these).
 
-    `axes` are the indices of the parameters that vary, `across` and `up` their axes (`up` is None on a line), `grids`
-    their values, `held` what the others are held at, in words.
+    `indices` are those of the parameters that vary, `axes` and `grids` their axes and values, `held` what the others
+    are held at, in words.
     """
 
-    axes: tuple[int, ...]
-    across: Axis
-    up: Axis | None
+    indices: tuple[int, ...]
+    axes: tuple[Axis, ...]
     grids: tuple[np.ndarray, ...]
     held: str
     mean: np.ndarray
     sd: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    quantiles: np.ndarray
 
     @property
     def is_plane(self) -> bool:
         """Whether two parameters vary."""
-        return self.up is not None
+        return len(self.axes) == 2
+
+    @property
+    def across(self) -> Axis:
+        """The axis of the first parameter."""
+        return self.axes[0]
+
+    @property
+    def up(self) -> Axis:
+        """The axis of the second parameter, or that of values over a line."""
+        return self.axes[1] if self.is_plane else value_axis()
 
 
-def terrains(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS) -> tuple[Terrain, ...]:
+def terrains(
+    scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS, order: Sequence[int] | None = None
+) -> tuple[Terrain, ...]:
     """What is known over each slice of the space; lines come before planes."""
-    return tuple(terrain_of(scene, view) for view in slices(scene, points=points, plane=plane))
+    return tuple(terrain_of(scene, view) for view in slices(scene, order=order, points=points, plane=plane))
 
 
 def terrain_of(scene: Scene, view: Slice) -> Terrain:
     """What is known over one slice."""
-    described = [parameter_axis(scene.space, index) for index in view.axes]
     mean, sd = mean_and_sd(scene.belief, view.designs)
-    low, _, _, high = intervals(scene.belief, view.designs)
     return Terrain(
-        axes=view.axes,
-        across=described[0],
-        up=described[1] if view.is_plane else None,
+        indices=view.axes,
+        axes=tuple(parameter_axis(scene.space, index) for index in view.axes),
         grids=view.values_along(),
         held=held(scene.space, view),
         mean=mean.reshape(view.shape),
         sd=sd.reshape(view.shape),
-        low=low.reshape(view.shape),
-        high=high.reshape(view.shape),
+        quantiles=intervals(scene.belief, view.designs).reshape(len(SHARES), *view.shape),
     )
 
 
@@ -81,6 +85,11 @@ def intervals(belief: Belief, designs: torch.Tensor) -> np.ndarray:
     return mixture_quantiles(SHARES, weights, moments.mean, sd).cpu().numpy()
 
 
+def bars_to(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """How far bars reach from values (n) to the ends of their intervals (n each): below and above, 2 x n."""
+    return np.maximum(np.stack([values - low, high - values]), 0.0)
+
+
 def leading(grounds: tuple[Terrain, ...]) -> Terrain:
     """The one that shows most where only one has room: the first plane, else the line."""
     planes = [ground for ground in grounds if ground.is_plane]
@@ -93,14 +102,9 @@ def ground_marks(ground: Terrain) -> tuple[Mark, ...]:
         return (Heat(ground.grids[0], ground.grids[1], ground.mean, "mean"),)
     [x] = ground.grids
     return (
-        Band(x, ground.low, ground.high, Role.UNCERTAINTY, "95 % of what is plausible"),
+        Band(x, ground.quantiles[0], ground.quantiles[3], Role.UNCERTAINTY, "95 % of what is plausible"),
         Line(x, ground.mean, Role.MEAN, "mean"),
     )
-
-
-def ground_title(ground: Terrain, title: str) -> str:
-    """A title with what is held, where something is."""
-    return f"{title} ({ground.held})" if ground.held else title
 
 
 def value_axis() -> Axis:

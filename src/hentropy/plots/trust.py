@@ -8,23 +8,26 @@ from hentropy.beliefs import Gaussian
 from hentropy.beliefs.leave_one_out import leave_one_out
 from hentropy.errors import InputError
 from hentropy.plots.marks import Axis, Dots, Line, Panel, Picture, Role, Rule
+from hentropy.plots.relevance import length_scales, relevance
 from hentropy.plots.scene import Scene
-from hentropy.plots.views import length_scales
+from hentropy.plots.terrain import SHARES, bars_to
 
-SHARES = (0.025, 0.25, 0.75, 0.975)
 FEW = 4
 """Below so many observations leaving one out says next to nothing about a model."""
 
-LONG = 3.0
-"""A parameter whose length scale is more than so many times its range hardly matters by the model."""
+IDLE = 0.02
+"""A parameter along which the expected value changes less than this share of all its variation hardly matters."""
+
+RARE = 0.05
+"""Counts that a model that is right would show more rarely than this speak against it."""
 
 
 @dataclass(frozen=True)
 class Coverage:
     """How many of n observations lie inside the intervals of a stated level.
 
-    With a model that is right the number is about binomial: `low` to `high` then hold it with a probability of at least
-    95 %.
+    With a model that is right the number is about binomial (about: the predictions share their data): `low` to `high`
+    then hold it with a probability of at least 95 %.
     """
 
     level: float
@@ -32,11 +35,6 @@ class Coverage:
     count: int
     low: int
     high: int
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether a model that is right would show such a number."""
-        return self.low <= self.inside <= self.high
 
     def __str__(self) -> str:
         return f"{self.inside} of {self.count} inside the {100 * self.level:.0f} % interval"
@@ -57,7 +55,9 @@ class TrustInfo:
     """n observations, each as predicted from all others (n each), in the user's units.
 
     `quantiles` (4 x n) by `SHARES` bound the 95 % and the 50 % interval of the observation, its noise included;
-    `inside50` and `inside95` say whether it lies in them. `reach` is None for a model without length scales.
+    `inside50` and `inside95` say whether it lies in them. `chance` is how probable counts of both as rare
+    as these, or rarer, are with a model that is right. `reach` is None for a model without length scales; `relevance`
+    (d) is how much the expected value changes along each parameter, as a share of all its variation.
     """
 
     names: tuple[str, ...]
@@ -68,6 +68,8 @@ class TrustInfo:
     inside50: np.ndarray
     inside95: np.ndarray
     coverage: tuple[Coverage, ...]
+    chance: float
+    relevance: np.ndarray
     reach: ReachInfo | None
 
 
@@ -91,6 +93,8 @@ def trust_info(scene: Scene) -> TrustInfo:
         inside50=inside50,
         inside95=inside95,
         coverage=(coverage(inside50, 0.5), coverage(inside95, 0.95)),
+        chance=joint_chance(int(inside50.sum()), int(inside95.sum()), len(observed)),
+        relevance=relevance(belief, scene.space),
         reach=_reach(scene),
     )
 
@@ -105,10 +109,31 @@ def coverage(inside: np.ndarray, level: float) -> Coverage:
     return Coverage(level, int(inside.sum()), n, low, high)
 
 
+def joint_chance(half: int, most: int, n: int) -> float:
+    """The chance of counts as rare as these, or rarer: so many of n inside the 50 %, and inside the 95 % interval.
+
+    Half of the values are expected inside the first, 45 % between the two and 5 % outside: the exact test of these
+    three counts together, so that two looks at the same predictions are one judgement.
+    """
+    logs = _log_factorials(n)
+    inside, between = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    outside = n - inside - between
+    kept = outside >= 0
+    inside, between, outside = inside[kept], between[kept], outside[kept]
+    ways = logs[n] - logs[inside] - logs[between] - logs[outside]
+    chances = ways + inside * np.log(0.5) + between * np.log(0.45) + outside * np.log(0.05)
+    [own] = chances[(inside == half) & (between == most - half)]
+    return float(np.exp(chances[chances <= own + 1e-9]).sum())
+
+
+def _log_factorials(n: int) -> np.ndarray:
+    """The logarithms of 0! to n!: n + 1."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+
+
 def _binomial(n: int, share: float) -> np.ndarray:
     """The chances of 0 to n successes: n + 1."""
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])  # of factorials
-    k = np.arange(n + 1)
+    logs, k = _log_factorials(n), np.arange(n + 1)
     return np.asarray(np.exp(logs[n] - logs - logs[::-1] + k * np.log(share) + (n - k) * np.log1p(-share)))
 
 
@@ -131,12 +156,9 @@ def _predictions(info: TrustInfo) -> Panel:
     high = float(max(info.observed.max(), info.quantiles.max()))
     margin = 0.05 * (high - low) or 0.5
     ends = np.array([low - margin, high + margin])
-    # the intervals of a mixture need not be even about the mean: they are lines of their own, broken by NaN
-    apart = np.full(len(info.observed), np.nan)
-    bars_x = np.stack([info.observed, info.observed, apart], 1).reshape(-1)
-    bars_y = np.stack([info.quantiles[0], info.quantiles[3], apart], 1).reshape(-1)
+    bars = bars_to(info.predicted, info.quantiles[0], info.quantiles[3])
     dots = [
-        Dots(info.observed[chosen], info.predicted[chosen], role, label)
+        Dots(info.observed[chosen], info.predicted[chosen], role, label, error=bars[:, chosen])
         for chosen, role, label in (
             (info.inside95, Role.DATA, "inside its 95 % interval"),
             (~info.inside95, Role.FAILED, "outside"),
@@ -149,7 +171,6 @@ def _predictions(info: TrustInfo) -> Panel:
         Axis("predicted", *ends.tolist()),
         (
             Line(ends, ends, Role.LIMIT, "predicted = observed", dashed=True),
-            Line(bars_x, bars_y, Role.UNCERTAINTY, "95 % interval"),
             *dots,
         ),
     )
@@ -158,11 +179,9 @@ def _predictions(info: TrustInfo) -> Panel:
 def _scales(info: TrustInfo, reach: ReachInfo) -> Panel:
     shown = [index for index in range(len(info.names)) if np.isfinite(reach.median[index])]
     places = np.arange(len(shown), dtype=np.float64)
-    apart = np.full(len(shown), np.nan)
-    bars_x = np.stack([places, places, apart], 1).reshape(-1)
-    bars_y = np.stack([reach.low[shown], reach.high[shown], apart], 1).reshape(-1)
-    spread = (Line(bars_x, bars_y, Role.UNCERTAINTY, "range over the mixture"),) if reach.components > 1 else ()
-    label = "median" if reach.components > 1 else "length scale"
+    mixed = reach.components > 1
+    bars = bars_to(reach.median[shown], reach.low[shown], reach.high[shown]) if mixed else None
+    label = "median, and range over the mixture" if mixed else "length scale"
     least = min([1.0, *reach.low[shown]])
     most = max([1.0, *reach.high[shown]])
     return Panel(
@@ -171,8 +190,7 @@ def _scales(info: TrustInfo, reach: ReachInfo) -> Panel:
         Axis("share of the range", float(least) / 1.5, float(most) * 1.5, log=True),
         (
             Rule(1.0, "y", Role.LIMIT, "the whole range"),
-            *spread,
-            Dots(places, reach.median[shown], Role.MEAN, label),
+            Dots(places, reach.median[shown], Role.MEAN, label, error=bars),
         ),
     )
 
@@ -188,11 +206,12 @@ def _caption(info: TrustInfo) -> str:
     if info.reach is not None:
         said.append(
             "A length scale says how far a change of the parameter reaches before values have little to do with each"
-            " other, as a share of the parameter's range: small means that the value changes quickly along it."
+            " other, as a share of the parameter's range: small means that the value goes up and down along it, large"
+            " that it changes evenly, be it little or much."
         )
-        idle = [name for name, scale in zip(info.names, info.reach.median, strict=True) if scale > LONG]
-        if idle:
-            said.append(f"By the model the value hardly depends on {', '.join(idle)}.")
+    idle = [name for name, share in zip(info.names, info.relevance, strict=True) if share < IDLE]
+    if idle and len(idle) < len(info.names):
+        said.append(f"By the model the value hardly depends on {', '.join(idle)}.")
     return " ".join(said)
 
 
@@ -201,15 +220,17 @@ def _judgement(info: TrustInfo, n: int) -> str:
     half, most = info.coverage
     if n < FEW:
         return f"With {n} value{'' if n == 1 else 's'} this says next to nothing yet."
-    counts = f"{most}, {half.inside} inside the 50 % one."
-    expected = f" A model that is right would show {_between(most)} and {_between(half)} (each about 19 times in 20)."
-    if most.inside < most.low or half.inside < half.low:
-        return (
-            counts + expected + " Too few: the model is surer of itself than it should be; take its promises with care."
-        )
-    if half.inside > half.high:
-        return counts + expected + " More than that: the model is more careful than it needs to be."
-    return counts + expected + " So nothing speaks against it."
+    counts = (
+        f"{most}, {half.inside} inside the 50 % one. A model that is right would show about {_between(most)} and"
+        f" {_between(half)} (each some 19 times in 20; not exactly, as the predictions share their data)."
+    )
+    if info.chance >= RARE:
+        return f"{counts} Taken together, nothing speaks against it."
+    # by how much there are fewer than expected inside both intervals, in standard deviations
+    missing = sum((each.level * n - each.inside) / (each.level * (1.0 - each.level)) ** 0.5 for each in info.coverage)
+    if missing > 0:
+        return f"{counts} Too few: the model is surer of itself than it should be; take its promises with care."
+    return f"{counts} More than that: the model is more careful than it needs to be."
 
 
 def _between(coverage: Coverage) -> str:

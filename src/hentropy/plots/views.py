@@ -3,7 +3,7 @@
 One parameter is a line, two are a plane. Of more parameters each is varied alone, and a few pairs together, while the
 others are held at a reference design. A parameter that never varies (a constant column of a pool) is not looked at.
 
-    d  parameters of a design        g, h  grid points along the first and the second axis        H  components
+    d  parameters of a design        g, h  grid points along the first and the second axis
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Gaussian
-from hentropy.beliefs.kernels import Stationary
-from hentropy.decisions import Listed, Points
+from hentropy.decisions import Identify, Listed, Points
 from hentropy.plots.marks import Axis
+from hentropy.plots.relevance import by_relevance
 from hentropy.plots.scene import Scene
 from hentropy.records import State
+from hentropy.records.numbers import short
 from hentropy.spaces import DesignSpace, Integer, Space
 
 LINE_POINTS = 101
@@ -40,8 +40,6 @@ class Slice:
 
     axes: tuple[int, ...]
     names: tuple[str, ...]
-    logs: tuple[bool, ...]
-    wholes: tuple[bool, ...]
     reference: Tensor
     grids: tuple[Tensor, ...]
     designs: Tensor
@@ -69,61 +67,25 @@ class Slice:
         return rows.detach().cpu()[:, list(self.axes)].numpy()
 
 
-@dataclass(frozen=True)
-class LengthScales:
-    """How far a change of each parameter reaches, as a share of its range (H x d), and the components' weights (H)."""
-
-    shares: np.ndarray
-    weights: np.ndarray
-
-    @property
-    def median(self) -> np.ndarray:
-        """The weighted median over components: d."""
-        order = np.argsort(self.shares, axis=0)
-        below = np.cumsum(self.weights[order], axis=0)
-        middle = np.argmax(below >= 0.5 - 1e-12, axis=0)
-        columns = np.arange(self.shares.shape[1])
-        return np.asarray(self.shares[order[middle, columns], columns])
-
-
-def length_scales(belief: Belief, space: DesignSpace) -> LengthScales | None:
-    """Each parameter's length scale as a share of its range (on a log scale where it is logarithmic).
-
-    None where the belief is no Gaussian process whose kernel has length scales along the parameters.
-    """
-    if not isinstance(belief, Gaussian) or not isinstance(belief.kernel, Stationary):
-        return None
-    low, high = belief.frame.transform(space.bounds.to(belief.X))
-    own = belief.kernel.lengthscale
-    if low.shape[-1] != space.dim or own.shape[-1] not in (1, space.dim):
-        return None
-    width = (high - low).abs()
-    shares = own.expand(own.shape[0], space.dim) / width  # infinite where a parameter never varies
-    return LengthScales(shares.detach().cpu().numpy(), belief.weights.detach().cpu().numpy())
-
-
-def by_relevance(belief: Belief, space: DesignSpace) -> tuple[int, ...]:
-    """All parameters, those with the shortest length scales first; in their own order where there are none.
-
-    The order stays the same after further observations with the same hyperparameters, so that pictures of beliefs
-    before and after can be compared: components count equally, whatever their weights.
-    """
-    scales = length_scales(belief, space)
-    if scales is None:
-        return tuple(range(space.dim))
-    return tuple(int(index) for index in np.argsort(np.median(scales.shares, axis=0), kind="stable"))
-
-
 def reference_design(scene: Scene) -> Tensor:
-    """The design that slices pass through (d): the first decided point, else the best observed."""
+    """The design that slices pass through (d): the first decided point, or the one that the decision is about.
+
+    Where f is greatest, or how great it gets, is asked near the greatest value; a decision about all of the space is
+    looked at from the middle of the data.
+    """
     # what an estimate states may have as many numbers as a design, and is none
     if isinstance(scene.decision.actions, Points | Listed) and isinstance(scene.action, Tensor):
         return scene.action.reshape(-1, scene.space.dim)[0].detach().cpu().to(torch.float64)
-    told = [(trial.value, trial) for trial in scene.in_state(State.COMPLETE) if trial.value is not None]
+    if isinstance(scene.decision, Identify) and scene.decision.what == "argmax":
+        return scene.decision.settled_points[int(scene.action.argmax())].detach().cpu().to(torch.float64)
+    told = [trial for trial in scene.in_state(State.COMPLETE) if trial.value is not None]
     if not told:
         return scene.belief.X[-1].detach().cpu().to(torch.float64)
-    _, best = max(told, key=lambda pair: pair[0])
-    return scene.space.encode(best.params)
+    if isinstance(scene.decision, Identify) and scene.decision.what == "max":
+        return scene.space.encode(max(told, key=lambda trial: trial.value or 0.0).params)
+    rows = torch.stack([scene.space.encode(trial.params) for trial in told])
+    unit = scene.space.to_unit(rows)
+    return rows[(unit - unit.median(0).values).square().sum(-1).argmin()].to(torch.float64)
 
 
 def slices(
@@ -137,7 +99,7 @@ def slices(
     """How a space is looked at, with `points` along a line and `plane` along each axis of a plane; lines come first.
 
     The reference is a scene's `reference_design`, or the middle of a space, unless it is given. `order` names the
-    parameters from the most to the least relevant: by the length scales of a scene's belief, unless it is given.
+    parameters from the most to the least relevant: by a scene's belief (`by_relevance`), unless it is given.
     """
     space = where.space if isinstance(where, Scene) else where
     if reference is None:
@@ -168,12 +130,9 @@ def _slice(space: DesignSpace, reference: Tensor, axes: tuple[int, ...], count: 
     designs = reference.to(torch.float64).repeat(mesh[0].numel(), 1)
     for index, values in zip(axes, mesh, strict=True):
         designs[:, index] = values.reshape(-1)
-    described = [parameter_axis(space, index) for index in axes]
     return Slice(
         axes=axes,
         names=tuple(space.names[index] for index in axes),
-        logs=tuple(axis.log for axis in described),
-        wholes=tuple(axis.whole for axis in described),
         reference=reference,
         grids=grids,
         designs=designs,
@@ -182,31 +141,45 @@ def _slice(space: DesignSpace, reference: Tensor, axes: tuple[int, ...], count: 
 
 def _grid(space: DesignSpace, index: int, count: int) -> Tensor:
     """Values of one parameter from end to end: evenly spaced in the unit cube, whole ones each at most once."""
-    parameter = space.parameters[space.names[index]] if isinstance(space, Space) else None
-    if isinstance(parameter, Integer) and parameter.high - parameter.low < count:
-        return torch.arange(parameter.low, parameter.high + 1, dtype=torch.float64)
+    whole = _is_whole(space, index)
+    low, high = space.bounds[:, index]
+    if whole and 0 < high - low < count:
+        return torch.arange(int(low), int(high) + 1, dtype=torch.float64)
     unit = torch.full((max(count, 2), space.dim), 0.5, dtype=torch.float64)
     unit[:, index] = torch.linspace(0.0, 1.0, max(count, 2), dtype=torch.float64)
     values = space.from_unit(unit)[:, index]
-    low, high = space.bounds[:, index]
     if not bool(high > low):
         return values - 0.5  # a constant column: the unit cube gives it a width of one
     values = values.clamp(float(low), float(high))
-    return torch.unique(values.round()) if isinstance(parameter, Integer) else values
+    return torch.unique(values.round()) if whole else values
+
+
+def _is_whole(space: DesignSpace, index: int) -> bool:
+    """Whether a parameter takes whole values only; of a pool, whether its column has no others."""
+    if isinstance(space, Space):
+        return isinstance(space.parameters[space.names[index]], Integer)
+    listed = space.points
+    return listed is not None and bool((listed[:, index] == listed[:, index].round()).all())
 
 
 def parameter_axis(space: DesignSpace, index: int) -> Axis:
     """The axis of a parameter: its name, its bounds, whether it is logarithmic, whether it takes whole values."""
     low, high = (float(bound) for bound in space.bounds[:, index])
     name = space.names[index]
-    if not isinstance(space, Space):
-        return Axis(name, low, high) if high > low else Axis(name, low - 0.5, high + 0.5)
-    parameter = space.parameters[name]
-    whole = isinstance(parameter, Integer)
-    return Axis(name, low, high, log=parameter.log, whole=whole)
+    if not high > low:
+        return Axis(name, low - 0.5, high + 0.5)
+    log = isinstance(space, Space) and space.parameters[name].log
+    return Axis(name, low, high, log=log, whole=_is_whole(space, index))
 
 
 def held(space: DesignSpace, view: Slice) -> str:
     """What a slice holds the other parameters at, in words; empty where there are no others."""
-    values = space.decode(view.reference)
-    return ", ".join(f"{name} = {values[name]:.4g}" for name in space.names if name not in view.names)
+    return in_words(space, view.reference, without=view.names)
+
+
+def in_words(space: DesignSpace, design: Tensor, without: Sequence[str] = ()) -> str:
+    """A design (d), parameter by parameter, each as exact as its range calls for."""
+    ranges = (space.bounds[1] - space.bounds[0]).tolist()
+    values = space.decode(design)
+    named = zip(space.names, ranges, strict=True)
+    return ", ".join(f"{name} = {short(values[name], width)}" for name, width in named if name not in without)

@@ -39,6 +39,11 @@ def short(value: float, spread: float | None = None, least: int = LEAST) -> str:
     return f"{number:.{min(digits, MOST)}g}"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: 1 trial, 2 trials."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def span(values: list[float]) -> float | None:
     """How far numbers lie apart: the spread to write them with; None where there are fewer than two."""
     finite = [value for value in values if math.isfinite(value)]
