@@ -61,7 +61,7 @@ def test_what_nobody_expected_says_nothing_but_an_id(here: Served, caplog: pytes
         (Outdated("it is 3"), 409, "study"),
         (Gone("it is 3"), 404, "gone"),
         (StorageError("it is 3"), 503, "store"),
-        (Busy("it is 3"), 503, "store"),
+        (Busy("it is 3"), 503, "busy"),
     ],
 )
 def test_errors_of_ours_are_told_as_they_are(here: Served, error: HentropyError, status: int, kind: str) -> None:
@@ -76,7 +76,7 @@ def test_errors_of_ours_are_told_as_they_are(here: Served, error: HentropyError,
     assert ("retry-after" in answer.headers) == (status == 503)
     answer = here.http.get("/failing")
     assert answer.status_code == status
-    assert "<p>It is 3</p>" in answer.text
+    assert "<p>It is 3.</p>" in answer.text
 
 
 def test_every_mistake_has_its_line(here: Served) -> None:
@@ -85,7 +85,8 @@ def test_every_mistake_has_its_line(here: Served) -> None:
     assert answer.status_code == 422
     assert len(told["details"]) == 2
     assert all(line in told["sentence"] for line in told["details"])
-    answer = here.http.post("/api/studies/1/trials/0/tell", json={"value": "three", "nots": 1})
+    study = here.create()
+    answer = here.http.post(f"/api/studies/{study}/trials/0/tell", json={"value": "three", "nots": 1})
     assert answer.status_code == 422
     assert [line.partition(":")[0] for line in answer.json()["error"]["details"]] == ["value", "nots"]
 
@@ -96,6 +97,31 @@ def test_paths_and_methods_that_are_not_there(here: Served) -> None:
     assert (answer.status_code, answer.json()["error"]["sentence"]) == (405, "this cannot be done here")
     assert here.http.get("/studies/77").status_code == 404
     assert "there is no study 77" in here.http.get("/api/studies/77").json()["error"]["sentence"]
+
+
+def test_every_problem_is_in_the_log_under_its_id(here: Served, caplog: pytest.LogCaptureFixture) -> None:
+    def failing() -> None:
+        raise InputError("it is 3\nforged: line")
+
+    here.app.add_api_route("/api/failing", failing)
+    for method, path, status in (
+        ("GET", "/api/failing", 422),
+        ("GET", "/api/nothing", 404),
+        ("PUT", "/api/studies", 405),
+    ):
+        with caplog.at_level(logging.INFO, "hentropy.server"):
+            answer = here.http.request(method, path, json={})
+        told = answer.json()["error"]
+        assert (answer.status_code, told["kind"]) == (status, "gone" if status == 404 else "input")
+        [record] = [record for record in caplog.records if record.getMessage().startswith(told["id"])]
+        assert record.levelno == logging.INFO
+        assert "\n" not in record.getMessage()
+
+
+@pytest.mark.parametrize("status", [400, 405, 408, 413, 415, 422])
+def test_what_was_sent_wrongly_is_no_fault_of_the_server(status: int) -> None:
+    assert Problem("1", status, "so").kind == "input"
+    assert Problem("1", 500, "so").kind == "internal"
 
 
 def test_what_is_told_is_escaped() -> None:

@@ -6,13 +6,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+class Terminated(KeyboardInterrupt):
+    """The run was ended by SIGTERM, as services are, not by somebody's Ctrl-C."""
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise Terminated
 
 
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Within, SIGTERM raises a `KeyboardInterrupt`, so that what is in hand is given back."""
+    """Within, SIGTERM raises a `KeyboardInterrupt` (`Terminated`), so that what is in hand is given back."""
     earlier = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield

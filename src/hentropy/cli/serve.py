@@ -3,8 +3,10 @@
 from typing import Annotated
 
 from hentropy.cli.arguments import StoreUrl
+from hentropy.description.building import DATABASE
 from hentropy.errors import MissingExtra
-from hentropy.server.settings import PORT
+from hentropy.server.guard.tokens import new_token as make_token
+from hentropy.server.settings import PORT, Settings
 
 try:
     import typer
@@ -33,6 +35,13 @@ def serve(
         typer.Option(metavar="NAME", help="Another name by which browsers call this server. May be given many times."),
     ] = None,
     https: Annotated[bool, typer.Option("--https", help="A proxy in front speaks https: cookies need it.")] = False,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy that is believed who the clients are (X-Forwarded-For). May be given many times.",
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
 ) -> None:
     """Show the studies of a store as a page: what to run next, what is known, what would be decided.
@@ -47,4 +56,14 @@ def serve(
 
     if token is not None and new_token:
         raise typer.BadParameter("give a token or have one made, not both", param_hint="--new-token")
-    run_server(store, host, port, token, new_token, tuple(allow_host or ()), https, verbose)
+    # what is wrong with the settings is said before anything is made or opened
+    settings = Settings(
+        store or f"sqlite:///{DATABASE}",
+        host,
+        port,
+        make_token() if new_token else token,
+        tuple(allow_host or ()),
+        https,
+        tuple(trusted_proxy or ()),
+    )
+    run_server(settings, show_token=new_token, verbose=verbose)

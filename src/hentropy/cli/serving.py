@@ -2,19 +2,22 @@
 
 import errno
 import logging
+import os
 import signal
 import socket
+import sys
+import threading
 from contextlib import closing
 from dataclasses import replace
+from types import FrameType
 from urllib.parse import urlsplit
 
-from hentropy.cli.interrupts import stopped_by_signals
+from hentropy.cli.interrupts import Terminated, stopped_by_signals
 from hentropy.cli.opening import is_there, shown
 from hentropy.cli.printing import say
-from hentropy.description.building import DATABASE
 from hentropy.errors import InputError, MissingExtra
 from hentropy.server.app import make_app
-from hentropy.server.guard.tokens import new_token
+from hentropy.server.guard.connections import GuardedConfig
 from hentropy.server.services import Services
 from hentropy.server.settings import Settings
 from hentropy.storage import open_store
@@ -26,11 +29,15 @@ except ImportError:
 
 try:
     import uvicorn
+    from starlette.types import ASGIApp
 except ImportError:
     raise MissingExtra("uvicorn", "server") from None
 
 GRACE = 5
 """Seconds that requests have to end when the server ends."""
+
+LAST = 5
+"""Seconds after these until the process ends, whatever its threads still do."""
 
 BACKLOG = 1_024
 """Connections that may wait to be taken."""
@@ -38,42 +45,33 @@ BACKLOG = 1_024
 EVERYWHERE = ("0.0.0.0", "::")
 
 
-def run_server(
-    store: str | None,
-    host: str,
-    port: int,
-    token: str | None,
-    make_token: bool,
-    hosts: tuple[str, ...],
-    https: bool,
-    verbose: bool,
-) -> None:
-    """Serve a store until a signal ends it."""
-    url = store or f"sqlite:///{DATABASE}"
-    made = new_token() if make_token else None
-    # what is wrong with the settings is said before anything is made or opened
-    settings = Settings(url, host, port, made or token, hosts, https)
-    with closing(listening(host, port)) as listener:
-        new = not is_there(url)
-        with closing(open_store(url)):
+def run_server(settings: Settings, show_token: bool, verbose: bool) -> None:
+    """Serve a store until a signal ends it: SIGTERM is how a service ends well, Ctrl-C is an interruption."""
+    with closing(listening(settings.host, settings.port)) as listener:
+        new = not is_there(settings.store)
+        with closing(open_store(settings.store)):
             pass
         settings = replace(settings, port=int(listener.getsockname()[1]))
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level="INFO" if verbose else "WARNING")
         server = Server(settings, verbose)
-        say(f"{shown(url)} is served at {address(settings)}", "bold")
+        say(f"{shown(settings.store)} is served at {address(settings)}", "bold")
         if new:
             say("It has no studies yet; the page says how to begin one.")
-        if made is not None:
-            say(f"The token, which is not shown again: {made}")
+        if show_token:
+            say(f"The token, which is not shown again: {settings.token}")
         elif settings.token is not None:
             say("People log in with the token that you gave; programs send it as a bearer token.")
         say("Ctrl-C ends it.")
         try:
             with stopped_by_signals():
                 server.run(sockets=[listener])
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interruption:
             say("stopped")
-            raise typer.Exit(128 + signal.SIGINT) from None
+            raise typer.Exit(_code(isinstance(interruption, Terminated))) from None
+
+
+def _code(terminated: bool) -> int:
+    return 0 if terminated else 128 + signal.SIGINT
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -110,24 +108,17 @@ def address(settings: Settings) -> str:
     return urlsplit(f"{'https' if settings.secure else 'http'}://{name}:{settings.port}/").geturl()
 
 
+def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvicorn.Config:
+    """How an app is served."""
+    return GuardedConfig(app, settings, access_log=verbose, timeout_graceful_shutdown=GRACE)
+
+
 class Server(uvicorn.Server):
     """Serves one store; when it ends, open pages are let go first, for they would never leave by themselves."""
 
     def __init__(self, settings: Settings, verbose: bool) -> None:
         self._app = make_app(settings)
-        super().__init__(
-            uvicorn.Config(
-                self._app,
-                lifespan="on",
-                log_config=None,
-                access_log=verbose,
-                proxy_headers=False,  # anybody could say to be somebody else
-                server_header=False,
-                ws="none",
-                limit_concurrency=settings.limits.connections,
-                timeout_graceful_shutdown=GRACE,
-            )
-        )
+        super().__init__(configured(self._app, settings, verbose))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let the open pages go, then end."""
@@ -135,3 +126,17 @@ class Server(uvicorn.Server):
         assert isinstance(services, Services)
         await services.watcher.close()
         await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end. Threads cannot be stopped, and would keep the process: it does not wait for them for ever."""
+        if not self.should_exit:
+            last = threading.Timer(GRACE + LAST, _end_now, [_code(sig == signal.SIGTERM)])
+            last.daemon = True  # it keeps nothing itself
+            last.start()
+        super().handle_exit(sig, frame)
+
+
+def _end_now(code: int) -> None:
+    logging.getLogger("hentropy.server").error("something was still going on, and was broken off")
+    sys.stdout.flush()
+    os._exit(code)

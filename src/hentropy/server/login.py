@@ -8,6 +8,7 @@ from hentropy.server.guard.access import FIELD
 from hentropy.server.guard.pace import client_in
 from hentropy.server.problems import Refused
 from hentropy.server.services import Here, Visitor
+from hentropy.server.words import sentence
 
 try:
     from fastapi import APIRouter, Form, Request
@@ -63,7 +64,7 @@ async def log_out(here: Here, visitor: Visitor) -> Response:
 
 def login_form(csrf_token: str, after: str, trouble: str = "") -> str:
     """The page with the form."""
-    said = f'<p class="error" role="alert">{html.escape(trouble[:1].upper() + trouble[1:])}.</p>' if trouble else ""
+    said = f'<p class="error" role="alert">{html.escape(sentence(trouble))}</p>' if trouble else ""
     return PAGE.format(field=FIELD, csrf=html.escape(csrf_token), after=html.escape(after), said=said)
 
 

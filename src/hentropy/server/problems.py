@@ -114,7 +114,8 @@ def _problem(identity: str, error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         default = SENTENCES.get(error.status_code, "this cannot be done")
         given = isinstance(error, Refused) and error.detail
-        return Problem(identity, error.status_code, str(given or default), headers=error.headers)
+        busy = error.status_code == 503
+        return Problem(identity, error.status_code, str(given or default), headers=error.headers, busy=busy)
     if isinstance(error, HentropyError):
         return _told(identity, error)
     LOG.error("%s: %s", identity, type(error).__name__, exc_info=error)

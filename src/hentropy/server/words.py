@@ -15,6 +15,11 @@ IN_OTHER_WORDS = (
 )
 
 
+def sentence(text: str) -> str:
+    """The text as a sentence: it begins with a capital letter and ends with a point."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', ':')) else '.'}"
+
+
 def in_words_of_the_page(sentence: str) -> str:
     """A sentence in which nobody is told to call a function or to type an option."""
     for pattern, words in IN_OTHER_WORDS:

@@ -12,6 +12,9 @@ FIELD = "csrf_token"
 HEADER = "x-csrf-token"
 """The header that carries it in requests of scripts."""
 
+LOGIN = "/login"
+"""Where somebody gives the token: the one form that is taken from everybody."""
+
 How = Literal["open", "bearer", "session", "nobody"]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 
 from hentropy.errors import MissingExtra
+from hentropy.server.guard.access import LOGIN
 from hentropy.server.problems import Refused
 from hentropy.server.settings import Limits
 
@@ -34,7 +35,7 @@ class Bodies:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        most = self._limits.upload_bytes if content_type(headers) in FILES else self._limits.body_bytes
+        most = self._most(scope["path"], headers)
         announced = headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced[:20]) > most:
             raise _too_large(most)
@@ -57,6 +58,11 @@ class Bodies:
             return message
 
         await self.app(scope, counted, send)
+
+    def _most(self, path: str, headers: Headers) -> int:
+        if path == LOGIN:  # anybody may send this
+            return self._limits.login_bytes
+        return self._limits.upload_bytes if content_type(headers) in FILES else self._limits.body_bytes
 
 
 def _too_large(most: int) -> Refused:

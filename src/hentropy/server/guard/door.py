@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 from hentropy.errors import MissingExtra
-from hentropy.server.guard.access import FIELD, HEADER, KEY, Access
+from hentropy.server.guard.access import FIELD, HEADER, KEY, LOGIN, Access
 from hentropy.server.guard.bodies import content_type
 from hentropy.server.guard.doorman import Doorman, check_source
 from hentropy.server.guard.pace import client_in
@@ -26,8 +26,10 @@ FOR_PROGRAMS = ("application/json", "text/csv", "application/x-ndjson")
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
-LOGIN = "/login"
 STATIC = "/static/"
+OPEN = (LOGIN, "/favicon.ico")
+"""What everybody may have, with the scripts and styles."""
+
 STALE = "the page was open for too long, or cookies are switched off; load it again, then send it once more"
 
 
@@ -47,14 +49,16 @@ class Door:
         headers, path = Headers(scope=scope), scope["path"]
         access, new = self._doorman.recognise(headers, client_in(scope))
         scope[KEY] = access
-        if scope["method"] not in SAFE:
+        changing = scope["method"] not in SAFE
+        if changing:
             check_source(headers)
-            receive = await self._checked(scope, headers, receive, access)
-        if not access.may and path != LOGIN and not path.startswith(STATIC):
-            if is_api(path) or scope["method"] not in SAFE:
+        if not access.may and path not in OPEN and not path.startswith(STATIC):
+            if is_api(path) or changing:  # before any of a body is read
                 raise Refused(401, "this needs the token of the server", {"WWW-Authenticate": "Bearer"})
-            await RedirectResponse(f"{LOGIN}?next={quote(path)}", 303)(scope, receive, send)
+            await RedirectResponse(f"{LOGIN}?next={quote(_whole_path(scope))}", 303)(scope, receive, send)
             return
+        if changing:
+            receive = await self._checked(scope, headers, receive, access)
         shown = new and access.how != "bearer" and not is_api(path) and not path.startswith(STATIC)
         await self.app(scope, receive, self._with_cookie(scope, send, access) if shown else send)
 
@@ -90,6 +94,12 @@ class Door:
             await send(message)
 
         return sending
+
+
+def _whole_path(scope: Scope) -> str:
+    """The path of a request with its query, as it was written."""
+    query = scope.get("query_string", b"")
+    return str((scope["raw_path"] + (b"?" + query if query else b"")).decode("latin-1"))
 
 
 async def _whole(receive: Receive) -> bytes:

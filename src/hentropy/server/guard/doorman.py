@@ -35,7 +35,10 @@ class Doorman:
         self._forms = FormTokens()
         self._sessions = Sessions(limits.sessions, limits.session_seconds)
         self._seconds = int(limits.session_seconds)
-        self._wrong = Rates(1.0 / limits.wrong_pause, limits.wrong_tokens, limits.clients)
+        # of people and of programs apart: a program with an old token does not keep people from another try
+        self._wrong_bearers, self._wrong_forms = (
+            Rates(1.0 / limits.wrong_pause, limits.wrong_tokens, limits.clients) for _ in range(2)
+        )
 
     @property
     def open(self) -> bool:
@@ -53,22 +56,25 @@ class Doorman:
         if self.open:
             how = "open"
         elif given is not None:
-            self._check(given, client)
+            self._check(given, client, self._wrong_bearers)
             how = "bearer"
         else:
             how = "session" if self._sessions.is_open(session) else "nobody"
         return Access(how, session, self._forms.of(session)), new
 
-    def _check(self, given: str, client: str) -> None:
-        """Raise unless a token is the right one; somebody who guesses soon has to wait."""
-        check_pace(self._wrong.wait(client), TOO_OFTEN)
+    def _check(self, given: str, client: str, wrong: Rates) -> None:
+        """Raise unless a token is the right one.
+
+        Who guesses is soon told to wait. The right one is always let in: many clients may share an address, and a
+        guess among 64^16 is not made likelier by an answer.
+        """
         if self._token is None or not same(given, self._token):
-            self._wrong.take(client)
+            check_pace(wrong.take(client), TOO_OFTEN)
             raise Refused(401, WRONG, {"WWW-Authenticate": "Bearer"})
 
     def log_in(self, given: str, client: str) -> str:
         """The id of a new session for somebody who has the token: never one that was there before."""
-        self._check(given, client)
+        self._check(given, client, self._wrong_forms)
         return self._sessions.begin()
 
     def log_out(self, session: str) -> None:

@@ -1,0 +1,74 @@
+"""Visitors of a server: browsers that log in, the fields of its pages, and all its routes."""
+
+import re
+from collections.abc import Iterable
+from html.parser import HTMLParser
+
+import httpx
+from fastapi.routing import APIRoute
+
+from hentropy.server import events, login
+from hentropy.server.pages import asking, attaching, entering, reading
+from support.serving import PATIENCE, TOKEN, Served
+
+JSON = {"Content-Type": "application/json"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def browser(server: Served) -> httpx.Client:
+    """A client that keeps its cookies for itself and follows no redirects."""
+    return httpx.Client(base_url=server.url, timeout=PATIENCE, trust_env=False)
+
+
+class _Inputs(HTMLParser):
+    """The values of the fields of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "input" and given.get("name"):
+            self.values[str(given["name"])] = given.get("value") or ""
+
+
+def fields(page: httpx.Response) -> dict[str, str]:
+    parser = _Inputs()
+    parser.feed(page.text)
+    return parser.values
+
+
+def log_in(client: httpx.Client, token: str = TOKEN, after: str = "/") -> httpx.Response:
+    form = fields(client.get("/login", params={"next": after}))
+    return client.post("/login", data={**form, "token": token})
+
+
+PAGES = (login, events, asking, attaching, entering, reading)
+"""The modules with routes of pages."""
+
+
+def paths(path: str, methods: Iterable[str]) -> list[tuple[str, str]]:
+    """The methods of a route, each with its path; what varies in it is 0."""
+    plain = re.sub(r"{[^}]*}", "0", path)
+    return [(method.upper(), plain) for method in methods]
+
+
+def of_the_api(server: Served) -> list[tuple[str, str]]:
+    """All routes for programs."""
+    described = server.app.openapi()["paths"]
+    return [route for path, methods in described.items() for route in paths(path, methods)]
+
+
+def of_the_pages() -> list[tuple[str, str]]:
+    """All routes for people."""
+    found = [route for module in PAGES for route in module.router.routes if isinstance(route, APIRoute)]
+    return [each for route in found for each in paths(route.path, route.methods or ())]
+
+
+def csrf(server: Served, client: httpx.Client) -> str:
+    """The token of the forms in the session of a client."""
+    doorman = server.services.doorman
+    headers = httpx.Headers({"cookie": f"{doorman.cookie}={client.cookies[doorman.cookie]}"})
+    access, _ = doorman.recognise(headers, "test")  # type: ignore[arg-type]
+    return access.csrf_token

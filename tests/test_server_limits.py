@@ -1,0 +1,105 @@
+"""How much a server takes: bytes, rows, time, requests."""
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hentropy.server.guard.rates import Rates, client_of
+from hentropy.server.settings import Limits, Settings
+from support.serving import PATIENCE, Served, served
+from support.visiting import FORM
+
+
+@pytest.fixture
+def here(sqlite_url: str) -> Iterator[Served]:
+    """A server for this machine, without a token."""
+    with served(Settings(sqlite_url)) as server:
+        yield server
+
+
+def small(url: str, **limits: Any) -> Settings:
+    return Settings(url, limits=Limits(**limits))
+
+
+def test_large_requests_are_refused(sqlite_url: str) -> None:
+    with served(small(sqlite_url, body_bytes=2_000, upload_bytes=20_000, login_bytes=500)) as server:
+        study = server.create()
+        path = f"/api/studies/{study}/attach"
+
+        def status(size: int, announced: bool, kind: str = "application/json", path: str = path) -> int:
+            body = b" " * size
+            content: Any = body if announced else iter([body[:500], body[500:]])
+            return server.http.post(path, content=content, headers={"Content-Type": kind}).status_code
+
+        for announced in (True, False):  # with a Content-Length, and in chunks
+            assert status(1_999, announced) == 422
+            assert status(2_001, announced) == 413
+            assert status(19_000, announced, "text/csv", f"{path}.csv") == 422
+            assert status(20_001, announced, "text/csv", f"{path}.csv") == 413
+            assert status(2_001, announced, FORM["Content-Type"], "/logout") == 413
+            assert status(501, announced, FORM["Content-Type"], "/login") == 413
+            assert status(501, announced, "multipart/form-data; boundary=b", "/login") == 413
+        assert server.http.get("/api/studies").status_code == 200
+
+
+def test_a_request_that_says_it_is_too_large_is_not_waited_for(here: Served) -> None:
+    head = f"POST /api/check HTTP/1.1\r\nHost: {here.url[7:]}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", int(here.url.rpartition(":")[2])), 5.0) as connection:
+        connection.sendall(f"{head}Content-Length: 99999999\r\n\r\n".encode())  # and none of it comes
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_more_rows_than_allowed_are_refused(sqlite_url: str) -> None:
+    with served(small(sqlite_url, upload_rows=3)) as server:
+        study = server.create()
+        rows = [{"params": {"x": i / 9}, "value": 1.0} for i in range(5)]
+        path = f"/api/studies/{study}/attach"
+        answers = [server.http.post(path, json={"rows": rows})]
+        for end in ("\n", "\r"):
+            earlier = f"x,value{end}" + "".join(f"{i / 9},1{end}" for i in range(4))
+            exported = f"number,state,value,x{end}" + "".join(f"{i},complete,1,{i / 9}{end}" for i in range(4))
+            for where, text in ((f"{path}.csv", earlier), (f"/api/studies/{study}/import", exported)):
+                answers.append(server.http.post(where, content=text, headers={"Content-Type": "text/csv"}))
+        for answer in answers:
+            assert answer.status_code == 422
+            assert "at most 3 are taken at once" in answer.json()["error"]["sentence"]
+        assert server.http.post(path, json={"rows": rows[:3]}).status_code == 201
+
+
+def test_a_request_that_never_ends_is_ended(sqlite_url: str) -> None:
+    with served(small(sqlite_url, body_seconds=0.3)) as server:
+        head = f"POST /api/check HTTP/1.1\r\nHost: {server.url[7:]}\r\nContent-Type: application/json\r\n"
+        with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), PATIENCE) as connection:
+            connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_too_many_requests_have_to_wait(sqlite_url: str) -> None:
+    with served(small(sqlite_url, per_second=0.5, burst=5)) as server:
+        statuses = [server.http.get("/api/studies").status_code for _ in range(6)]
+        assert statuses == [200] * 4 + [429] * 2  # one request was there before
+        answer = server.http.get("/")
+        assert answer.status_code == 429
+        assert 1 <= int(answer.headers["retry-after"]) <= 2
+
+
+def test_rates_recover_and_are_remembered_in_bounded_memory() -> None:
+    now = 0.0
+    rates = Rates(2.0, 3, 100, clock=lambda: now)
+    assert [rates.take("a") for _ in range(5)] == [0.0, 0.0, 0.0, 0.5, 0.5]
+    assert rates.take("b") == 0.0
+    now = 0.5
+    assert [rates.take("a"), rates.take("a")] == [0.0, 0.5]
+    now = 100.0
+    assert [rates.take("a") for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
+    for number in range(1_000):
+        rates.take(str(number))
+    assert len(rates) == 100
+
+
+def test_a_network_is_one_client() -> None:
+    assert client_of("2001:db8::1") == client_of("2001:db8::ffff:1") != client_of("2001:db8:0:1::1")
+    assert client_of("192.0.2.1") != client_of("192.0.2.2")
+    assert client_of("::1") == "::1"

@@ -1,0 +1,207 @@
+"""Who gets in: the token, and the sessions that it begins. Each test fails if its protection is taken out."""
+
+import hmac
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hentropy.errors import InputError
+from hentropy.server.guard.sessions import Sessions
+from hentropy.server.settings import Limits, Settings
+from support.serving import TOKEN, Served, served
+from support.visiting import JSON, browser, csrf, fields, log_in, of_the_api, of_the_pages
+
+
+@pytest.fixture
+def guarded(sqlite_url: str) -> Iterator[Served]:
+    """A server with a token."""
+    with served(Settings(sqlite_url, token=TOKEN)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "lab.example"])
+def test_other_machines_need_a_token(host: str) -> None:
+    with pytest.raises(InputError, match="there is no token; give one with --token"):
+        Settings("sqlite:///x.db", host)
+    Settings("sqlite:///x.db", host, token=TOKEN)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
+def test_this_machine_needs_none(host: str) -> None:
+    assert Settings("sqlite:///x.db", host).token is None
+
+
+def test_a_token_that_can_be_guessed_is_refused() -> None:
+    with pytest.raises(InputError, match="at least 16"):
+        Settings("sqlite:///x.db", token="short")
+    with pytest.raises(InputError, match="header cannot carry"):
+        Settings("sqlite:///x.db", token="with spaces and ümlauts")
+
+
+def test_settings_show_no_secrets() -> None:
+    shown = repr(Settings("postgresql://me:password@host/lab", token=TOKEN))
+    assert TOKEN not in shown
+    assert "password" not in shown
+
+
+def test_nothing_is_had_without_the_token(guarded: Served) -> None:
+    guarded.create()
+    every = of_the_api(guarded)
+    assert len(every) > 20
+    for method, path in every:
+        answer = guarded.http.request(method, path, headers=JSON)
+        assert answer.status_code == 401, (method, path)
+        assert "Bearer" in answer.headers["www-authenticate"]
+    assert guarded.http.get("/api/openapi.json").status_code == 401
+
+
+def test_no_page_is_shown_without_the_token(guarded: Served) -> None:
+    guarded.create()
+    every = of_the_pages()
+    assert len(every) > 10
+    for method, path in every:
+        if path == "/login":
+            continue
+        answer = guarded.http.request(method, path)
+        if method == "GET":
+            assert (answer.status_code, answer.headers["location"]) == (303, f"/login?next={path}"), path
+        else:
+            assert answer.status_code in (401, 403), path
+
+
+def test_a_bearer_token_lets_in_and_a_wrong_one_does_not(guarded: Served) -> None:
+    def status(token: str) -> int:
+        return guarded.http.get("/api/studies", headers={"Authorization": token}).status_code
+
+    assert status(f"Bearer {TOKEN}") == 200
+    assert status(f"bearer {TOKEN}") == 200
+    assert [status(wrong) for wrong in (f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer", TOKEN)] == [401] * 4
+
+
+def test_tokens_are_compared_in_constant_time(guarded: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def compare(a: bytes, b: bytes, real: Any = hmac.compare_digest) -> bool:
+        compared.append((a, b))
+        return bool(real(a, b))
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    guarded.http.get("/api/studies", headers={"Authorization": "Bearer wrong"})
+    assert compared == [(b"wrong", TOKEN.encode())]
+
+
+def test_who_guesses_has_to_wait_and_who_has_the_token_never(sqlite_url: str) -> None:
+    def bearer(token: str) -> httpx.Response:
+        return server.http.get("/api/studies", headers={"Authorization": f"Bearer {token}"})
+
+    limits = Limits(wrong_tokens=3, wrong_pause=60.0)
+    with served(Settings(sqlite_url, token=TOKEN, limits=limits)) as server, browser(server) as client:
+        assert [log_in(client, "wrong").status_code for _ in range(4)] == [401, 401, 401, 429]
+        assert 1 <= int(log_in(client, "wrong").headers["retry-after"]) <= 60
+        # others may have this address, and programs are not people
+        assert [bearer(token).status_code for token in ("w", "w", "w", "w", TOKEN)] == [401, 401, 401, 429, 200]
+        assert log_in(client).status_code == 303
+        assert client.get("/").status_code == 200
+
+
+def test_nothing_is_read_of_those_who_are_not_let_in(guarded: Served) -> None:
+    for path, kind in (
+        ("/api/studies/1/attach.csv", "text/csv"),
+        ("/studies/1/attach", "multipart/form-data; boundary=b"),
+    ):
+        head = f"POST {path} HTTP/1.1\r\nHost: {guarded.url[7:]}\r\nContent-Type: {kind}\r\n"
+        with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), 5.0) as connection:
+            connection.sendall(f"{head}Content-Length: 4000000\r\n\r\n".encode())  # and none of it comes
+            assert connection.recv(100).startswith(b"HTTP/1.1 401"), path
+
+
+def test_a_proxy_says_who_its_clients_are_if_it_is_trusted(sqlite_url: str) -> None:
+    def wrong(server: Served, client: str) -> int:
+        headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": client}
+        return server.http.get("/api/studies", headers=headers).status_code
+
+    settings = Settings(sqlite_url, token=TOKEN, limits=Limits(wrong_tokens=1, wrong_pause=60.0))
+    with served(settings) as server:
+        assert [wrong(server, "192.0.2.1"), wrong(server, "192.0.2.2")] == [401, 429]
+    with served(replace(settings, proxies=("127.0.0.1",))) as server:
+        assert [wrong(server, "192.0.2.1"), wrong(server, "192.0.2.2"), wrong(server, "192.0.2.1")] == [401, 401, 429]
+    with pytest.raises(InputError, match="--trusted-proxy is '\\*'"):
+        Settings(sqlite_url, proxies=("*",))
+
+
+def test_logging_in_leads_back_with_the_query(guarded: Served) -> None:
+    wanted = "/studies/1?sort=value&page=2"
+    with browser(guarded) as client:
+        sent = client.get(wanted).headers["location"]
+        assert sent == "/login?next=/studies/1%3Fsort%3Dvalue%26page%3D2"
+        form = fields(client.get(sent))
+        assert client.post("/login", data={**form, "token": TOKEN}).headers["location"] == wanted
+
+
+def test_an_icon_needs_no_token(guarded: Served) -> None:
+    assert guarded.http.get("/favicon.ico").headers["content-type"] == "image/svg+xml"
+
+
+def test_logging_in_and_out(guarded: Served) -> None:
+    with browser(guarded) as client:
+        assert client.get("/studies/1").headers["location"] == "/login?next=/studies/1"
+        assert log_in(client, "wrong").status_code == 401
+        assert client.get("/").status_code == 303
+        before = dict(client.cookies)
+        answer = log_in(client, after="/studies/1")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/studies/1")
+        cookie = answer.headers["set-cookie"]
+        for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age="):
+            assert part in cookie
+        assert "Secure" not in cookie  # over http it would not come back
+        assert TOKEN not in cookie
+        assert dict(client.cookies) != before  # an id that somebody else may have planted is not kept
+        assert client.get("/").status_code == 200
+        page = client.get("/")
+        assert TOKEN not in page.text
+        token = csrf(guarded, client)
+        assert client.post("/logout", data={"csrf_token": token}).status_code == 303
+        client.cookies.update(dict(client.cookies))
+        assert client.get("/").status_code == 303
+
+
+def test_cookies_need_https_where_there_is_https(sqlite_url: str) -> None:
+    with served(Settings(sqlite_url, secure=True)) as server:
+        assert "; Secure" in server.http.get("/").headers["set-cookie"]
+
+
+def test_sessions_end_and_are_bounded() -> None:
+    now = 0.0
+    sessions = Sessions(2, 10.0, clock=lambda: now)
+    first, second = sessions.begin(), sessions.begin()
+    assert sessions.is_open(first)
+    third = sessions.begin()
+    assert [sessions.is_open(each) for each in (first, second, third)] == [False, True, True]
+    assert len(sessions) == 2
+    now = 9.9
+    assert sessions.is_open(second)
+    now = 10.0
+    assert not sessions.is_open(second)
+    sessions.end(third)
+    assert len(sessions) == 0
+
+
+@pytest.mark.parametrize("after", ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "/\nx"])
+def test_logging_in_leads_nowhere_else(guarded: Served, after: str) -> None:
+    with browser(guarded) as client:
+        assert log_in(client, after=after).headers["location"] == "/"
+
+
+def test_a_session_of_one_server_is_not_that_of_another(sqlite_url: str, tmp_path: Path) -> None:
+    with served(Settings(sqlite_url, token=TOKEN)) as one, served(Settings(sqlite_url, token=TOKEN + "2")) as other:
+        with browser(one) as client:
+            log_in(client)
+            [(name, session)] = client.cookies.items()
+        assert name != other.services.doorman.cookie
+        forged = {"Cookie": f"{other.services.doorman.cookie}={session}"}
+        assert other.http.get("/", headers=forged).status_code == 303
