@@ -1,24 +1,38 @@
 """The spread of an action over what is known: the best action for each of many functions drawn from the belief.
 
-Wherever drawn functions agree on an action, more data would hardly change it; where they scatter, it is open.
+Wherever drawn functions agree on an action, more data would hardly change it; where they scatter, it is open. The best
+of some candidates is only where the search begins: in many dimensions they are few and far between, and today's action
+would seem the best for many a function that has a better one nearby. From there each function is descended.
 
     S  drawn functions        M  candidate designs        k  points of an action        K  points its loss looks at
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Moments
+from hentropy.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.clock import Clock
 from hentropy.decisions import Decision, Listed, Points, checked_loss
 from hentropy.inner.base import expected_loss, take
+from hentropy.inner.descent import descend
+from hentropy.inner.domains import PointsDomain
 from hentropy.inner.exchange import exchange, gather_points, replacement_losses
 from hentropy.inner.listed import ENUMERABLE, all_tuples, rows_given
 from hentropy.plots.draws import function_values
 from hentropy.plots.scene import Scene
 
 CANDIDATES = 256
+EXTREMES = 3
+SCALES = (0.01, 0.03, 0.1, 0.3)
+"""How far from their centres, in the unit cube, candidates near them lie."""
+
+STARTS = 4
+STEPS = 24
+"""Descent starts from so many candidates for each function, and takes so many steps."""
+
 SWEEPS = 8
 LESS_SWEEPS = 3
 FEW_MEMBERS = 5
@@ -41,38 +55,132 @@ class Spread:
     values: Tensor
 
 
-@torch.no_grad()
 def action_spread(scene: Scene, count: int = 64, candidates: int = CANDIDATES) -> Spread:
-    """The best action for each of at most so many functions, among actions made of candidate designs.
+    """The best action for each of at most so many functions.
 
-    Candidates are the designs of a pool, or designs that fill the space, with the data and today's action. Lists of
-    actions are tried in full, tuples of candidates by exchange, as where the decision itself is searched.
+    Lists of actions are tried in full, tuples of a pool's designs by exchange, as where the decision itself is
+    searched. In any other space exchange among candidates finds the actions that descent then refines.
     """
-    decision, action = scene.decision, scene.action.to(scene.belief.X)
+    decision, belief, action = scene.decision, scene.belief, scene.action.to(scene.belief.X)
     count = min(count, max(16, MOST_DESIGNS // action.shape[0]))
     if decision.follows_data:
-        return _of_list(scene, rows_given(decision, scene.belief), count)
+        return _of_list(scene, rows_given(decision, belief), count)
     if isinstance(decision.actions, Listed):
-        return _of_list(scene, decision.actions.rows.to(scene.belief.X), count)
+        return _of_list(scene, decision.actions.rows.to(belief.X), count)
     points, today = candidate_designs(scene, action, candidates)
-    if decision.points(action) is action:
-        values = function_values(scene.belief, points, count, scene.seed)
-        index, matters = best_tuples(decision, points, values, today, scene.seed)
-        blank = torch.where(matters, 0.0, torch.nan)
-        return Spread(points[index] + blank.unsqueeze(-1), values.gather(-1, index) + blank)
+    itself = decision.points(action) is action
+    if scene.space.points is None:
+        parts = [_refined(scene, points, today, f, own, itself) for f, own in _functions(belief, count, scene.seed)]
+        return Spread(*(torch.cat(fields) for fields in zip(*parts, strict=True)))
+    if itself:
+        return _exchanged(scene, points, today, function_values(belief, points, count, scene.seed))
     return _of_list(scene, _tuples(decision, points, today, scene.seed), count)
 
 
+@torch.no_grad()
 def candidate_designs(scene: Scene, action: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Different designs to make actions of (M x d), and which of them are today's action (k)."""
+    """Different designs to make actions of (M x d), and which of them are today's action (k).
+
+    They are the designs of a pool, or designs that fill the space and others near today's action and near the data
+    with the highest and the lowest values, and all data.
+    """
     most = min(most, max(64, 1500 // action.shape[0]))  # each of k members is replaced by each of them
-    listed = scene.space.points
-    filling = listed if listed is not None and len(listed) <= 2 * most else scene.space.sample(most, scene.seed)
-    known = scene.belief.X
+    space, known = scene.space, scene.belief.X
+    if space.points is None:
+        filling = torch.cat([space.sample(most, scene.seed).to(known), _nearby(scene, action, most // 2)])
+    else:
+        filling = space.points if len(space.points) <= 2 * most else space.sample(most, scene.seed)
     rows, where = torch.unique(torch.cat([action, known, filling.to(known)]), dim=0, return_inverse=True)
     return rows, where[: action.shape[0]]
 
 
+def _nearby(scene: Scene, action: Tensor, count: int) -> Tensor:
+    """Designs near the members of an action (k x d) and near the most extreme data, at several scales: count x d."""
+    space, known = scene.space, scene.belief.X
+    moments = scene.belief.moments(known, Needs.MEAN)
+    order = moments.expect_vector(moments.mean).argsort()
+    centres = torch.cat([action, known[order[:EXTREMES]], known[order[-EXTREMES:]]])
+    generator = torch.Generator().manual_seed(scene.seed + 11)
+    which = torch.arange(count) % len(centres)
+    noise = torch.randn(count, space.dim, generator=generator, dtype=torch.float64).to(known)
+    scale = torch.tensor(SCALES, dtype=torch.float64).to(known)[torch.arange(count) // len(centres) % len(SCALES)]
+    unit = space.to_unit(centres[which]) + scale.unsqueeze(-1) * noise
+    return space.project(space.from_unit(unit.clamp(0.0, 1.0)))
+
+
+Function = Callable[[Tensor], Tensor]
+"""Drawn functions, at points ... x m x d: S x ... x m."""
+
+
+def _functions(belief: Belief, count: int, seed: int) -> list[tuple[Function, int]]:
+    """So many functions drawn from the belief, in groups of so many each: one for each component of a mixture.
+
+    The functions of one component share a basis, and need no other.
+    """
+    if not isinstance(belief, Gaussian) or belief.components == 1:
+        return [(belief.paths(count, seed), count)]
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.multinomial(belief.weights.cpu(), count, replacement=True, generator=generator)
+    shares = torch.bincount(drawn, minlength=belief.components).tolist()
+    return [(belief.component(h).paths(own, seed + h), own) for h, own in enumerate(shares) if own]
+
+
+def _refined(
+    scene: Scene, points: Tensor, today: Tensor, f: Function, count: int, itself: bool
+) -> tuple[Tensor, Tensor]:
+    """The best actions of so many functions (count x k x d), from candidates by descent, and the values there."""
+    decision, space = scene.decision, scene.space
+    with torch.no_grad():
+        if itself:
+            start, matters = _starts(decision, points, f(points), today, scene.seed)
+        else:
+            rows = _tuples(decision, points, today, scene.seed)
+            losses = checked_loss(decision, f(decision.points(rows)), rows.expand(count, *rows.shape))
+            start = rows[losses.topk(min(STARTS, len(rows)), largest=False).indices]
+            matters = torch.ones(count, today.shape[0], dtype=torch.bool)
+    domain = PointsDomain(space, today.shape[0])
+    each = torch.arange(count)
+
+    def values(actions: Tensor) -> Tensor:
+        """Of each function at its own actions, count x R x k x d: count x R x K."""
+        return f(torch.as_tensor(decision.points(actions)))[each, each]
+
+    def loss(u: Tensor) -> Tensor:
+        actions = domain.to_action(u.reshape(*start.shape[:2], -1))
+        return checked_loss(decision, values(actions), actions).flatten()
+
+    u, _ = descend(loss, domain.to_unit(start).flatten(0, 1), STEPS, Clock())
+    with torch.no_grad():
+        moved = domain.project(domain.to_action(u.reshape(*start.shape[:2], -1)))
+        both = torch.cat([start, moved], 1)
+        there = values(both)
+        best = checked_loss(decision, there, both).argmin(-1)
+        designs = both[each, best]
+        blank = torch.where(matters, 0.0, torch.nan).to(designs)
+        reached = there[each, best] if itself else torch.full(blank.shape, torch.nan).to(designs)
+        return designs + blank.unsqueeze(-1), reached + blank
+
+
+def _starts(decision: Decision, points: Tensor, values: Tensor, today: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """For each function with values S x M at candidates M x d, where to descend from (S x R x k x d); who matters."""
+    if today.shape[0] > 1:
+        index, matters = best_tuples(decision, points, values, today, seed)
+        return points[index].unsqueeze(1), matters
+    actions = points.unsqueeze(-2)
+    losses = checked_loss(decision, values.unsqueeze(-1), actions.expand(len(values), *actions.shape))
+    index = losses.topk(min(STARTS, len(points)), largest=False).indices
+    return actions[index], torch.ones(len(values), 1, dtype=torch.bool)
+
+
+@torch.no_grad()
+def _exchanged(scene: Scene, points: Tensor, today: Tensor, values: Tensor) -> Spread:
+    """The best tuples of designs (M x d) for functions with such values there (S x M)."""
+    index, matters = best_tuples(scene.decision, points, values, today, scene.seed)
+    blank = torch.where(matters, 0.0, torch.nan)
+    return Spread(points[index] + blank.unsqueeze(-1), values.gather(-1, index) + blank)
+
+
+@torch.no_grad()
 def best_tuples(decision: Decision, points: Tensor, values: Tensor, today: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     """For each function with values S x M at points M x d, the tuple with the least loss: indices S x k.
 
@@ -129,6 +237,7 @@ def _matters(
     return (elsewhere - own).abs().amax(-1) > 1e-12 * (1.0 + own.abs().squeeze(-1))
 
 
+@torch.no_grad()
 def _of_list(scene: Scene, rows: Tensor, count: int) -> Spread:
     """The best of listed actions (m x k x d) for each function."""
     decision = scene.decision
