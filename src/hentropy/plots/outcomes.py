@@ -11,6 +11,7 @@ from hentropy.entropy import Entropy, entropy_of
 from hentropy.inner import ActionSearch, ContinuousSearch, expected_loss, prepare_search
 from hentropy.inner.finite import FiniteSearch
 from hentropy.plots.decided import DecidedInfo, decided_info
+from hentropy.plots.relevance import by_relevance
 from hentropy.plots.scene import Scene
 
 SHARES = {"low": 0.1, "middle": 0.5, "high": 0.9}
@@ -54,7 +55,9 @@ def _after(scene: Scene, row: Tensor, name: str, value: Tensor) -> OutcomeInfo:
     with torch.no_grad():
         belief = scene.belief.condition(row.to(scene.belief.X).unsqueeze(0), value.unsqueeze(0))
     found = decided_after(scene, belief)
-    decided = decided_info(replace(scene, belief=belief, found=found), DRAWS, points=POINTS, plane=PLANE)
+    order = by_relevance(scene.belief, scene.space)  # that of today: the panels need the same axes
+    after = replace(scene, belief=belief, found=found)
+    decided = decided_info(after, DRAWS, points=POINTS, plane=PLANE, order=order)
     return OutcomeInfo(name, float(value), found.value, decided)
 
 
