@@ -8,10 +8,10 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import Gone, InputError, StudyError
-from hentropy.records import State
+from hentropy.records import State, Verdict
 from hentropy.server.desk import Desk
 from hentropy.server.incoming import Row
-from hentropy.storage import open_store
+from hentropy.storage import Store, open_store
 from support.serving import SMALL
 from support.studies import Worst
 
@@ -196,3 +196,45 @@ def test_a_summary_counts(sqlite_url: str) -> None:
     [summary] = it.studies()
     assert (summary.record.id, summary.decision, summary.trials) == (study, "maximize", 2)
     assert summary.counts == {"running": 0, "complete": 2, "failed": 0, "withdrawn": 0}
+
+
+def test_a_list_reads_only_what_has_changed(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    it, first = desk(sqlite_url)
+    for number in range(69):
+        it.create({**SMALL, "name": f"lab {number}"})
+    it.attach_csv(first, CSV)
+    read: list[str] = []
+    for name in ("studies", "revisions", "latest_verdicts", "news", "verdicts", "find"):
+
+        def counted(*given: Any, name: str = name, real: Any = getattr(it.store, name)) -> Any:
+            read.append(name)
+            return real(*given)
+
+        monkeypatch.setattr(it.store, name, counted)
+    before = it.studies()
+    assert read.count("news") == 70
+    read.clear()
+    assert it.studies() == before
+    assert sorted(read) == ["latest_verdicts", "revisions", "studies"]
+    it.tell(first, 0, 7.0, replace=True)
+    he.load_study("lab 3", sqlite_url).ask()
+    read.clear()
+    after = it.studies()
+    assert read.count("news") == 2
+    changed = [new.record.name for new, old in zip(after, before, strict=True) if new != old]
+    assert changed == ["lab", "lab 3"]
+    it.delete(first, "lab")
+    assert [each.record.name for each in it.studies()] == [f"lab {number}" for number in range(69)]
+
+
+def test_a_list_has_the_last_verdict_of_each(store_url: str) -> None:
+    it, study = desk(store_url)
+    another = it.create({**SMALL, "name": "another"}).id
+    for loss in (3.0, 2.0):
+        it.store.keep(it.record(study), Verdict([{"x": 1.0}], loss, 0.1, "Maximize()", 4, raw=None))
+    found = {each.record.id: each.verdict for each in it.studies()}
+    assert found[another] is None
+    assert found[study] == it.store.verdicts(it.record(study))[-1] == it.named("lab")[0].verdict
+    # what a database asks at once is what one finds study by study
+    assert it.store.revisions() == Store.revisions(it.store)
+    assert it.store.latest_verdicts() == Store.latest_verdicts(it.store)

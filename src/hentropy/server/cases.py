@@ -22,6 +22,11 @@ Key = tuple[int, str, float]
 """A study: one that was deleted and made anew may have the same id and name, but not the same time."""
 
 
+def key_of(record: StudyRecord) -> Key:
+    """By what a study is remembered."""
+    return record.id, record.name, record.created_at
+
+
 @dataclass(frozen=True)
 class Case:
     """A study as its store knows it.
@@ -74,7 +79,7 @@ class Memory:
 
     def trials(self, record: StudyRecord) -> Trials:
         """The trials as they stand."""
-        key = (record.id, record.name, record.created_at)
+        key = key_of(record)
         with self._lock:
             known = self._trials.get(key, Trials(0, {}))
         news = self._store.news(record, known.revision)
@@ -92,7 +97,7 @@ class Memory:
 
     def meaning(self, record: StudyRecord) -> Meaning:
         """The description and the space of a study."""
-        key = (record.id, record.name, record.created_at)
+        key = key_of(record)
         with self._lock:
             known = self._meanings.get(key)
         if known is not None and known.record == record:
@@ -115,8 +120,8 @@ class Memory:
             trials.revision,
             entries,
             self._store.verdicts(record),
-            _reason(meaning, entries, running=False),
-            _reason(meaning, entries, running=True),
+            why_enough(meaning, entries, running=False),
+            why_enough(meaning, entries, running=True),
             why_not_computable(meaning.description),
         )
 
@@ -127,7 +132,7 @@ def _forget_oldest(kept: OrderedDict[Key, Trials] | OrderedDict[Key, Meaning], u
         kept.popitem(last=False)
 
 
-def _reason(meaning: Meaning, entries: tuple[Entry, ...], running: bool) -> str | None:
+def why_enough(meaning: Meaning, entries: tuple[Entry, ...], running: bool) -> str | None:
     """Why the study has enough, by those of its rules that look at trials, or because nothing is left to ask."""
     trials = [entry.trial for entry in entries]
     reason = reason_to_stop(stopping_of(meaning.description), trials, seconds=0.0, running=running)

@@ -4,7 +4,6 @@ Telling, failing, withdrawing and attaching need no decision, so no code of a st
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 from hentropy.errors import Gone, Outdated, StudyError
 from hentropy.plain.csv_tables import check_rows
 from hentropy.plain.earlier_data import Data, earlier_data
-from hentropy.plain.standing import counts, last_activity
 from hentropy.plain.trial_files import csv_text, json_lines
 from hentropy.plain.trial_reading import exported_in
 from hentropy.records import Entry, Observation, State, StudyRecord, Trial, Value
 from hentropy.server.beginning import begun
 from hentropy.server.cases import Case, Memory
 from hentropy.server.incoming import Row, check_repeats, rows_in, usable
+from hentropy.server.standings import Standing, Standings
 from hentropy.storage import Store
 from hentropy.study.book import author
 from hentropy.study.telling import told, withdrawn
@@ -28,21 +27,6 @@ Which = int | StudyRecord
 
 CHUNK = 500
 """The trials of a download that are put into text at a time."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A study in a list of studies."""
-
-    record: StudyRecord
-    decision: str
-    counts: Mapping[str, int]
-    last_activity: float
-
-    @property
-    def trials(self) -> int:
-        """How many trials it has."""
-        return sum(self.counts.values())
 
 
 @dataclass(frozen=True)
@@ -61,28 +45,19 @@ class Desk:
         self.store = store
         self._rows = rows
         self._memory = Memory(store)
+        self._standings = Standings(store, self._memory)
         self._by = author()
         self._names: dict[int, str] = {}
 
-    def studies(self) -> tuple[Summary, ...]:
+    def studies(self) -> tuple[Standing, ...]:
         """All studies, the oldest first."""
-        found = []
-        for record in self.store.studies():
-            with suppress(Gone):  # deleted just now
-                found.append(self._summary(record))
-        return tuple(found)
+        return self._standings.all()
 
-    def named(self, name: str) -> tuple[Summary, ...]:
+    def named(self, name: str) -> tuple[Standing, ...]:
         """The study with this name, if there is one."""
         # no study has a zero character in its name, and not every database lets one ask for it
         record = None if "\x00" in name else self.store.find(name)
-        return () if record is None else (self._summary(record),)
-
-    def _summary(self, record: StudyRecord) -> Summary:
-        entries = tuple(self._memory.trials(record).entries.values())
-        words = record.definition.get("decision", {})
-        decision = words.get("name") or words.get("python") or "made in Python"
-        return Summary(record, decision, counts(entries), last_activity(entries, record.created_at))
+        return () if record is None else (self._standings.one(record),)
 
     def record(self, study: Which) -> StudyRecord:
         """A study by its id; `Gone` if there is none."""

@@ -54,6 +54,10 @@ class Store(ABC):
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies, the oldest first."""
 
+    def revisions(self) -> dict[int, int]:
+        """The revisions of all studies, by their ids."""
+        return {study.id: self.news(study).revision for study in self.studies()}
+
     @abstractmethod
     def delete(self, study: StudyRecord) -> None:
         """Remove a study with all that belongs to it."""
@@ -81,6 +85,11 @@ class Store(ABC):
     @abstractmethod
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
         """All verdicts recorded, the oldest first."""
+
+    def latest_verdicts(self) -> dict[int, StoredVerdict]:
+        """The verdict that was recorded last of each study that has one, by its id."""
+        everything = {study.id: self.verdicts(study) for study in self.studies()}
+        return {study: found[-1] for study, found in everything.items() if found}
 
     @abstractmethod
     def asking(self, study: StudyRecord) -> AbstractContextManager[None]:

@@ -111,6 +111,11 @@ class Database(Store):
         with self._transaction() as connection:
             return tuple(map(_study, connection.execute(select(studies).order_by(studies.c.id)).mappings()))
 
+    def revisions(self) -> dict[int, int]:
+        """All revisions, with one query."""
+        with self._transaction() as connection:
+            return {row.id: row.revision for row in connection.execute(select(studies.c.id, studies.c.revision))}
+
     def delete(self, study: StudyRecord) -> None:
         """Remove a study; what belongs to it goes with it."""
         with self._transaction(writes=True) as connection:
@@ -205,6 +210,13 @@ class Database(Store):
         query = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id)
         with self._transaction() as connection:
             return tuple(map(_verdict, connection.execute(query).mappings()))
+
+    def latest_verdicts(self) -> dict[int, StoredVerdict]:
+        """The last verdicts, with one query."""
+        last = select(func.max(verdicts.c.id)).group_by(verdicts.c.study_id)
+        with self._transaction() as connection:
+            rows = connection.execute(select(verdicts).where(verdicts.c.id.in_(last))).mappings()
+            return {row["study_id"]: _verdict(row) for row in rows}
 
     @contextmanager
     def asking(self, study: StudyRecord) -> Iterator[None]:

@@ -11,7 +11,7 @@ from hentropy.plain.trials import as_json, history_json
 from hentropy.plain.verdicts import verdict_json
 from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord
 from hentropy.server.cases import Case
-from hentropy.server.desk import Summary
+from hentropy.server.standings import Standing
 from hentropy.server.work import Look
 
 Answer = dict[str, Any]
@@ -22,7 +22,7 @@ def about(record: StudyRecord) -> Answer:
     return {"id": record.id, "name": record.name, "created_at": iso(record.created_at)}
 
 
-def summary(found: Summary) -> Answer:
+def summary(found: Standing) -> Answer:
     """A study in a list."""
     return {
         **about(found.record),

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 from hentropy.plain.formats import counted
-from hentropy.plain.sentences import decided_sentence
-from hentropy.plain.standing import counts, last_activity
 from hentropy.plain.verdicts import in_short
-from hentropy.server.cases import Case
 from hentropy.server.pages.moments import Moment, moment
+from hentropy.server.standings import Standing
 
 
 @dataclass(frozen=True)
@@ -24,28 +22,28 @@ class StudyRow:
     verdict: str
 
 
-def study_row(case: Case) -> StudyRow:
+def study_row(study: Standing) -> StudyRow:
     """A study for the list."""
-    states = counts(case.entries)
+    states = study.counts
     said = [f"{states['complete']} done"]
     said += [f"{states[state]} {state}" for state in ("failed", "withdrawn") if states[state]]
-    standing, kind = _standing(case, states["running"])
-    last = case.verdicts[-1].verdict if case.verdicts else None
+    standing, kind = _standing(study)
+    last = study.verdict.verdict if study.verdict else None
     return StudyRow(
-        case.record.id,
-        case.record.name,
-        f"{decided_sentence(case.description)}.",
+        study.record.id,
+        study.record.name,
+        f"{study.decided}.",
         ", ".join(said),
         standing,
         kind,
-        moment(last_activity(case.entries, case.record.created_at)),
+        moment(study.last_activity),
         f"{in_short(last)} ({last.stands_on})" if last else "",
     )
 
 
-def _standing(case: Case, running: int) -> tuple[str, str]:
-    if running:
-        return f"{counted(running, 'experiment')} to do", "open"
-    if case.stopped:
-        return f"Enough: {case.stopped}", "ended"
-    return "Ready for the next experiment" if case.entries else "Not begun yet", "idle"
+def _standing(study: Standing) -> tuple[str, str]:
+    if study.counts["running"]:
+        return f"{counted(study.counts['running'], 'experiment')} to do", "open"
+    if study.stopped:
+        return f"Enough: {study.stopped}", "ended"
+    return "Ready for the next experiment" if study.trials else "Not begun yet", "idle"

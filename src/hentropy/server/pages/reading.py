@@ -3,7 +3,7 @@
 from contextlib import suppress
 from urllib.parse import quote
 
-from hentropy.errors import Gone, MissingExtra
+from hentropy.errors import MissingExtra
 from hentropy.plain.times import iso
 from hentropy.server.desk import Which
 from hentropy.server.meaning import check_meant
@@ -32,10 +32,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 def studies(here: Here, visitor: Visitor) -> Response:
     """The studies of the store, the one that was last worked on first."""
-    rows = []
-    for record in here.store.studies():
-        with suppress(Gone):  # deleted just now
-            rows.append(study_row(here.desk.case(record)))
+    rows = [study_row(each) for each in here.desk.studies()]
     rows.sort(key=lambda row: row.last.iso, reverse=True)
     return page("studies.html", visitor, rows=rows, place=here.store.place)
 
