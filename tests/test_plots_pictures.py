@@ -125,7 +125,7 @@ def check(made: Picture) -> None:
                 assert len(arrays["edges"]) == len(arrays["heights"]) + 1
                 assert (np.diff(arrays["edges"]) > 0).all()
             else:
-                sizes = {value.shape for value in arrays.values() if isinstance(value, np.ndarray)}
+                sizes = {value.shape[-1:] for value in arrays.values() if isinstance(value, np.ndarray)}
                 assert len(sizes) <= 1
             if arrays.get("texts"):
                 assert len(arrays["texts"]) == len(arrays["x"])
