@@ -1,6 +1,8 @@
 """`Desk`: the verbs of the command line on a store, on both databases; no code of a study is ever run."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,13 +206,13 @@ def test_a_list_reads_only_what_has_changed(sqlite_url: str, monkeypatch: pytest
         it.create({**SMALL, "name": f"lab {number}"})
     it.attach_csv(first, CSV)
     read: list[str] = []
+
+    def counted(name: str, real: Callable[..., Any], *given: Any) -> Any:
+        read.append(name)
+        return real(*given)
+
     for name in ("studies", "revisions", "latest_verdicts", "news", "verdicts", "find"):
-
-        def counted(*given: Any, name: str = name, real: Any = getattr(it.store, name)) -> Any:
-            read.append(name)
-            return real(*given)
-
-        monkeypatch.setattr(it.store, name, counted)
+        monkeypatch.setattr(it.store, name, partial(counted, name, getattr(it.store, name)))
     before = it.studies()
     assert read.count("news") == 70
     read.clear()

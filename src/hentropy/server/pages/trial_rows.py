@@ -13,7 +13,7 @@ from hentropy.server.pages.forms import Form
 from hentropy.server.pages.moments import Moment, moment
 
 SHOWN = 200
-"""The trials in a table, unless all are asked for."""
+"""The trials on one page of the table."""
 
 WORDS = {State.RUNNING: "to do", State.COMPLETE: "done", State.FAILED: "failed", State.WITHDRAWN: "withdrawn"}
 ORDER = list(State)
@@ -81,13 +81,21 @@ class TrialRow:
 
 
 @dataclass(frozen=True)
+class PageLink:
+    """A link to another page of the table; without an address if that is the page shown."""
+
+    title: str
+    link: str
+
+
+@dataclass(frozen=True)
 class TrialTable:
-    """The table of trials; `left_out` says that not all are shown."""
+    """A page of the table of trials; `shown` says which, and `links` lead to others, if not all are on it."""
 
     columns: tuple[Heading, ...]
     rows: tuple[TrialRow, ...]
-    left_out: str
-    all_link: str
+    shown: str = ""
+    links: tuple[PageLink, ...] = ()
 
 
 Key = Callable[[Entry], Any]
@@ -95,36 +103,43 @@ Key = Callable[[Entry], Any]
 
 @dataclass(frozen=True)
 class Wanted:
-    """How the table is wanted: by which column, downwards or not, and whether all of it."""
+    """How the table is wanted: by which column, downwards or not, and which page of it, from 1."""
 
     sort: str = "number"
     down: bool = True
-    everything: bool = False
+    page: int = 1
 
 
 def wanted(query: Mapping[str, str]) -> Wanted:
     """How the address of a page wants the table."""
-    return Wanted(query.get("sort", "number"), query.get("way", "down") != "up", query.get("trials") == "all")
+    page = query.get("page", "")
+    number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 1
+    return Wanted(query.get("sort", "number"), query.get("way", "down") != "up", number)
 
 
 def trial_table(entries: Sequence[Entry], names: Sequence[str], how: Wanted) -> TrialTable:
-    """All trials, or the first ones in the order that is wanted."""
+    """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many."""
     keys = _keys(names)
     key = keys.get(how.sort, keys["number"])
     # what has no value stands at the end either way
     known = [entry for entry in entries if key(entry) is not None]
     empty = [entry for entry in entries if key(entry) is None]
     ordered = [*sorted(known, key=key, reverse=how.down), *empty]
-    shown = ordered if how.everything else ordered[:SHOWN]
+    pages = max(1, -(-len(ordered) // SHOWN))
+    page = min(max(1, how.page), pages)
+    begin = (page - 1) * SHOWN
+    rows = tuple(_row(entry, names) for entry in ordered[begin : begin + SHOWN])
     titles = {"number": "trial", **{f"p{i}": name for i, name in enumerate(names)}, "state": "state", "value": "value"}
     titles |= {"gain": "gain expected", "note": "note", "when": "when"}
-    left = len(ordered) - len(shown)
-    return TrialTable(
-        tuple(_heading(name, title, how) for name, title in titles.items()),
-        tuple(_row(entry, names) for entry in shown),
-        f"{counted(left, 'more trial')} not shown." if left else "",
-        _link(how.sort, how.down, everything=True),
+    columns = tuple(_heading(name, title, how) for name, title in titles.items())
+    if pages == 1:
+        return TrialTable(columns, rows)
+    said = f"Page {page} of {pages}: {begin + 1} to {begin + len(rows)} of {counted(len(ordered), 'trial')}"
+    others = {"First": 1, "Previous": max(1, page - 1), "Next": min(pages, page + 1), "Last": pages}
+    links = tuple(
+        PageLink(title, "" if other == page else _link(how.sort, how.down, other)) for title, other in others.items()
     )
+    return TrialTable(columns, rows, said, links)
 
 
 def _keys(names: Sequence[str]) -> dict[str, Key]:
@@ -144,11 +159,12 @@ def _heading(name: str, title: str, how: Wanted) -> Heading:
     sorted_by = name == how.sort
     way = ("descending" if how.down else "ascending") if sorted_by else ""
     down = not how.down if sorted_by else name in ("number", "value", "gain", "when")
-    return Heading(title, name not in ("state", "note", "when"), _link(name, down, how.everything), way)
+    return Heading(title, name not in ("state", "note", "when"), _link(name, down), way)
 
 
-def _link(sort: str, down: bool, everything: bool) -> str:
-    return "?" + urlencode({"sort": sort, "way": "down" if down else "up", **({"trials": "all"} if everything else {})})
+def _link(sort: str, down: bool, page: int = 1) -> str:
+    """The address of a page of the table; another order begins with its first page."""
+    return "?" + urlencode({"sort": sort, "way": "down" if down else "up", **({"page": page} if page > 1 else {})})
 
 
 def _row(entry: Entry, names: Sequence[str]) -> TrialRow:
