@@ -1,11 +1,13 @@
 """`RemoteStudy` against a real server: the same loop, the same trials, the same errors as in process."""
 
 import json
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,16 +17,24 @@ from hentropy.client import RemoteStudy
 from hentropy.errors import InputError, StorageError, StudyError
 from hentropy.records import State
 from hentropy.server.settings import Settings
-from support.serving import TOKEN, Served, served
+from support.serving import TOKEN, Served, emptied, served
 from support.studies import hill
 
 Answer = tuple[int, dict[str, str], bytes]
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}"
+    with served(Settings(url, token=TOKEN)) as it:
+        yield it
+
+
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Served]:
-    with served(Settings(f"sqlite:///{tmp_path / 'lab.db'}", token=TOKEN)) as server:
-        yield server
+def lab(server: Served) -> Iterator[Served]:
+    """The server of all tests, without studies."""
+    yield server
+    emptied(server)
 
 
 def remote(server: Served, name: str = "lab", **options: Any) -> RemoteStudy:
@@ -110,12 +120,47 @@ def test_who_cannot_be_reached_and_what_is_not_there(lab: Served) -> None:
 
 
 def test_a_proposal_that_takes_too_long_is_cancelled(lab: Served) -> None:
-    lab.create()
+    record = lab.services.desk.record(lab.create())
     far = remote(lab)
-    with pytest.raises(StudyError, match=r"no proposal after 0\.01 s"):
+    with (
+        lab.services.store.asking(record),  # so that it is not ready before
+        pytest.raises(StudyError, match=r"no proposal after 0\.01 s"),
+    ):
         far.ask(timeout=0.01)
     assert far.records == ()
-    assert [job.state for job in lab.services.workshop.jobs()] == ["cancelled"]
+    assert lab.services.workshop.jobs()[-1].state == "cancelled"
+
+
+@contextmanager
+def answering(answer: Callable[[BaseHTTPRequestHandler], Answer | None]) -> Iterator[str]:
+    """A server that answers as the function says, or hangs up."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = answer(self)
+            if found is None:
+                self.close_connection = True
+                return
+            status, headers, body = found
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def do_DELETE(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @contextmanager
@@ -123,28 +168,114 @@ def odd_server(answer: Callable[[str], Answer]) -> Iterator[tuple[str, list[str]
     """A server that answers as the function says; and the paths and tokens that it was asked for."""
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(f"{self.path} {self.headers.get('Authorization')}")
-            status, headers, body = answer(self.path)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+    def heard(handler: BaseHTTPRequestHandler) -> Answer:
+        asked.append(f"{handler.path} {handler.headers.get('Authorization')}")
+        return answer(handler.path)
 
-        def log_message(self, *_: Any) -> None:
-            pass
+    with answering(heard) as url:
+        yield url, asked
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
-        server.shutdown()
+
+class Front:
+    """Stands before a server and hands everything on; the answers whose turn it is are lost after the work."""
+
+    def __init__(self, server: Served) -> None:
+        self._server = server
+        self.lost: list[Answer | None] = []
+        """What is said in place of the next answers; None hangs up."""
+        self.passed: list[str] = []
+
+    def __call__(self, handler: BaseHTTPRequestHandler) -> Answer | None:
+        self.passed.append(f"{handler.command} {handler.path.partition('?')[0]}")
+        body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        names = ("Authorization", "Content-Type", "Study-Created-At", "Idempotency-Key")
+        headers = {name: handler.headers[name] for name in names if name in handler.headers}
+        answer = self._server.http.request(handler.command, handler.path, content=body, headers=headers)
+        return self.lost.pop(0) if self.lost else (answer.status_code, {}, answer.content)
+
+
+def problem(status: int, kind: str, sentence: str) -> Answer:
+    told = {"error": {"id": "1", "kind": kind, "sentence": sentence}}
+    return status, {"Retry-After": "0"}, json.dumps(told).encode()
+
+
+AWAY = problem(503, "store", "the database does not answer")
+
+
+def test_answers_that_are_lost_do_not_double_what_was_done(lab: Served) -> None:
+    study, front = lab.create(), Front(lab)
+    with answering(front) as url:
+        far = RemoteStudy(url, "lab", TOKEN)
+        front.lost = [AWAY, None]
+        assert far.attach({"x": 1.0}, 2.0).number == 0
+        front.lost = [AWAY, None]
+        assert far.ask().number == 1
+        assert len(lab.services.desk.case(study).entries) == 2
+        front.lost = [AWAY]
+        assert far.tell(1, 3.0).value == 3.0
+        front.lost = [None, AWAY]
+        assert len(far.records) == 2
+        # what cannot be told apart from a second time is not sent again
+        trial = far.ask()
+        front.passed.clear()
+        front.lost = [AWAY]
+        with pytest.raises(StorageError, match="does not answer"):
+            far.withdraw(trial)
+        assert front.passed == [f"POST /api/studies/{study}/trials/2/withdraw"]
+        assert far.records[2].state is State.WITHDRAWN
+    assert len(lab.services.store.observations(lab.services.desk.record(study))) == 3
+
+
+def test_a_proposal_that_the_server_forgot_may_have_been_asked(lab: Served) -> None:
+    lab.create()
+
+    def front(handler: BaseHTTPRequestHandler) -> Answer | None:
+        if "/jobs/" in handler.path:
+            return problem(404, "gone", "there is no job")
+        return Front(lab)(handler)
+
+    with answering(front) as url:
+        far = RemoteStudy(url, "lab", TOKEN)
+        with pytest.raises(StudyError, match=r"may have been asked all the same: see `records`"):
+            far.ask()
+        lab.services.store.delete(lab.services.desk.record(far.id))
+        with pytest.raises(StudyError, match="no study"):
+            far.ask()
+
+
+def test_who_is_interrupted_wants_the_proposal_no_more(lab: Served) -> None:
+    study = lab.create()
+    far, record = remote(lab), lab.services.desk.record(study)
+    interrupt = threading.Timer(0.7, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
+    with lab.services.store.asking(record):  # so that it is not ready before
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            far.ask()
+        [job] = lab.services.workshop.jobs(record)
+        assert job.state == "cancelled"
+    assert far.records == ()
+
+
+def test_a_decision_that_was_cancelled_is_not_the_one_before(lab: Served) -> None:
+    study, workshop = lab.create(), lab.services.workshop
+    far, record = remote(lab), lab.services.desk.record(study)
+    far.attach_many([({"x": x}, hill(x)) for x in (0.0, 1.0, 2.0)])
+    assert far.decide().observations == 3
+    workshop.cancel(workshop.jobs(record)[-1].id)  # its pictures
+    seen = len(workshop.jobs(record))
+    far.attach({"x": 2.5}, hill(2.5))
+    with ThreadPoolExecutor(1) as threads:
+        decided = threads.submit(far.decide)
+        while len(workshop.jobs(record)) == seen:
+            time.sleep(0.002)
+        workshop.cancel(workshop.jobs(record)[-1].id)
+        with pytest.raises(StudyError, match="cancelled by somebody"):
+            decided.result()
+    assert far.decide().observations == 4
 
 
 def busy(path: str) -> Answer:
-    told = {"error": {"id": "1", "kind": "busy", "sentence": "too many requests"}}
-    return 429, {"Retry-After": "0"}, json.dumps(told).encode()
+    return problem(429, "busy", "too many requests")
 
 
 def test_a_busy_server_is_asked_again() -> None:

@@ -1,25 +1,46 @@
 """The API of a real server: every verb of the command line, with the same objects underneath."""
 
 import json
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
 import hentropy as he
+from hentropy.errors import Gone
+from hentropy.records import StudyRecord
+from hentropy.server.api import data, studies, trials
+from hentropy.server.api.questions import Attach, EarlierRow, Tell
+from hentropy.server.api.router import meant
+from hentropy.server.recent import Recent
 from hentropy.server.settings import Limits, Settings
-from support.serving import SMALL, Served, served
+from hentropy.server.work import StudyKey
+from support.serving import SMALL, Served, emptied, served
 from support.studies import Worst, hill
 
 CSV = {"Content-Type": "text/csv"}
 
 
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}"
+
+
+@pytest.fixture(scope="module")
+def server(url: str) -> Iterator[Served]:
+    with served(Settings(url)) as it:
+        yield it
+
+
 @pytest.fixture
-def here(sqlite_url: str) -> Iterator[Served]:
-    with served(Settings(sqlite_url)) as server:
-        yield server
+def here(server: Served) -> Iterator[Served]:
+    """The server of all tests, without studies."""
+    yield server
+    emptied(server)
 
 
 def post(server: Served, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
@@ -40,7 +61,7 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["sentence"]
 
 
-def test_from_a_definition_to_a_verdict(here: Served, sqlite_url: str) -> None:
+def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
     assert get(here, "/studies") == {"studies": []}
     checked = post(here, "/check", SMALL)
     assert (checked["name"], checked["first"]) == ("lab", 2)
@@ -64,7 +85,7 @@ def test_from_a_definition_to_a_verdict(here: Served, sqlite_url: str) -> None:
     assert [one["value"] for one in history] == [1.0, 1.5]
 
     decided = post(here, f"{path}/decide", params={"wait": 30})
-    study_here = he.load_study("a/b ü", sqlite_url)
+    study_here = he.load_study("a/b ü", url)
     assert decided["verdict"]["action"] == study_here.decide().action
     assert get(here, f"{path}/verdicts")["verdicts"][-1]["action"] == decided["verdict"]["action"]
     assert get(here, path)["verdict"]["observations"] == 2
@@ -83,23 +104,24 @@ def test_from_a_definition_to_a_verdict(here: Served, sqlite_url: str) -> None:
     study_here.close()
 
 
-def wait_for(question: Any, key: str) -> dict[str, Any]:
+def wait_for(question: Any, key: str, pause: float = 0.1) -> dict[str, Any]:
     until = time.monotonic() + 60
     while not (said := question())[key]:
         assert time.monotonic() < until, said
-        time.sleep(0.1)
+        time.sleep(pause)
     found: dict[str, Any] = said
     return found
 
 
 def test_jobs_can_be_watched_and_cancelled(here: Served) -> None:
     study = here.create()
-    answer = here.http.post(f"/api/studies/{study}/ask", json={})
-    assert answer.status_code == 202
-    job = answer.json()["job"]["id"]
-    assert answer.json()["trials"] is None
-    assert [each["id"] for each in get(here, f"/studies/{study}/jobs")["jobs"]] == [job]
-    cancelled = here.http.delete(f"/api/jobs/{job}").json()
+    with here.services.store.asking(here.services.desk.record(study)):  # so that it does not end by itself
+        answer = here.http.post(f"/api/studies/{study}/ask", json={})
+        assert answer.status_code == 202
+        job = answer.json()["job"]["id"]
+        assert answer.json()["trials"] is None
+        assert [each["id"] for each in get(here, f"/studies/{study}/jobs")["jobs"]] == [job]
+        cancelled = here.http.delete(f"/api/jobs/{job}").json()
     assert (cancelled["id"], cancelled["job"]["state"]) == (study, "cancelled")
     assert get(here, f"/jobs/{job}")["job"]["state"] == "cancelled"
     assert get(here, f"/studies/{study}/trials")["trials"] == []
@@ -128,14 +150,14 @@ def test_a_study_that_has_enough_is_asked_only_on_purpose(here: Served) -> None:
     assert (status, "nothing has been told yet" in said) == (409, True)
 
 
-def test_a_study_with_code_of_its_own_is_never_computed(here: Served, sqlite_url: str) -> None:
-    own = he.Study(he.Space(x=he.Real(0, 1)), Worst(), storage=sqlite_url, name="own")
+def test_a_study_with_code_of_its_own_is_never_computed(here: Served, url: str) -> None:
+    own = he.Study(he.Space(x=he.Real(0, 1)), Worst(), storage=url, name="own")
     own.attach({"x": 0.5}, 1.0)
     study = own.book.study.id
     for verb in ("ask", "decide"):
         status, said = refused(here.http.post(f"/api/studies/{study}/{verb}", json={}))
         assert (status, "which a server does not run" in said) == (409, True)
-    assert here.services.workshop.jobs() == ()
+    assert here.services.workshop.jobs(own.book.study) == ()
     assert "does not run" in get(here, f"/studies/{study}")["computable"]
     assert post(here, f"/studies/{study}/trials/0/tell", {"value": 2.0, "replace": True})["trial"]["value"] == 2.0
 
@@ -185,3 +207,127 @@ def test_files_in_and_out(here: Served) -> None:
 
 def test_the_schema_is_that_of_study_files(here: Served) -> None:
     assert get(here, "/schema")["title"] == "hentropy study file"
+
+
+def replaced(server: Served, study: int) -> StudyRecord:
+    """The record of a study that is deleted; another gets its name and, by SQLite, its id."""
+    desk = server.services.desk
+    old = desk.record(study)
+    desk.delete(study, old.name)
+    assert server.create(name=old.name) == study
+    return old
+
+
+def test_what_was_checked_is_what_is_changed(here: Served) -> None:
+    study = here.create()
+    began = get(here, f"/studies/{study}")["created_at"]
+    record = meant(here.services, study, began)
+    # between the check of a request and its work another study takes the place
+    replaced(here, study)
+    row = {"params": {"x": 1.0}, "value": 2.0}
+    post(here, f"/studies/{study}/attach", {"rows": [row]})
+    with pytest.raises(Gone):
+        trials.tell(here.services, record, 0, Tell(value=9.0, replace=True))
+    with pytest.raises(Gone):
+        data.attach(here.services, record, Attach(rows=[EarlierRow(params={"x": 2.0}, value=2.0)]))
+    with pytest.raises(Gone):
+        studies.delete_study(here.services, record, "lab")
+    assert [trial["value"] for trial in get(here, f"/studies/{study}/trials")["trials"]] == [2.0]
+    status, said = refused(here.http.get(f"/api/studies/{study}", headers={"Study-Created-At": began}))
+    assert (status, "another has its place" in said) == (404, True)
+
+
+def test_a_job_is_about_its_study_alone(here: Served) -> None:
+    study = here.create()
+    job = post(here, f"/studies/{study}/ask", params={"wait": 30})["job"]["id"]
+    old = replaced(here, study)
+    for answer in (here.http.get(f"/api/jobs/{job}"), here.http.delete(f"/api/jobs/{job}")):
+        status, said = refused(answer)
+        assert (status, "of this job was deleted" in said) == (404, True)
+    assert get(here, f"/studies/{study}/jobs")["jobs"] == []
+    late = here.services.workshop.wait(here.services.workshop.ask(old).id, 60)
+    assert late.state == "failed"
+    assert get(here, f"/studies/{study}/trials")["trials"] == []
+
+
+def test_a_decision_that_failed_is_not_answered_with_the_one_before(here: Served) -> None:
+    study, workshop = here.create(), here.services.workshop
+    path, record = f"/studies/{study}", here.services.desk.record(study)
+    post(here, f"{path}/attach", {"rows": [{"params": {"x": x}, "value": hill(x)} for x in (0.0, 1.0, 2.0)]})
+    first = post(here, f"{path}/decide", params={"wait": 30})["job"]["id"]
+    assert workshop.wait(first, 60).state == "done"
+    assert get(here, f"/jobs/{first}")["verdict"]["observations"] == 3
+    post(here, f"{path}/attach", {"rows": [{"params": {"x": 2.5}, "value": hill(2.5)}]})
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(post, here, f"{path}/decide", params={"wait": 30})
+        jobs = wait_for(lambda: {"new": [job for job in workshop.jobs(record) if job.id != first]}, "new", 0.002)["new"]
+        assert workshop.cancel(jobs[0].id).state == "cancelled"
+    assert answer.result()["job"]["state"] == "cancelled"
+    assert answer.result()["verdict"] is None
+    assert get(here, f"/jobs/{jobs[0].id}")["verdict"] is None
+
+
+def test_what_has_a_key_is_done_once(here: Served) -> None:
+    study = here.create()
+    path, key = f"/studies/{study}", {"Idempotency-Key": "made up"}
+    body = {"rows": [{"params": {"x": 1.0}, "value": 2.0}], "again": True}
+    first, second = (post(here, f"{path}/attach", body, headers=key) for _ in range(2))
+    assert first == second
+    assert len(post(here, f"{path}/attach", body, headers={"Idempotency-Key": "another"})["trials"]) == 1
+    asked = [post(here, f"{path}/ask", {"count": 1}, headers=key)["job"]["id"] for _ in range(3)]
+    assert len(set(asked)) == 1
+    assert len(get(here, f"{path}/jobs")["jobs"]) == 1
+    assert len(get(here, f"{path}/trials", most=2)["trials"]) == 2
+    other = here.create(name="other")
+    assert post(here, f"/studies/{other}/ask", {"count": 1}, headers=key)["job"]["id"] not in asked
+    # what was refused was not done: the same key may try again
+    bad = {"rows": [{"params": {"x": 99.0}, "value": 2.0}]}
+    assert here.http.post(f"/api{path}/attach", json=bad, headers={"Idempotency-Key": "third"}).status_code == 422
+    assert post(here, f"{path}/attach", body, headers={"Idempotency-Key": "third"})["trials"]
+
+
+def test_who_comes_while_it_is_done_waits_for_it_and_few_keys_are_kept() -> None:
+    recent, key = Recent(most=2), StudyKey(1, "study", 1.0)
+    done: list[int] = []
+    gate = threading.Event()
+
+    def slowly() -> int:
+        gate.wait(10)
+        done.append(1)
+        return len(done)
+
+    with ThreadPoolExecutor(2) as threads:
+        answers = [threads.submit(recent.once, key, "ask", "a", slowly) for _ in range(2)]
+        gate.set()
+        assert [answer.result() for answer in answers] == [1, 1]
+    for name in ("b", "c"):
+        recent.once(key, "ask", name, slowly)
+    assert recent.once(key, "ask", "b", slowly) == 2
+    assert recent.once(key, "ask", "a", slowly) == 4
+    assert recent.once(key, "ask", None, slowly) == 5
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"decision": {"name": "top_k", "k": 51}}, "decision.k is 51; at most 50 is allowed"),
+        ({"first": 10**6}, "first is 1000000; at most 1000"),
+        ({"solver": {"max_memory": "1 TB"}}, "solver.max_memory is 1000000000000"),
+        ({"decision": {"name": "identify", "what": "max", "candidates": 10**6}}, "decision.candidates is 1000000"),
+    ],
+)
+def test_what_is_too_large_for_a_server_is_not_made(here: Served, part: dict[str, Any], said: str) -> None:
+    status, sentence = refused(here.http.post("/api/studies", json={**SMALL, **part}))
+    assert (status, said in sentence) == (422, True), sentence
+    assert get(here, "/studies") == {"studies": []}
+
+
+def test_a_study_takes_half_of_the_places_at_most(sqlite_url: str) -> None:
+    with served(Settings(sqlite_url, limits=Limits(jobs=4))) as server:
+        study, other = server.create(), server.create(name="other")
+        # one begins at once, two wait
+        answers = [server.http.post(f"/api/studies/{study}/ask", json={}) for _ in range(4)]
+        assert answers[-1].status_code == 503
+        assert answers[-1].json()["error"]["kind"] == "busy"
+        assert "of this study wait already" in answers[-1].text
+        assert server.http.post(f"/api/studies/{other}/ask", json={}).status_code == 202

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,8 +16,13 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
+from hentropy.plots.scene import scene_of
+from hentropy.server.bench import Bench
 from hentropy.server.child import NICE
+from hentropy.server.deadlines import TooLong, at_most
 from hentropy.server.jobs import Busy, Job, Look, Part, StudyKey, Workshop, job_json
+from hentropy.server.looking import drawn_in_time
+from hentropy.server.machine import usual_memory
 from hentropy.server.orders import KEPT, Orders
 from hentropy.server.shelf import Shelf
 from hentropy.storage import Store, open_store
@@ -387,3 +393,122 @@ def test_the_shelf_is_bounded_and_knows_a_study_made_again() -> None:
     shelf.begin(c, seen)
     assert shelf.latest(b) is None
     assert isinstance(shelf.latest(a), Look)
+
+
+def test_studies_take_turns_and_people_come_first() -> None:
+    orders = Orders(most_waiting=20)
+    busy, other, third = (StudyKey(number, str(number), 1.0) for number in range(3))
+
+    def turns(count: int) -> list[StudyKey]:
+        found = []
+        for _ in range(count):
+            job = orders.next("ask")
+            assert job is not None
+            found.append(job.study)
+            orders.end(job.id, "done", "done")
+            time.sleep(0.002)  # they are told apart by the clock
+        return found
+
+    for study in (busy, busy, busy, other, third, other):
+        orders.place(study, "ask")
+    assert turns(6) == [busy, other, third, busy, other, busy]
+    watched = orders.place(busy, "look", soon=False)
+    wanted = orders.place(other, "look", soon=True)
+    assert [job.id for job in (orders.next("look"), orders.next("look")) if job] == [wanted.id, watched.id]
+
+
+def test_a_study_has_half_of_the_places() -> None:
+    orders = Orders(most_waiting=4)
+    others = [StudyKey(number, str(number), 1.0) for number in range(2, 4)]
+    for _ in range(2):
+        orders.place(KEY, "ask")
+    with pytest.raises(Busy, match="2 jobs of this study wait already"):
+        orders.place(KEY, "ask")
+    for study in others:
+        orders.place(study, "ask")
+    with pytest.raises(Busy, match="4 jobs wait already"):
+        orders.place(StudyKey(9, "9", 1.0), "ask")
+
+
+def test_a_deadline_counts_what_is_computed() -> None:
+    with at_most(0.05):
+        time.sleep(0.2)
+    with pytest.raises(TooLong), at_most(0.05):  # noqa: PT012
+        while True:
+            with contextlib.suppress(Exception):
+                sum(range(1000))
+    begun = time.process_time()
+    while time.process_time() < begun + 0.1:
+        pass  # the timer is off again
+
+
+def test_a_look_that_takes_too_long_makes_room(site: Site) -> None:
+    with contextlib.closing(Workshop(site.url, look_seconds=0.02)) as workshop:
+        failed = workshop.wait(workshop.look(site.slow.book.study).id, PATIENCE)
+        assert failed.state == "failed"
+        assert failed.error is not None
+        assert "took more than 0.02 s of computing" in failed.error
+        pids = workshop.processes
+        assert workshop.wait(workshop.look(site.empty.book.study).id, PATIENCE).state == "done"
+        assert workshop.processes == pids
+
+
+def test_a_picture_that_takes_too_long_is_left_out(site: Site) -> None:
+    scene = scene_of(site.quick, site.quick.decide())
+    assert "takes too long" in drawn_in_time(scene, "why", time.process_time() + 0.02)["trouble"]
+    assert "takes too long" in drawn_in_time(scene, "known", time.process_time() - 1.0)["trouble"]
+    assert "picture" in drawn_in_time(scene, "progress", time.process_time() + 60.0)
+
+
+def test_processes_have_a_bound_on_their_memory(site: Site) -> None:
+    most = usual_memory()
+    assert most >= 8 * 2**30
+    with contextlib.closing(Workshop(site.url, memory=most)) as workshop:
+        workshop.wait(workshop.ask(site.empty.book.study).id, PATIENCE)
+        [pid] = workshop.processes
+        assert re.search(rf"Max address space +{most} ", Path(f"/proc/{pid}/limits").read_text())
+
+
+BOUNDED = """
+import torch
+from hentropy.server.machine import limit_memory
+from hentropy.server.worker import out_of_memory
+limit_memory(4 * 2**30)
+for take in (lambda: bytearray(2**33), lambda: torch.ones(2**30, dtype=torch.float64)):
+    try:
+        take()
+    except Exception as error:
+        assert out_of_memory(error), error
+    else:
+        raise AssertionError("there was room")
+assert not out_of_memory(RuntimeError("shapes"))
+"""
+
+
+def test_what_needs_too_much_memory_is_known_as_that() -> None:
+    subprocess.run([sys.executable, "-c", BOUNDED], check=True, timeout=PATIENCE)
+
+
+def test_nobody_waits_for_the_start_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def slow_start(*_: object) -> None:
+        started.set()
+        go_on.wait(PATIENCE)
+        raise OSError("no room for it")
+
+    monkeypatch.setattr("hentropy.server.bench.Child", slow_start)
+    orders = Orders(most_waiting=3)
+    bench = Bench("ask", {}, orders, lambda job: {}, lambda job, message: None)
+    job = orders.place(KEY, "ask")
+    assert started.wait(PATIENCE)
+    reading = threading.Thread(target=orders.find, args=[job.id], daemon=True)
+    reading.start()
+    reading.join(1.0)
+    assert not reading.is_alive()
+    go_on.set()
+    ended = orders.wait(job.id, PATIENCE)
+    assert ended is not None
+    assert ended.state == "failed"
+    orders.close()
+    bench.close()

@@ -166,6 +166,30 @@ def test_only_so_many_listen(store: Counted, study: he.Study, workshop: Workshop
     run(test)
 
 
+def test_one_client_takes_only_a_part(store: Counted, study: he.Study, workshop: Workshop) -> None:
+    async def test() -> None:
+        watcher = Watcher(store, workshop, each=2, interval=PAUSE)
+        mine, _ = (watcher.join(study.book.study, client="me", computable=False) for _ in range(2))
+        with pytest.raises(Busy, match="2 pages of yours are open already"):
+            watcher.join(study.book.study, client="me", computable=False)
+        watcher.join(study.book.study, client="you", computable=False)
+        watcher.leave(mine)
+        watcher.join(study.book.study, client="me", computable=False)
+        await watcher.close()
+
+    run(test)
+
+
+def test_a_client_is_known_by_its_address(tmp_path: Path) -> None:
+    with served(Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=Limits(listeners_each=1))) as server:
+        address = f"/studies/{server.create()}/events"
+        with server.http.stream("GET", address) as one:
+            assert one.status_code == 200
+            full = server.http.get(address)
+        assert full.status_code == 503
+        assert "1 pages of yours" in full.text
+
+
 def test_a_slow_listener_keeps_only_the_newest(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         async with watching(store, workshop) as watcher:

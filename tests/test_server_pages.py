@@ -13,7 +13,6 @@ from hentropy.server.pages.assets import assets
 from hentropy.server.pages.changes import change_sentences, counterparts, moved
 from hentropy.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
 from hentropy.server.pages.prints import Prints
-from hentropy.server.pages.trial_rows import Wanted, trial_table
 from hentropy.server.pages.verdict_view import verdict_view
 from hentropy.server.settings import Settings
 from hentropy.spaces import Integer, Real, Space
@@ -141,6 +140,91 @@ def test_a_form_of_somebody_else_changes_nothing(server: Served, visit: httpx.Cl
         refused = visit.post(f"/studies/{study}/{form}", data={"value": "1", "count": "1", "csrf_token": "wrong"})
         assert refused.status_code == 403, form
     assert server.services.desk.entry(study, number).trial.state is State.RUNNING
+
+
+def replaced(server: Served, study: int) -> int:
+    """Another study with the same name, which SQLite gives the same id; nobody tells the workshop."""
+    desk = server.services.desk
+    name = desk.record(study).name
+    desk.delete(study, name)
+    other = begun(server, name, trials=0)
+    assert other == study
+    return other
+
+
+def test_a_form_of_a_deleted_study_leaves_its_successor_alone(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "replaced", trials=0)
+    asked(server, study)
+    page = f"/studies/{study}"
+    old = visit.get(page).text
+    replaced(server, study)
+    number = asked(server, study)
+    forms = (f"trials/{number}", "ask", "look", "attach", "jobs/x/cancel")
+    for form in forms:
+        for said in ({"begun": begun_in(old)}, {}):
+            data = {"value": "1", "count": "1", "csrf_token": token_in(visit.get(page).text), **said}
+            files = {"file": ("data.csv", b"x,value\n0.5,1\n")} if form == "attach" else None
+            answer = visit.post(f"{page}/{form}", data=data, files=files)
+            assert answer.status_code == 404, form
+            assert "was deleted; another has its place" in answer.text, form
+    [entry] = server.services.desk.case(study).entries
+    assert entry.trial.state is State.RUNNING
+    assert visit.get(f"{page}/events", params={"begun": begun_in(old)}).status_code == 404
+
+
+def test_every_form_says_which_study_it_is_about(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "said which", trials=2)
+    number = asked(server, study)
+    for path in (f"/studies/{study}", f"/studies/{study}/trials/{number}"):
+        text = visit.get(path).text
+        forms = re.findall(r'<form method="post" action="/studies/.*?</form>', text, re.DOTALL)
+        assert forms
+        assert all(f'name="begun" value="{begun_in(text)}"' in form for form in forms)
+        assert f'data-study="{study} {begun_in(text)}"' in text
+
+
+def test_pictures_of_a_deleted_study_are_not_those_of_its_successor(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "pictured", trials=3)
+    workshop, record = server.services.workshop, server.services.desk.record(study)
+    assert workshop.wait(workshop.look(record).id, 60).state == "done"
+    sources = re.findall(r'data-source="([^"]+)"', visit.get(f"/studies/{study}").text)
+    assert sources
+    path = sources[0].replace("&amp;", "&")
+    assert visit.get(path).status_code == 200
+    replaced(server, study)
+    assert visit.get(path).status_code == 404
+    assert visit.get(path.partition("?")[0]).status_code == 404
+    assert "data-source" not in visit.get(f"/studies/{study}").text
+
+
+def test_a_study_that_has_enough_is_asked_only_with_a_word(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "enough", trials=0, stop={"trials": 1})
+    asked(server, study)
+    page, workshop = f"/studies/{study}", server.services.workshop
+    record = server.services.desk.record(study)
+    assert "Ask anyway: The budget of 1 trial" in visit.get(page).text
+    refused = sent(visit, page, f"{page}/ask", count="1")
+    assert refused.status_code == 409
+    assert "No new experiment: the budget of 1 trial" in refused.text
+    assert len(workshop.jobs(record)) == 1
+    assert "are being chosen" in sent(visit, page, f"{page}/ask", count="1", anyway="yes").text
+    assert len(workshop.jobs(record)) == 2
+    assert workshop.wait(workshop.jobs(record)[-1].id, 60).result == [1]
+    assert "Ask anyway" not in visit.get(f"/studies/{begun(server, 'not enough', trials=1)}").text
+
+
+def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "long look", trials=5)
+    page, record = f"/studies/{study}", server.services.desk.record(study)
+    job = server.services.workshop.look(record)
+    text = visit.get(page).text
+    assert 'id="cancel-look"' in text
+    assert f'action="{page}/jobs/{job.id}/cancel"' in text
+    said = sent(visit, page, f"{page}/jobs/{job.id}/cancel")
+    assert "Cancelled." in said.text
+    assert 'id="cancel-look"' not in said.text
+    assert 'id="look"' in said.text
+    assert [job.state for job in server.services.workshop.jobs(record)] == ["cancelled"]
 
 
 def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Client) -> None:
@@ -359,21 +443,6 @@ def test_a_verdict_shows_what_was_before_and_what_it_misses() -> None:
     long = verdict([{"x": i / 40, "label": "above" if i > 9 else "below"} for i in range(40)], 0.1, 5)
     assert len(verdict_view(long, None, SPACE, 5).rows) == 12
     assert verdict_view(long, None, SPACE, 5).more == "And 28 more rows. label: above at 30 points, below at 10 points."
-
-
-def test_the_table_is_sorted_by_any_column_and_bounded(server: Served) -> None:
-    study = begun(server, "table", trials=250)
-    asked(server, study)
-    entries = server.services.desk.case(study).entries
-    table = trial_table(entries, ["x"], Wanted("value", down=True))
-    assert [shown.number for shown in table.rows[:3]] == [249, 248, 247]
-    assert len(table.rows) == 200
-    assert table.left_out == "51 more trials not shown."
-    everything = trial_table(entries, ["x"], Wanted("value", down=False, everything=True))
-    assert [shown.number for shown in everything.rows[:2]] == [0, 1]
-    assert everything.rows[-1].number == 250  # it has no value: at the end either way
-    assert len(everything.rows) == 251
-    assert trial_table(entries, ["x"], Wanted("nothing")).rows[0].number == 250
 
 
 def test_a_picture_is_written_once_and_a_new_one_has_another_mark() -> None:

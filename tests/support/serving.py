@@ -50,6 +50,14 @@ class Served:
         return self.services.desk.create({**SMALL, **parts}).id
 
 
+def emptied(server: Served) -> None:
+    """Cancel all work and delete all studies of a server that several tests share."""
+    for job in server.services.workshop.jobs():
+        server.services.workshop.cancel(job.id)
+    for record in server.services.store.studies():
+        server.services.store.delete(record)
+
+
 @contextmanager
 def served(settings: Settings) -> Iterator[Served]:
     """A server with these settings, but a free port."""

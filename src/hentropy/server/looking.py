@@ -63,7 +63,7 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     until = time.process_time() + seconds
     for name in PICTURES:
         answer({"phase": f"making pictures: {name}"})
-        answer({"part": name, **_in_time(scene, name, until)})
+        answer({"part": name, **drawn_in_time(scene, name, until)})
     answer({"part": "end", "order": list(PICTURES)})
 
 
@@ -86,7 +86,7 @@ def last_other(stored: Sequence[StoredVerdict], now: Verdict) -> Verdict | None:
     return next((one.verdict for one in reversed(stored) if not same(one.verdict)), None)
 
 
-def _in_time(scene: Scene, name: str, until: float) -> dict[str, Any]:
+def drawn_in_time(scene: Scene, name: str, until: float) -> dict[str, Any]:
     """A picture, if it is made before the process has computed until then."""
     left = until - time.process_time()
     try:

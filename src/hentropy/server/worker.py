@@ -75,11 +75,11 @@ def main(descriptor: int) -> None:
             took = f"it took more than {job['seconds']:g} s of computing"
             answer({"failed": f"{took}, and others wait; decide with the command line"})
         except Exception as error:
-            failed = TOO_LARGE if _out_of_memory(error) else "it could not be computed; the server's log says why"
+            failed = TOO_LARGE if out_of_memory(error) else "it could not be computed; the server's log says why"
             answer({"failed": failed, "details": traceback.format_exc()})
 
 
-def _out_of_memory(error: Exception) -> bool:
+def out_of_memory(error: Exception) -> bool:
     """Whether there was no room for something: torch says so only in words."""
     return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
