@@ -81,3 +81,20 @@ def test_all_of_it_is_described(server: Served) -> None:
             assert operation["description"], (method, path)
             assert {"4XX", "5XX"} <= set(operation["responses"]), (method, path)
     assert server.http.get("/api/studies").status_code == 200
+
+
+def test_programs_can_be_made_from_the_description() -> None:
+    described = make_app(Settings("sqlite:///not-opened.db", token="a-token-for-tests-only")).openapi()
+    [(scheme, bearer)] = described["components"]["securitySchemes"].items()
+    assert (bearer["type"], bearer["scheme"]) == ("http", "bearer")
+    names = []
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            assert operation["security"] == [{scheme: []}], (method, path)
+            names.append(operation["operationId"])
+    assert len(names) == len(set(names))
+    assert {"list_studies", "ask", "tell", "attach_csv"} <= set(names)
+    assert "securitySchemes" not in make_app(Settings("sqlite:///not-opened.db")).openapi()["components"]
+    ask = described["paths"]["/api/studies/{study}/ask"]["post"]["responses"]
+    assert "has ended" in ask["200"]["description"]
+    assert "goes on" in ask["202"]["description"]

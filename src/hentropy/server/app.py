@@ -27,8 +27,9 @@ from hentropy.storage import open_store
 
 try:
     import anyio.to_thread
-    from fastapi import FastAPI, Request
+    from fastapi import Depends, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
+    from fastapi.security import HTTPBearer
     from starlette.exceptions import HTTPException
     from starlette.responses import Response
 except ImportError:
@@ -72,8 +73,12 @@ def make_app(settings: Settings) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,  # these become the names of methods of clients
     )
     add_pages(app)
-    for router in (login.router, events.router, *routers()):
+    for router in (login.router, events.router):
         app.include_router(router)
+    # the door sees to the token; this is for the description
+    token = [] if doorman.open else [Depends(HTTPBearer(auto_error=False, description="The token of the server."))]
+    for router in routers():
+        app.include_router(router, dependencies=token)
     for kind in (HentropyError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answered)
     # the last one added is the first one that a request meets

@@ -11,6 +11,9 @@ SHORTEST_TOKEN = 16
 
 PORT = 8470
 
+LONGEST_NOTE = 10_000
+"""Letters of a note, on the page and in the API."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -3,13 +3,13 @@
 from typing import Annotated, Any
 
 from hentropy.errors import MissingExtra
+from hentropy.server.settings import LONGEST_NOTE
 
 try:
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 except ImportError:
     raise MissingExtra("fastapi", "server") from None
 
-LONGEST_NOTE = 10_000
 MOST = 10_000
 
 

@@ -31,7 +31,12 @@ JobId = Annotated[str, Path(max_length=100, description="The id of the job.")]
 Wait = Annotated[
     float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end; then the answer is 200, else 202.")
 ]
-TWO_STATUSES: dict[int | str, dict[str, Any]] = {200: {"model": WorkAnswer, "description": "It has ended."}}
+ENDED = "The job has ended, and its result is here."
+GOES_ON = "The job goes on; `GET /api/jobs/{job}` says how it ends."
+TWO_STATUSES: dict[int | str, dict[str, Any]] = {
+    200: {"model": WorkAnswer, "description": ENDED},
+    202: {"model": WorkAnswer, "description": GOES_ON},
+}
 
 
 @router.post("/studies/{study}/ask", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
@@ -59,7 +64,7 @@ def list_jobs(here: Here, study: Meant) -> Any:
     return {**answering.about(study), "jobs": [job_json(job) for job in here.workshop.jobs(study)]}
 
 
-@router.get("/jobs/{job}", response_model=WorkAnswer, responses={202: TWO_STATUSES[200]})
+@router.get("/jobs/{job}", response_model=WorkAnswer, responses=TWO_STATUSES)
 async def show_job(here: Here, job: JobId, response: Response, wait: Wait = 0.0) -> Any:
     """A job as it stands, or as it has ended."""
     record = await run_in_threadpool(_study_of, here, job)

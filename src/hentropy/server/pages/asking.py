@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from hentropy.errors import MissingExtra, StudyError
-from hentropy.server.pages.entering import capital
 from hentropy.server.pages.forms import Form, Mistaken, count_in
 from hentropy.server.pages.meant import Meant
 from hentropy.server.pages.messages import Message
@@ -12,6 +11,7 @@ from hentropy.server.pages.study_view import Forms
 from hentropy.server.placing import place_ask, place_look
 from hentropy.server.problems import Refused
 from hentropy.server.services import Here, Visitor
+from hentropy.server.words import sentence
 from hentropy.server.work import Busy, StudyKey
 
 try:
@@ -35,7 +35,7 @@ def ask(study: Meant, here: Here, visitor: Visitor, request: Request, count: Tex
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
     except (Busy, StudyError) as error:
-        forms = Forms(ask=Form(typed, {"count": capital(str(error))}))
+        forms = Forms(ask=Form(typed, {"count": sentence(str(error))}))
         return study_page(here, visitor, request, study, forms, None, 503 if isinstance(error, Busy) else 409)
     return RedirectResponse(f"/studies/{study.id}?said=asked#said", 303)
 
@@ -46,7 +46,7 @@ def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Respon
     try:
         place_look(here, here.desk.case(study))
     except Busy as busy:
-        return study_page(here, visitor, request, study, Forms(), Message("mistake", capital(str(busy))), 503)
+        return study_page(here, visitor, request, study, Forms(), Message("mistake", sentence(str(busy))), 503)
     return RedirectResponse(f"/studies/{study.id}?said=looking#said", 303)
 
 

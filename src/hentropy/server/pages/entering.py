@@ -13,7 +13,7 @@ from hentropy.server.pages.reading import study_page, trial_page
 from hentropy.server.pages.study_view import Forms
 from hentropy.server.placing import has_values
 from hentropy.server.services import Here, Services, Visitor
-from hentropy.server.words import in_words_of_the_page
+from hentropy.server.words import in_words_of_the_page, sentence
 from hentropy.server.work import Busy
 
 try:
@@ -49,7 +49,7 @@ def enter(
     except Mistaken as mistaken:
         form, status = mistaken.form, 422
     except (InputError, StudyError) as error:
-        form, status = Form(typed, {WHOLE: capital(in_words_of_the_page(str(error)))}), 409
+        form, status = Form(typed, {WHOLE: sentence(in_words_of_the_page(str(error)))}), 409
     else:
         look_again(here, study)
         place = f"/studies/{study.id}/trials/{number}" if own else f"/studies/{study.id}"
@@ -67,11 +67,6 @@ def look_again(here: Services, study: StudyRecord) -> None:
     if case.computable is None and has_values(case):
         with suppress(Busy):  # then later
             here.workshop.look(study)
-
-
-def capital(text: str) -> str:
-    """A sentence that begins with a capital letter and ends with a point."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def _typed(typed: Mapping[str, str]) -> str:

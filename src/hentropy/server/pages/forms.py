@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 from hentropy.errors import InputError
 from hentropy.plain.csv_tables import number_in
+from hentropy.server.settings import LONGEST_NOTE
 
 WHOLE = ""
 """The field of mistakes that belong to no field."""
-
-LONGEST_NOTE = 2_000
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,10 @@ def reason_in(typed: Mapping[str, str]) -> str:
 
 def note_in(typed: Mapping[str, str], mistakes: dict[str, str]) -> str:
     """The note of a form."""
-    note = typed.get("note", "").strip()
+    # browsers send the line breaks of a text with two characters
+    note = typed.get("note", "").replace("\r\n", "\n").strip()
     if len(note) > LONGEST_NOTE:
-        mistakes["note"] = f"The note has {len(note)} letters; at most {LONGEST_NOTE} are kept."
+        mistakes["note"] = f"The note has {len(note):,} letters; at most {LONGEST_NOTE:,} are kept."
     return note
 
 

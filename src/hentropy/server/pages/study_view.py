@@ -17,6 +17,7 @@ from hentropy.server.pages.picture_view import PictureView, picture_views
 from hentropy.server.pages.prints import Prints
 from hentropy.server.pages.trial_rows import WORDS, Pending, TrialTable, Wanted, pending, trial_table
 from hentropy.server.pages.verdict_view import VerdictView, verdict_view
+from hentropy.server.words import sentence
 from hentropy.server.work import Job, Look
 
 PICTURING = "making pictures"
@@ -112,7 +113,7 @@ def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float
         begun=iso(record.created_at) or "",
         name=record.name,
         decision=f"{decided_sentence(description)}.",
-        computable=_sentence(case.computable) if case.computable else "",
+        computable=sentence(case.computable) if case.computable else "",
         verdict=verdict,
         no_verdict=_no_verdict(seen),
         computing=_computing(looking),
@@ -127,7 +128,7 @@ def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
         ask=forms.ask,
-        enough=_sentence(case.enough) if case.enough else "",
+        enough=sentence(case.enough) if case.enough else "",
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
@@ -138,10 +139,6 @@ def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float
         sentences=_sentences(case),
         made=_made(seen),
     )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def _verdict(seen: Seen) -> VerdictView | None:
