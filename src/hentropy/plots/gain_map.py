@@ -125,8 +125,8 @@ def quick(appraisal: Appraisal) -> Gains:
 
 
 def _outcomes(appraisal: Appraisal) -> int:
-    """Outcomes of several experiments at once fill more dimensions."""
-    return 64 if len(appraisal.pending) else 16 if appraisal.belief.components > 1 else 12
+    """Outcomes of several experiments at once fill more dimensions; of a mixture, each component has its own."""
+    return 64 if len(appraisal.pending) else 48 if appraisal.belief.components > 1 else 16
 
 
 def audited(appraisal: Appraisal) -> Gains:

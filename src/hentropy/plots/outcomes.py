@@ -62,12 +62,16 @@ def _after(scene: Scene, row: Tensor, name: str, value: Tensor) -> OutcomeInfo:
 
 
 def decided_after(scene: Scene, belief: Belief) -> Entropy:
-    """The best action once more is known, searched from today's too: never a worse one than staying with today's."""
-    search = prepare_search(scene.decision, belief, scene.space, scene.seed)
+    """The best action once more is known, searched from today's too: never a worse one than staying with today's.
+
+    Where valuing the experiment met a better action of today, that one is tried as well.
+    """
+    search = prepare_search(scene.decision, belief, scene.space, scene.seed).thorough(scene.seed)
     if not isinstance(search, ContinuousSearch | FiniteSearch):  # every action was tried, or the best follows
         return entropy_of(search, belief, scene.seed)
     today = scene.action.to(belief.X)
-    best = entropy_of(search.improved_by(today[None, None]), belief, scene.seed)
+    other = torch.as_tensor(scene.explained.appraisal.search.best).to(today)
+    best = entropy_of(search.improved_by(torch.stack([today, other])[None]), belief, scene.seed)
     stay = entropy_of(_staying(search, belief, today), belief, scene.seed)
     return best if best.value <= stay.value else stay
 

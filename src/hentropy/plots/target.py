@@ -24,7 +24,7 @@ from hentropy.spaces import DesignSpace
 from hentropy.study import Study
 from hentropy.study.asking import Asker
 
-SEARCH_SECONDS = 3.0
+SEARCH_SECONDS = 2.5
 """How long the next experiment is searched for; most decisions need less, and then it is the one that `ask` gives."""
 
 VALUE_SECONDS = 1.0
@@ -118,8 +118,8 @@ def gain_words(target: Target) -> str:
     """The gain with its error, which is one of the computation and said to be."""
     if target.exact:
         return short(target.gain)
-    error = short(target.error, target.error)
-    return f"{short(target.gain, target.error)} ± {error} (the error of the computation, by random draws)"
+    amount, error = short(target.gain, target.error, least=2), short(target.error, least=2)
+    return f"{amount} ± {error} (the error of the computation, by random draws)"
 
 
 def filling_words(target: Target) -> str:
