@@ -10,21 +10,24 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 import pytest
+from matplotlib.font_manager import FontProperties, findfont, get_font
 
 import hentropy as he
 from hentropy.errors import InputError
 from hentropy.plots.label_places import label_places
-from hentropy.plots.marks import Axis, Band, Heat, Panel, Picture, Role, Table
-from hentropy.plots.matplotlib_axes import edges, written
+from hentropy.plots.marks import Axis, Band, Contour, Dots, Heat, Panel, Picture, Role, Rule, Table
+from hentropy.plots.matplotlib_axes import edges
+from hentropy.plots.matplotlib_tables import fitted, table_width
+from hentropy.plots.matplotlib_texts import families, inches, wrapped, written
 from hentropy.plots.pictures import PICTURES, picture
 from hentropy.plots.plotly_figure import figure
 from hentropy.plots.plotly_texts import numbers, shown
 from hentropy.plots.plotly_traces import Traces
 from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.theme import DASHES, LOOKS
+from hentropy.plots.theme import DASHES, LOOKS, marker_size
 from hentropy.plots.with_matplotlib import draw, rendered
 from hentropy.plots.with_plotly import specification
-from support.pictures import HOSTILE, everything, maps
+from support.pictures import HOSTILE, RATES, SHARES, everything, maps
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
 
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -79,8 +82,79 @@ def test_a_figure_has_one_legend_with_each_label_once() -> None:
 def test_texts_are_drawn_as_they_are() -> None:
     assert written("$x_1$") == r"\$x_1\$"
     assert written("_hidden") == " _hidden"
-    assert written("温a") == "�a"
+    assert written("\U0010fffda") == "�a"  # a letter that no font has
     assert written("long" * 9, 10) == "longlongl…"
+
+
+def test_letters_that_the_usual_font_lacks_are_drawn_in_another_that_has_them() -> None:
+    usual = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
+    other = get_font(findfont(FontProperties(family="STIXGeneral"))).get_charmap()
+    letter = chr(next(code for code in sorted(other) if code not in usual and 0x2000 < code < 0xE000))
+    assert families(["abc"]) == ["DejaVu Sans"]
+    first, *others = families([f"a {letter}"])
+    assert first == "DejaVu Sans"
+    assert others
+    assert written(letter) == letter
+    made = draw(Picture("p", f"title {letter}", "caption.", ((maps()[0],),)))
+    titles = [text for part in made.subfigs for text in part.texts if letter in text.get_text()]
+    assert [text.get_fontfamily() for text in titles] == [["DejaVu Sans", *others]]
+
+
+def test_captions_are_wrapped_by_their_measured_width() -> None:
+    text = "WWWW " * 40 + "iiii " * 40 + "W" * 200
+    lines = wrapped(text, 6.2, 10.0)
+    assert " ".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert all(inches(line, 10.0) <= 6.2 for line in lines)
+    made = draw(Picture("p", "title", text, ((maps()[0],),)))
+    [caption] = made.subfigs[2].texts
+    assert caption.get_window_extent().x1 <= made.bbox.x1
+
+
+def test_wide_tables_are_turned_so_that_no_column_is_lost() -> None:
+    names = [f"a_rather_long_parameter_name_number_{place}" for place in range(6)]
+    table = Table("chosen", ("", *names, "mean"), (("first", *"123456", "7"), ("second", *"abcdef", "g")))
+    assert fitted(table, 100.0) is table
+    turned = fitted(table, 13.0)
+    assert turned.columns == ("", "first", "second")
+    assert turned.rows[0] == (names[0], "1", "a")
+    assert turned.rows[-1] == ("mean", "7", "g")
+    assert table_width(turned) <= 13.0 < table_width(table)
+    few = fitted(table, table_width(turned) - 0.1)
+    assert few.columns == ("", "first")
+    assert few.title == "chosen (and 1 more)"
+    unnamed = fitted(Table("values", (*names, "mean"), (tuple("1234567"),)), 13.0)
+    assert unnamed.columns == ("", "1")
+    assert len(unnamed.rows) == 7
+
+
+def test_rules_of_one_role_have_a_dash_for_each_label_in_all_panels() -> None:
+    rules = [Rule(place, "x", Role.LIMIT, name) for place, name in enumerate(("threshold", "cost", "budget"))]
+    panels = [Panel("", Axis("x"), Axis("y"), tuple(rules)), Panel("", Axis("x"), Axis("y"), (rules[2], rules[2]))]
+    made = Picture("p", "title", "caption.", (tuple(panels),))
+    shapes = specification(made)["layout"]["shapes"]
+    styles = [shape["line"]["dash"] for shape in shapes]
+    assert len(set(styles[:3])) == 3
+    assert styles[3] == styles[4] == styles[2]
+
+
+def test_the_legend_names_only_what_is_drawn() -> None:
+    flat = np.zeros((7, 9))
+    heat = Heat(RATES, SHARES, flat, "label", names=("below", "above"))
+    marks = (
+        heat,
+        Contour(RATES, SHARES, flat, 0.5, Role.LIMIT, "nowhere"),
+        Dots(np.zeros(0), np.zeros(0), Role.DATA, "none"),
+    )
+    made = Picture("p", "title", "caption.", ((Panel("", Axis("x"), Axis("y"), marks),),))
+    [legend] = [legend for part in draw(made).subfigs for legend in part.legends]
+    assert [text.get_text() for text in legend.get_texts()] == ["below"]
+    assert not any(trace.get("showlegend") for trace in checked(made)["data"])
+
+
+def test_many_markers_are_smaller() -> None:
+    few, many = (Dots(np.zeros(n), np.zeros(n), Role.DATA) for n in (10, 300))
+    assert marker_size(few) == LOOKS[Role.DATA].size
+    assert marker_size(many) < 0.5 * marker_size(few)
 
 
 def test_no_two_roles_look_alike() -> None:

@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from hentropy.errors import MissingExtra
 from hentropy.plots.label_places import label_places
 from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule
+from hentropy.plots.matplotlib_texts import written
 from hentropy.plots.theme import (
     BAND,
     BLACK,
@@ -35,26 +35,11 @@ try:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.colors import ListedColormap
-    from matplotlib.font_manager import FontProperties, findfont, get_font
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 except ImportError:
     raise MissingExtra("matplotlib", "plots") from None
-
-
-def written(text: str, longest: int = 10_000) -> str:
-    """Text as it can be drawn: no mathematics in it, no letters that the font lacks, not too long."""
-    known = _letters()
-    line = text if len(text) <= longest else f"{text[: longest - 1]}…"
-    # a legend leaves out what begins with an underscore
-    line = f" {line}" if line.startswith("_") else line
-    return "".join(letter if ord(letter) in known or letter == "\n" else "�" for letter in line).replace("$", r"\$")
-
-
-@lru_cache(maxsize=1)
-def _letters() -> frozenset[int]:
-    return frozenset(get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap())
 
 
 def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:

@@ -2,20 +2,23 @@
 
 import io
 import math
-import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
 from hentropy.errors import InputError, MissingExtra
 from hentropy.plots.marks import Heat, Panel, Picture, Table
-from hentropy.plots.matplotlib_axes import draw_marks, dress, written
-from hentropy.plots.theme import BLACK, GREY, Dashes, dashes
+from hentropy.plots.matplotlib_axes import draw_marks, dress
+from hentropy.plots.matplotlib_tables import draw_table, fitted, table_height, table_width
+from hentropy.plots.matplotlib_texts import FONT, families, inches, wrapped, written
+from hentropy.plots.theme import BLACK, Dashes, dashes
 
 try:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 except ImportError:
     raise MissingExtra("matplotlib", "plots") from None
 
@@ -28,13 +31,14 @@ LINE, LEGEND_LINE = 0.19, 0.24
 """Inches: the height of a line of the caption, and of the legend."""
 
 HEAD = 0.5
-ROW = 0.29
-"""Inches: the height of the title, and of a row of a table."""
+NARROWEST, WIDEST, MARGIN = 6.4, 14.0, 0.1
+"""Inches: the height of the title; the least and the greatest width of a figure, and what is free at its sides."""
 
-LONGEST_CELL = 44
-MOST_ROWS = 24
-LETTER = 0.078
-"""Inches: the width of a letter of the caption or of a table, on average."""
+SIZE = 10.0
+"""The size of the caption and of the legend, in points."""
+
+HANDLE = 0.65
+"""Inches: what stands before an entry of the legend and after it."""
 
 
 @overload
@@ -64,21 +68,33 @@ def rendered(picture: Picture, suffix: str = ".png", dpi: int = DPI) -> bytes:
 
 def _width(each: Panel | Table) -> float:
     if isinstance(each, Table):
-        cells = zip(each.columns, *each.rows[:MOST_ROWS], strict=True)
-        return 0.4 + sum(LETTER * min(max(map(len, column)), LONGEST_CELL) + 0.35 for column in cells)
+        return table_width(each)
     return 5.0 if any(isinstance(mark, Heat) for mark in each.marks) else 4.6
 
 
 def _height(each: Panel | Table) -> float:
     if isinstance(each, Table):
-        return ROW * (min(len(each.rows), MOST_ROWS + 1) + 2) + 0.2
+        return table_height(each)
     return 3.7
 
 
-def _figure(picture: Picture) -> Figure:
-    width = min(14.0, max([6.4, *(sum(_width(each) for each in row) for row in picture.rows)]))
+def _fitting(picture: Picture) -> Picture:
+    """The picture with tables that have room: beside panels in their row, or alone."""
+    rows = []
+    for row in picture.rows:
+        panels = sum(_width(each) for each in row if isinstance(each, Panel))
+        tables = sum(isinstance(each, Table) for each in row)
+        room = (WIDEST - 2 * MARGIN - panels) / max(tables, 1)
+        rows.append(tuple(fitted(each, room) if isinstance(each, Table) else each for each in row))
+    return replace(picture, rows=tuple(rows))
+
+
+def _figure(given: Picture) -> Figure:
+    picture = _fitting(given)
+    width = min(WIDEST, max([NARROWEST, *(sum(_width(each) for each in row) for row in picture.rows)]))
     rows = [max((_height(each) for each in row), default=0.3) for row in picture.rows] or [0.3]
-    caption = textwrap.wrap(written(picture.caption), int(width / LETTER))
+    # mathematics is taken out after measuring: a backslash has no width
+    caption = [written(line) for line in wrapped(picture.caption, width - 2 * MARGIN, SIZE)]
     labels = _labels(picture)
     columns = _columns(labels, width)
     lines = math.ceil(len(labels) / columns)
@@ -87,8 +103,9 @@ def _figure(picture: Picture) -> Figure:
     FigureCanvasAgg(figure)
     parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0.0)
     head, body, foot = parts
-    head.text(0.012, 0.3, written(picture.title), fontsize=14, weight="bold", color=BLACK, va="center")
-    foot.text(0.012, 0.95, "\n".join(caption), fontsize=10, color="#444444", va="top", linespacing=1.25)
+    left = MARGIN / width
+    head.text(left, 0.3, written(picture.title), fontsize=14, weight="bold", color=BLACK, va="center")
+    foot.text(left, 0.95, "\n".join(caption), fontsize=SIZE, color="#444444", va="top", linespacing=1.25)
     legend: dict[str, Artist] = {}
     strokes = dashes(picture)
     grid = body.add_gridspec(len(rows), 1, height_ratios=rows)
@@ -101,8 +118,18 @@ def _figure(picture: Picture) -> Figure:
             _draw_part(body.add_subplot(places[0, column]), each, legend, rows[position], strokes)
     if legend:
         handles, said = list(legend.values()), list(legend)
-        body.legend(handles, said, loc="outside lower center", ncols=columns, frameon=False, fontsize=10)
+        body.legend(handles, said, loc="outside lower center", ncols=columns, frameon=False, fontsize=SIZE)
+    _set_fonts(figure)
     return figure
+
+
+def _set_fonts(figure: Figure) -> None:
+    """Other fonts for letters that the usual one lacks."""
+    texts = [artist for artist in figure.findobj(Text) if isinstance(artist, Text)]
+    fonts = families(text.get_text() for text in texts)
+    if fonts != [FONT]:
+        for text in texts:
+            text.set_fontfamily(fonts)
 
 
 def _labels(picture: Picture) -> list[str]:
@@ -114,51 +141,14 @@ def _labels(picture: Picture) -> list[str]:
 
 def _columns(labels: list[str], width: float) -> int:
     """How many entries of the legend fit side by side."""
-    longest = min(max(map(len, labels), default=1), 60)
-    return max(1, min(6, int(width / (LETTER * longest + 0.7))))
+    longest = max((inches(written(label, 60), SIZE) for label in labels), default=1.0)
+    return max(1, min(6, int(width / (longest + HANDLE))))
 
 
 def _draw_part(axes: Axes, each: Panel | Table, legend: dict[str, Artist], height: float, strokes: Dashes) -> None:
     if isinstance(each, Table):
-        _draw_table(axes, each, height)
+        draw_table(axes, each, height)
         return
     for label, artist in draw_marks(axes, each, strokes).items():
         legend.setdefault(label, artist)
     dress(axes, each)
-
-
-def _draw_table(axes: Axes, table: Table, height: float) -> None:
-    axes.set_axis_off()
-    axes.set_title(written(table.title), fontsize=11, loc="left").set_x(0.02)
-    shown = [[_spaced(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
-    if len(table.rows) > MOST_ROWS:
-        shown.append([f"... {len(table.rows) - MOST_ROWS} more", *[""] * (len(table.columns) - 1)])
-    if not shown:
-        axes.text(0.0, 1.0, "(no rows)", va="top", fontsize=10, color=GREY)
-        return
-    columns = [_spaced(name) for name in table.columns]
-    numbers = [all(_is_number(row[k]) for row in table.rows) for k in range(len(columns))]
-    drawn = axes.table(shown, colLabels=columns, loc="upper left", edges="horizontal", cellLoc="left")
-    drawn.auto_set_font_size(False)
-    drawn.set_fontsize(10)
-    drawn.auto_set_column_width(list(range(len(columns))))
-    for (row, column), cell in drawn.get_celld().items():
-        cell.set_height(min(1.0 / (len(shown) + 1.5), ROW / (height - 0.6)))
-        cell.set_edgecolor("#cccccc")
-        cell.PAD = 0.0
-        cell.get_text().set_horizontalalignment("right" if numbers[column] else "left")
-        if row == 0:
-            cell.get_text().set_fontweight("bold")
-
-
-def _spaced(text: str) -> str:
-    # matplotlib's own padding is a share of the width: none where columns are narrow
-    return f"  {written(text, LONGEST_CELL)}  "
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.partition("±")[0])
-    except ValueError:
-        return False
-    return True
