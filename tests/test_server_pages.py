@@ -100,7 +100,7 @@ def test_a_result_is_told_through_the_form(server: Served, visit: httpx.Client) 
     assert wrong.status_code == 422
     assert "write numbers with a point" in wrong.text
     assert 'value="3,5"' in wrong.text
-    assert ">&lt;b&gt;</textarea>" in wrong.text
+    assert "&lt;b&gt;</textarea>" in wrong.text
     right = sent(visit, page, f"{page}/trials/{number}", what="tell", value="3.5", std_error="0.1", note="n")
     assert right.status_code == 200
     assert f"The result of trial {number} is entered." in right.text
