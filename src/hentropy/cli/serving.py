@@ -110,7 +110,14 @@ def address(settings: Settings) -> str:
 
 def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvicorn.Config:
     """How an app is served."""
-    return GuardedConfig(app, settings, access_log=verbose, timeout_graceful_shutdown=GRACE)
+    return GuardedConfig(
+        app,
+        settings,
+        host=settings.host,
+        port=settings.port,
+        access_log=verbose,
+        timeout_graceful_shutdown=GRACE,
+    )
 
 
 class Server(uvicorn.Server):
