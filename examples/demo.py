@@ -4,14 +4,20 @@ Run it with `make demo`, or `python examples/demo.py [--experiments N] [--seed S
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from torch import Tensor
 
 import hentropy as he
-from hentropy.plots import draw_plane, plane_info
+from hentropy.plots import Picture, Scene, draw, scene_of
+from hentropy.plots.marks import Dots, Heat, Panel, Role
+from hentropy.plots.shown_trials import plane_dots, shown_trials
+from hentropy.plots.terrain import terrains
 from hentropy.problems import Problem, alpine
 
 FIRST = 10
@@ -45,11 +51,29 @@ def main() -> None:
     console.print(comparison(decision, problem, {"hentropy": found.verdict, "random search": random.decide()}))
 
     given.out.mkdir(parents=True, exist_ok=True)
-    info = plane_info(found.study.belief, problem.space, found.verdict.raw, first=FIRST)
-    grid = torch.stack(torch.meshgrid(*map(torch.from_numpy, info.axes), indexing="xy"), -1)
     title = f"Top 5 of Alpine-2, apart from each other, after {given.experiments} experiments"
-    path = draw_plane(info, given.out / "demo.png", title, problem(grid).numpy())
+    made = beside_the_truth(scene_of(found.study, found.verdict), problem, title)
+    path = draw(made, given.out / "demo.png")
     console.print(f"\npicture: {path}", soft_wrap=True)
+
+
+def beside_the_truth(scene: Scene, truth: Callable[[Tensor], Tensor], title: str, grid: int = 101) -> Picture:
+    """What is known over two parameters, with the experiments and the decision, and the true function beside it."""
+    [ground] = terrains(scene, plane=grid)
+    x, y = ground.grids
+    true = truth(torch.stack(torch.meshgrid(torch.from_numpy(x), torch.from_numpy(y), indexing="xy"), -1)).numpy()
+    ends = float(min(ground.mean.min(), true.min())), float(max(ground.mean.max(), true.max()))
+    trials = shown_trials(scene)
+    made = plane_dots(trials, (0, 1), np.ones(len(trials.kinds), dtype=bool))
+    chosen = scene.action.cpu().numpy()
+    stars = Dots(chosen[:, 0], chosen[:, 1], Role.DECIDED, "decision")
+    known = Panel("what is known", ground.across, ground.up, (Heat(x, y, ground.mean, "value", *ends), *made, stars))
+    real = Panel("the truth", ground.across, ground.up, (Heat(x, y, true, "value", *ends), stars))
+    caption = (
+        "Left: the expected value, and where experiments were made. Right: the true function. The stars are the"
+        " decision: designs with great values that differ from each other."
+    )
+    return Picture("demo", title, caption, ((known, real),))
 
 
 def comparison(decision: he.Decision, problem: Problem, verdicts: dict[str, he.Verdict]) -> Table:

@@ -121,7 +121,7 @@ def test_every_part_has_its_place() -> None:
         ("solvers/s.py", "class A:\n    def f(self):\n        from toy.spaces import Space", "inside a function"),
         ("study/study.py", "def f():\n    import pandas", None),
         ("study/study.py", "from toy.solvers import propose\nfrom toy.records import Trial", None),
-        ("plots/plane.py", "import numpy\nfrom toy.beliefs import Belief", None),
+        ("plots/known.py", "import numpy\nfrom toy.beliefs import Belief", None),
         ("clock.py", "from toy.errors import InputError", None),
     ],
 )

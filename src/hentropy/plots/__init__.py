@@ -2,7 +2,6 @@
 
 from hentropy.plots.marks import Picture
 from hentropy.plots.pictures import PICTURES, as_plain, information, picture
-from hentropy.plots.plane import PlaneInfo, draw_plane, plane_info
 from hentropy.plots.progress import progress_picture, replayed
 from hentropy.plots.scene import Scene, scene_of
 from hentropy.plots.with_matplotlib import draw
@@ -11,14 +10,11 @@ from hentropy.plots.with_plotly import specification
 __all__ = [
     "PICTURES",
     "Picture",
-    "PlaneInfo",
     "Scene",
     "as_plain",
     "draw",
-    "draw_plane",
     "information",
     "picture",
-    "plane_info",
     "progress_picture",
     "replayed",
     "scene_of",
