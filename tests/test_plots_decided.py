@@ -41,7 +41,7 @@ def drawn(seen: Scene, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_maximize_spreads_over_the_tops_of_drawn_functions() -> None:
-    seen = scene()
+    seen = scene(space=he.Pool(PLANE.sample(60, seed=3), names=["x", "rate"]))
     rows, values = drawn(seen, 40)
     spread = action_spread(seen, 40)
     assert spread.designs[:, 0].tolist() == rows[values.argmax(-1)].tolist()
@@ -50,13 +50,13 @@ def test_maximize_spreads_over_the_tops_of_drawn_functions() -> None:
 
 
 def test_minimize_spreads_over_the_bottoms() -> None:
-    seen = scene(he.Minimize())
+    seen = scene(he.Minimize(), SMALL)
     rows, values = drawn(seen, 20)
     assert action_spread(seen, 20).designs[:, 0].tolist() == rows[values.argmin(-1)].tolist()
 
 
 def test_top_k_without_distance_spreads_over_the_k_best() -> None:
-    seen = scene(he.TopK(3, weight=0.0))
+    seen = scene(he.TopK(3, weight=0.0), SMALL)
     _, values = drawn(seen, 30)
     spread = action_spread(seen, 30)
     assert spread.values.sort(-1).values.tolist() == values.topk(3).values.sort(-1).values.tolist()
@@ -118,7 +118,7 @@ def _with(decision: he.Decision, actions: he.Points) -> he.Decision:
 
 
 def test_of_k_guesses_only_the_best_matters() -> None:
-    seen = scene(he.KGuesses(3))
+    seen = scene(he.KGuesses(3), SMALL)
     rows, values = drawn(seen, 12)
     spread = action_spread(seen, 12)
     known = ~torch.isnan(spread.values)

@@ -1,21 +1,24 @@
-"""Is another one worth it: gains against the rules, and the sentence that says so."""
+"""Is another one worth it: gains against the rules, the next experiment, and the sentence that says so."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import hentropy as he
 from hentropy.plots.marks import Dots, Panel, Role, Rule
-from hentropy.plots.scene import scene_of
+from hentropy.plots.scene import Scene, scene_of
+from hentropy.plots.why import why_info
 from hentropy.plots.worth import WorthInfo, sentence, worth_info, worth_picture
 from hentropy.records import State, Trial
 from hentropy.stopping import StoppingRule
-from hentropy.study.ending import reason_to_stop
-from support.studies import LINE, hill, study
+from support.studies import LINE, begun, hill, study
 
 
-def asked(gains: Sequence[float | None], stop: Sequence[StoppingRule] = (), last: State | None = None) -> WorthInfo:
+def scene(
+    gains: Sequence[float | None], stop: Sequence[StoppingRule] = (), last: State | None = None, first: int = 2
+) -> Scene:
     """A study whose proposals had these gains, after two attached data."""
     given = [Trial(n, {"x": float(n)}, State.COMPLETE, hill(float(n)), origin="attached") for n in (0, 1)]
     made = []
@@ -25,10 +28,13 @@ def asked(gains: Sequence[float | None], stop: Sequence[StoppingRule] = (), last
         error = None if gain is None else 0.1 * gain
         made.append(Trial(number, {"x": x}, State.COMPLETE, hill(x), None, gain, error, origin=origin))
     if last is not None:
-        made[-1] = Trial(
-            made[-1].number, made[-1].params, last, gain=made[-1].gain, gain_error=made[-1].gain_error, note="later"
-        )
-    return worth_info(scene_of(study(LINE, records=[*given, *made], stop=stop)))
+        end = made[-1]
+        made[-1] = Trial(end.number, end.params, last, gain=end.gain, gain_error=end.gain_error, note="later")
+    return scene_of(study(LINE, records=[*given, *made], stop=stop, first=first))
+
+
+def asked(gains: Sequence[float | None], stop: Sequence[StoppingRule] = (), last: State | None = None) -> WorthInfo:
+    return worth_info(scene(gains, stop, last))
 
 
 def test_gains_are_those_of_the_trials_in_order() -> None:
@@ -37,62 +43,124 @@ def test_gains_are_those_of_the_trials_in_order() -> None:
     assert info.gains.tolist() == [0.5, 0.25]
     assert info.errors.tolist() == pytest.approx([0.05, 0.025])
     assert info.waiting.tolist() == [False, True]
-    assert info.ended == 3
 
 
-def test_an_experiment_is_worth_it_while_it_saves_more_than_it_costs() -> None:
-    said = sentence(asked([0.5, 0.12], [he.GainBelowCost(0.05)]))
-    assert said == "The last experiment was expected to save 0.12, more than it costs (0.05): another one is worth it."
-    said = sentence(asked([0.5, 0.01], [he.GainBelowCost(0.05)]))
-    assert (
-        said == "The last experiment was expected to save 0.01, less than it costs (0.05): another one is not worth it."
-    )
+def test_the_next_one_is_the_one_that_is_explained() -> None:
+    """One computation for both pictures: they cannot contradict each other."""
+    seen = scene([0.5, 0.25])
+    info, why = worth_info(seen), why_info(seen, seconds=0.1)
+    assert info.target is why.target
+    assert info.target is not None
+    assert info.target_place == 3
+    assert f"{info.target.gain:.2g}"[:4] in sentence(info)
+    [[panel]] = worth_picture(info).rows
+    assert isinstance(panel, Panel)
+    [mark] = [mark for mark in panel.marks if isinstance(mark, Dots) and mark.role is Role.PROPOSED]
+    assert (mark.x.tolist(), mark.y.tolist()) == ([3.0], [info.target.gain])
 
 
-def test_without_a_rule_it_is_for_the_reader_to_say() -> None:
-    said = sentence(asked([0.5]))
-    assert "No rule says how much is enough" in said
-    assert "0.5" in said
+def test_with_earlier_data_alone_the_next_one_is_shown() -> None:
+    info = worth_info(scene_of(begun(LINE, count=5, first=4)))
+    assert not len(info.gains)
+    assert info.target is not None
+    assert info.target_place == 1
+    [[panel]] = worth_picture(info).rows
+    assert isinstance(panel, Panel)
+    assert panel.marks
+    assert sentence(info).startswith("The next experiment is expected to save ")
+
+
+def test_a_pending_one_is_valued_as_things_stand() -> None:
+    info = asked([0.5, 0.25], last=State.RUNNING)
+    assert info.target is not None
+    assert (info.target.number, info.target_place) == (3, 2)
+    assert info.target.gain != 0.25
+    assert sentence(info).startswith("Trial 3, which is waited for, is expected to save ")
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+@pytest.mark.parametrize("kind", [he.GainBelow, he.GainBelowCost])
+def test_the_next_one_is_judged_as_if_it_had_been_asked(kind: type, factor: float) -> None:
+    target = scene([9.0]).explained.target
+    assert target is not None
+    info = asked([9.0], [kind(factor * target.gain)])
+    assert info.stopped is None
+    assert (info.stops is None) == (factor < 1)
+    assert ("not worth it" in sentence(info)) == (factor > 1)
+    assert ("another one is worth it" in sentence(info)) == (factor < 1)
+
+
+def test_a_low_gain_waits_for_its_patience() -> None:
+    target = scene([9.0]).explained.target
+    assert target is not None
+    info = asked([9.0], [he.GainBelow(2 * target.gain, patience=2)])
+    assert info.stops is None
+    assert sentence(info).endswith("That is low, but not yet for as long as the rules of the study ask for: go on.")
 
 
 @pytest.mark.parametrize(
-    ("gains", "patience", "ends"),
+    "stop",
     [
-        ([0.5, 0.2], 1, "is worth it"),
-        ([0.5, 0.05], 1, "is not worth it"),
-        ([0.5, 0.05], 2, "has to happen 2 times in a row and has 1: go on"),
-        ([0.05, 0.5, 0.05, 0.05], 2, "2 times in a row: another one is not worth it"),
-        ([0.05, 0.05], 3, "and has 2: go on"),
-        ([0.05, 0.1], 1, "is worth it"),
+        [he.GainBelow(0.1)],
+        [he.GainBelow(0.5, patience=10), he.GainBelow(0.1, patience=1)],
+        [he.Budget(2), he.GainBelow(0.1)],
+        [he.GainBelowCost(0.2), he.Budget(2)],
+        [he.Budget(30)],
+        [he.GainBelow(0.01)],
     ],
+    ids=repr,
 )
-def test_the_threshold_is_judged_as_by_its_rule(gains: list[float], patience: int, ends: str) -> None:
-    rule = he.GainBelow(0.1, patience)
-    info = asked(gains, [rule])
-    assert sentence(info).endswith(f"{ends}.")
-    trials = [Trial(n, {"x": 0.0}, gain=gain) for n, gain in enumerate(gains)]
-    assert (reason_to_stop([rule], trials, 0.0) is not None) == ("not worth" in sentence(info))
+def test_whether_to_stop_is_what_the_study_says(stop: list[StoppingRule]) -> None:
+    seen = scene([0.5, 0.05], stop)
+    reason = seen.study.stopped
+    said = sentence(worth_info(seen))
+    assert ("time to stop" in said) == (reason is not None)
+    if reason is not None:
+        assert reason in said
+
+
+def test_withdrawn_ones_are_left_out() -> None:
+    info = asked([0.5, 0.02], last=State.WITHDRAWN)
+    assert info.gains.tolist() == [0.5]
+    assert info.places.tolist() == [1.0]
+    assert info.target_place == 2
+
+
+def test_without_a_rule_it_is_for_the_reader_to_say() -> None:
+    assert "No rule says how much is enough" in sentence(asked([0.5]))
 
 
 def test_the_budget_counts_what_the_rule_counts() -> None:
     info = asked([None, 0.5, 0.2], [he.Budget(5)], last=State.FAILED)
     assert info.left == 2
-    assert sentence(info).endswith("Of the budget of 5 experiments 2 are left.")
-    assert sentence(asked([0.5, 0.2], [he.Budget(2)])).endswith("The budget of 2 experiments is used up.")
+    assert sentence(info).endswith("Of the budget 2 experiments are left.")
+    used = asked([0.5, 0.2], [he.Budget(2)])
+    assert used.left == 0
+    assert "the budget of 2 trials is used up" in sentence(used)
 
 
-def test_before_the_first_proposal_there_is_no_gain() -> None:
-    info = asked([None, None], [he.Budget(9)])
-    assert not len(info.gains)
-    assert sentence(info).startswith("No experiment has been chosen by what it is expected to save yet")
+def test_while_first_designs_are_due_gains_stop_nothing() -> None:
+    seen = scene([None, None], [he.GainBelow(1e6)], first=9)
+    info = worth_info(seen)
+    assert info.stops is None
+    assert sentence(info).startswith("The next ones fill the space (5 of 9 first designs are left); the best by gain")
+    assert "worth it" not in sentence(info)
+
+
+def test_nothing_left_is_said() -> None:
+    pool = he.Pool([[0.0], [1.0], [2.0]])
+    made = he.Study(pool, he.Maximize(), hyperparameters="map")
+    made.attach_many([({"x1": float(x)}, (float(x), 0.0)) for x in range(3)])
+    info = worth_info(scene_of(made))
+    assert info.target is None
+    assert "every design of the pool has failed or was measured without noise" in sentence(info)
     assert worth_picture(info).rows
 
 
-def test_withdrawn_ones_keep_the_place_they_would_have_had() -> None:
-    info = asked([0.5, 0.02], [he.GainBelow(0.1)], last=State.WITHDRAWN)
-    assert info.places.tolist() == [1.0, 2.0]
-    assert info.ended == 1
-    assert not info.waiting.any()
+def test_the_error_is_said_to_be_one_of_the_computation() -> None:
+    info = asked([0.5])
+    assert info.target is not None
+    assert ("the error of the computation" in sentence(info)) != info.target.exact
 
 
 def test_the_rules_are_drawn_in() -> None:
@@ -104,14 +172,14 @@ def test_the_rules_are_drawn_in() -> None:
         ("y", 0.05),
         ("x", 30.0),
     ]
-    [dots] = [mark for mark in panel.marks if isinstance(mark, Dots)]
-    assert dots.role is Role.GAIN
+    [dots] = [mark for mark in panel.marks if isinstance(mark, Dots) and mark.role is Role.GAIN]
     assert dots.error is not None
     assert np.array_equal(dots.error, info.errors)
 
 
 def test_gains_over_decades_are_on_a_logarithmic_scale() -> None:
-    for gains, log in (([1.0, 1e-3], True), ([1.0, 0.5], False), ([1.0, 0.0], False)):
-        [[panel]] = worth_picture(asked(gains)).rows
+    info = replace(asked([1.0, 0.5]), target=None)
+    for last, log in ((1e-3, True), (0.5, False), (0.0, False)):
+        [[panel]] = worth_picture(replace(info, gains=np.array([1.0, last]))).rows
         assert isinstance(panel, Panel)
         assert panel.y.log is log

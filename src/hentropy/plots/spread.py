@@ -29,9 +29,10 @@ EXTREMES = 3
 SCALES = (0.01, 0.03, 0.1, 0.3)
 """How far from their centres, in the unit cube, candidates near them lie."""
 
-STARTS = 4
+STARTS = 6
+APART = 0.1
 STEPS = 24
-"""Descent starts from so many candidates for each function, and takes so many steps."""
+"""Descent starts from so many candidates for each function, apart by so much, and takes so many steps."""
 
 SWEEPS = 8
 LESS_SWEEPS = 3
@@ -67,10 +68,13 @@ def action_spread(scene: Scene, count: int = 64, candidates: int = CANDIDATES) -
         return _of_list(scene, rows_given(decision, belief), count)
     if isinstance(decision.actions, Listed):
         return _of_list(scene, decision.actions.rows.to(belief.X), count)
-    points, today = candidate_designs(scene, action, candidates)
+    # where they need no exchange, more of them cost little
+    points, today = candidate_designs(scene, action, 4 * candidates if action.shape[0] == 1 else candidates)
     itself = decision.points(action) is action
     if scene.space.points is None:
-        parts = [_refined(scene, points, today, f, own, itself) for f, own in _functions(belief, count, scene.seed)]
+        parts = [
+            _refined(scene, points, today, f, own, itself) for f, own in drawn_functions(belief, count, scene.seed)
+        ]
         return Spread(*(torch.cat(fields) for fields in zip(*parts, strict=True)))
     if itself:
         return _exchanged(scene, points, today, function_values(belief, points, count, scene.seed))
@@ -112,7 +116,7 @@ Function = Callable[[Tensor], Tensor]
 """Drawn functions, at points ... x m x d: S x ... x m."""
 
 
-def _functions(belief: Belief, count: int, seed: int) -> list[tuple[Function, int]]:
+def drawn_functions(belief: Belief, count: int, seed: int) -> list[tuple[Function, int]]:
     """So many functions drawn from the belief, in groups of so many each: one for each component of a mixture.
 
     The functions of one component share a basis, and need no other.
@@ -132,7 +136,7 @@ def _refined(
     decision, space = scene.decision, scene.space
     with torch.no_grad():
         if itself:
-            start, matters = _starts(decision, points, f(points), today, scene.seed)
+            start, matters = _starts(scene, points, f(points), today)
         else:
             rows = _tuples(decision, points, today, scene.seed)
             losses = checked_loss(decision, f(decision.points(rows)), rows.expand(count, *rows.shape))
@@ -161,15 +165,23 @@ def _refined(
         return designs + blank.unsqueeze(-1), reached + blank
 
 
-def _starts(decision: Decision, points: Tensor, values: Tensor, today: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-    """For each function with values S x M at candidates M x d, where to descend from (S x R x k x d); who matters."""
+def _starts(scene: Scene, points: Tensor, values: Tensor, today: Tensor) -> tuple[Tensor, Tensor]:
+    """For each function with values S x M at candidates M x d, where to descend from (S x R x k x d); who matters.
+
+    An action of one point has several starts, apart from each other: the best candidates may share one peak.
+    """
+    decision = scene.decision
     if today.shape[0] > 1:
-        index, matters = best_tuples(decision, points, values, today, seed)
+        index, matters = best_tuples(decision, points, values, today, scene.seed)
         return points[index].unsqueeze(1), matters
     actions = points.unsqueeze(-2)
     losses = checked_loss(decision, values.unsqueeze(-1), actions.expand(len(values), *actions.shape))
-    index = losses.topk(min(STARTS, len(points)), largest=False).indices
-    return actions[index], torch.ones(len(values), 1, dtype=torch.bool)
+    unit, apart = scene.space.to_unit(points), APART * scene.space.dim**0.5
+    chosen = []
+    for _ in range(STARTS):
+        chosen.append(losses.argmin(-1))
+        losses = losses.masked_fill(torch.cdist(unit[chosen[-1]], unit) < apart, torch.inf)
+    return actions[torch.stack(chosen, -1)], torch.ones(len(values), 1, dtype=torch.bool)
 
 
 @torch.no_grad()
