@@ -35,6 +35,8 @@ BREAD: dict[str, Any] = {
     "model": {"hyperparameters": "map"},
     "first": 4,
 }
+CHEAP: dict[str, Any] = {"decision": {"name": "maximize"}}
+"""For tests that do not look at what is decided."""
 
 
 def measured(temperature: float, minutes: float) -> float:
@@ -121,7 +123,7 @@ def test_from_asking_to_a_verdict_that_changes(lab: Lab) -> None:
 
 
 def test_pictures_are_drawn_and_renewed(lab: Lab) -> None:
-    study = lab.study(told=4)
+    study = lab.study(told=4, **CHEAP)
     page = lab.open(study)
     page.find("[data-part=picture-known] .plot svg")
     page.until(lambda: page.count("figure.drawn") == 7, "seven pictures", seconds=60)
@@ -221,6 +223,25 @@ def test_a_correction_keeps_the_history(lab: Lab) -> None:
     page.shows("#trials", "read wrongly")
 
 
+def test_a_page_does_not_become_that_of_another_study(lab: Lab) -> None:
+    study = lab.study(told=1)
+    study.ask()
+    page = lab.open(study)
+    page.fill("#value-1", "4.5")
+    lab.store.delete(study.book.study)
+    other = lab.study(told=1)
+    other.ask()
+    assert other.book.study.id == study.book.study.id  # SQLite gives the id again
+    page.click("#tell-1")
+    page.shows("#said", "was deleted; another has its place")
+    page.shows("#live", "This study was deleted")
+    page.click("#trials thead th:nth-child(2) a")  # the page is fetched anew
+    page.shows("#said", "This study was deleted; another has its place. Nothing was changed.")
+    page.shows("h1", study.name)
+    assert page.find("#value-1").get_attribute("value") == "4.5"
+    assert other.records[1].state is State.RUNNING
+
+
 def test_work_can_be_cancelled(lab: Lab) -> None:
     study = lab.study(told=4)
     page = lab.open(study)
@@ -240,7 +261,7 @@ def test_work_can_be_cancelled(lab: Lab) -> None:
 
 
 def test_a_phone_is_wide_enough(lab: Lab) -> None:
-    study = lab.study(told=5, name="A-study-with-a-name-that-is-long-" * 5)
+    study = lab.study(told=5, name="A-study-with-a-name-that-is-long-" * 5, **CHEAP)
     study.ask_many(2)
     study.tell(0, study.records[0].value or 0.0, note="x" * 300)
     page = lab.open(study)
@@ -358,10 +379,10 @@ def measure(*, temperature, minutes):
 
 
 def test_the_page_follows_a_run_in_another_process(lab: Lab, tmp_path: Path) -> None:
-    study = lab.study(told=2)
-    words = {**BREAD, "name": study.name, "objective": {"type": "python", "function": "oven:measure"}}
+    study = lab.study(told=2, **CHEAP)
+    words = {**BREAD, **CHEAP, "name": study.name, "objective": {"type": "python", "function": "oven:measure"}}
     (tmp_path / "oven.py").write_text(OBJECTIVE)
-    (tmp_path / "study.json").write_text(json.dumps(words | {"stop": {"trials": 7}, "storage": {"url": lab.url}}))
+    (tmp_path / "study.json").write_text(json.dumps(words | {"stop": {"trials": 5}, "storage": {"url": lab.url}}))
     page = lab.open(study)
     page.shows("#verdict", "after 2 observations")
     rows = page.count("#trials tbody tr")
@@ -370,9 +391,9 @@ def test_the_page_follows_a_run_in_another_process(lab: Lab, tmp_path: Path) -> 
         page.until(lambda: page.count("#trials tbody tr") > rows, "new trials")
         page.until(lambda: "after 2 observations" not in page.text("#verdict"), "a new verdict")
         assert running.wait(60) == 0
-    page.shows("#verdict", "after 7 observations")
-    page.shows("#verdict", "Enough: the budget of 7 trials is used up.")
-    assert page.count("#trials tbody tr") == 7
+    page.shows("#verdict", "after 5 observations")
+    page.shows("#verdict", "Enough: the budget of 5 trials is used up.")
+    assert page.count("#trials tbody tr") == 5
     assert page.not_reloaded
     assert page.errors() == []
 

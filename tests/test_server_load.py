@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -75,13 +76,20 @@ def address(postgres_url: str) -> Iterator[str]:
 def test_fifty_clients_lose_nothing(address: str, postgres_url: str) -> None:
     study = he.Study(SPACE, he.Maximize(), name="load", first=FIRST, hyperparameters="map", storage=postgres_url)
     clients = [Client(address, study.book.study.id, name) for name in range(CLIENTS)]
-    begun = time.monotonic()
-    with ThreadPoolExecutor(CLIENTS) as threads:
+    begun, over = time.monotonic(), threading.Event()
+    with ThreadPoolExecutor(CLIENTS + 1) as threads:
+        reading = threads.submit(_reads_until, over, address, f"/studies/{study.book.study.id}")
         done = list(threads.map(Client.work, clients))
+        over.set()
     seconds = time.monotonic() - begun
     statuses = sum((told.statuses for told in done), Counter[int]())
     print(f"\n{CLIENTS} clients, {CLIENTS * EACH} trials in {seconds:.1f} s; answers {dict(statuses)}")
     assert max(statuses) < 300
+    middle = statistics.median(reading.result())
+    print(
+        f"{len(reading.result())} reads meanwhile: median {1e3 * middle:.0f} ms, slowest {max(reading.result()):.2f} s"
+    )
+    assert middle < 1.0
     owners = Counter(number for told in done for number in told.values)
     assert owners == Counter(range(CLIENTS * EACH)), "every trial was handed to one client"
     trials = study.records
@@ -118,6 +126,14 @@ def test_reading_does_not_wait_for_a_proposal(address: str, postgres_url: str) -
     assert max(busy) < 3.0
     assert len(study.records) == 25
     study.close()
+
+
+def _reads_until(over: threading.Event, address: str, path: str) -> list[float]:
+    times = []
+    with httpx.Client(base_url=f"{address}/api", timeout=PATIENCE) as http:
+        while not over.is_set():
+            times.append(_seconds(http, path))
+    return times
 
 
 def _seconds(http: httpx.Client, path: str) -> float:

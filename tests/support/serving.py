@@ -1,6 +1,5 @@
 """A server in a thread of this process, on a port of its own; and small studies to serve."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from hentropy.cli.serving import Server
+from hentropy.cli.serving import Server, listening
 from hentropy.server.services import Services
 from hentropy.server.settings import Settings
 
@@ -61,7 +60,7 @@ def emptied(server: Served) -> None:
 @contextmanager
 def served(settings: Settings) -> Iterator[Served]:
     """A server with these settings, but a free port."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening("127.0.0.1", 0)
     port = listener.getsockname()[1]
     server = Server(replace(settings, port=port), verbose=False)
     app = server.config.app
