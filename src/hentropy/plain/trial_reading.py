@@ -48,7 +48,7 @@ def exported_in(text: str, file: str, space: DesignSpace, most_rows: int | None 
 
 
 def _json_rows(text: str, file: str, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
-    rows = []
+    rows: list[tuple[str, dict[str, Any]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
