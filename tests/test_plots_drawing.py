@@ -105,9 +105,11 @@ def test_captions_are_wrapped_by_their_measured_width() -> None:
     lines = wrapped(text, 6.2, 10.0)
     assert " ".join(lines).replace(" ", "") == text.replace(" ", "")
     assert all(inches(line, 10.0) <= 6.2 for line in lines)
-    made = draw(Picture("p", "title", text, ((maps()[0],),)))
-    [caption] = made.subfigs[2].texts
-    assert caption.get_window_extent().x1 <= made.bbox.x1
+    for dpi in (60, 80, 130):
+        made = draw(Picture("p", "title", text, ((maps()[0],),)))
+        made.set_dpi(dpi)
+        [caption] = made.subfigs[2].texts
+        assert caption.get_window_extent().x1 <= made.bbox.x1
 
 
 def test_wide_tables_are_turned_so_that_no_column_is_lost() -> None:
@@ -125,6 +127,8 @@ def test_wide_tables_are_turned_so_that_no_column_is_lost() -> None:
     unnamed = fitted(Table("values", (*names, "mean"), (tuple("1234567"),)), 13.0)
     assert unnamed.columns == ("", "1")
     assert len(unnamed.rows) == 7
+    alone = fitted(Table("chosen", ("", *names), (("", *"123456"),)), 13.0)
+    assert alone.columns == ("", "value")
 
 
 def test_rules_of_one_role_have_a_dash_for_each_label_in_all_panels() -> None:

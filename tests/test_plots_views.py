@@ -206,13 +206,16 @@ def test_where_the_greatest_value_is_asked_for_the_reference_is_near_it() -> Non
     assert reference_design(place).tolist() == place.decision.settled_points[place.action.argmax()].tolist()
 
 
-@pytest.mark.parametrize(
-    "decision", [he.LevelSets([-0.5]), he.Estimate(torch.rand(3, 3, dtype=torch.float64))], ids=repr
-)
-def test_a_decision_about_all_of_the_space_is_looked_at_from_the_middle_of_the_data(decision: he.Decision) -> None:
+def test_levels_are_looked_at_near_a_threshold() -> None:
+    found = scene(he.Space.box([0, 0, 0], [1, 2, 3]), he.LevelSets([-0.5, -0.1]))
+    nearest = min(found.trials, key=lambda trial: min(abs((trial.value or 0.0) - level) for level in (-0.5, -0.1)))
+    assert reference_design(found).tolist() == list(nearest.params.values())
+
+
+def test_a_decision_about_all_of_the_space_is_looked_at_from_the_middle_of_the_data() -> None:
     """An estimate at as many points as there are parameters is no point."""
     space = he.Space.box([0, 0, 0], [1, 2, 3])
-    found = scene(space, decision)
+    found = scene(space, he.Estimate(torch.rand(3, 3, dtype=torch.float64)))
     unit = space.to_unit(found.rows(found.trials))
     middle = (unit - unit.median(0).values).norm(dim=-1).argmin()
     assert reference_design(found).tolist() == found.rows(found.trials)[middle].tolist()

@@ -39,6 +39,7 @@ def fitted(table: Table, room: float) -> Table:
         return table
     named = table.columns[0] == ""
     heads = [row[0] for row in table.rows] if named else [str(place + 1) for place in range(len(table.rows))]
+    heads = heads if any(heads) else ["value"] * len(heads)
     lines = [(name, *cells) for name, *cells in zip(table.columns, *table.rows, strict=True)][named:]
     for count in range(len(heads), 0, -1):
         left = len(heads) - count

@@ -31,7 +31,7 @@ LABELS = {
     "pending": "waiting for its value",
 }
 
-NEAR = 0.5
+NEAR = 0.9
 """A trial is near a slice where the model correlates the values at the trial and at its place on the slice so much."""
 
 

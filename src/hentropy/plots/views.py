@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.decisions import Identify, Listed, Points
+from hentropy.decisions import Identify, LevelSets, Listed, Points
 from hentropy.plots.marks import Axis
 from hentropy.plots.relevance import by_relevance
 from hentropy.plots.scene import Scene
@@ -70,8 +70,8 @@ class Slice:
 def reference_design(scene: Scene) -> Tensor:
     """The design that slices pass through (d): the first decided point, or the one that the decision is about.
 
-    Where f is greatest, or how great it gets, is asked near the greatest value; a decision about all of the space is
-    looked at from the middle of the data.
+    Where f is greatest, or how great it gets, is asked near the greatest value, and levels near a threshold; another
+    decision about all of the space is looked at from the middle of the data.
     """
     # what an estimate states may have as many numbers as a design, and is none
     if isinstance(scene.decision.actions, Points | Listed) and isinstance(scene.action, Tensor):
@@ -83,6 +83,10 @@ def reference_design(scene: Scene) -> Tensor:
         return scene.belief.X[-1].detach().cpu().to(torch.float64)
     if isinstance(scene.decision, Identify) and scene.decision.what == "max":
         return scene.space.encode(max(told, key=lambda trial: trial.value or 0.0).params)
+    if isinstance(scene.decision, LevelSets):
+        levels = scene.decision.thresholds
+        nearest = min(told, key=lambda trial: min(abs((trial.value or 0.0) - level) for level in levels))
+        return scene.space.encode(nearest.params)
     rows = torch.stack([scene.space.encode(trial.params) for trial in told])
     unit = scene.space.to_unit(rows)
     return rows[(unit - unit.median(0).values).square().sum(-1).argmin()].to(torch.float64)

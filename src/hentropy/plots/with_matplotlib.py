@@ -37,6 +37,9 @@ NARROWEST, WIDEST, MARGIN = 6.4, 14.0, 0.1
 SIZE = 10.0
 """The size of the caption and of the legend, in points."""
 
+HINTED = 1.06
+"""How many times wider letters get where they are fitted to the pixels of a coarse picture."""
+
 HANDLE = 0.65
 """Inches: what stands before an entry of the legend and after it."""
 
@@ -94,7 +97,7 @@ def _figure(given: Picture) -> Figure:
     width = min(WIDEST, max([NARROWEST, *(sum(_width(each) for each in row) for row in picture.rows)]))
     rows = [max((_height(each) for each in row), default=0.3) for row in picture.rows] or [0.3]
     # mathematics is taken out after measuring: a backslash has no width
-    caption = [written(line) for line in wrapped(picture.caption, width - 2 * MARGIN, SIZE)]
+    caption = [written(line) for line in wrapped(picture.caption, (width - 2 * MARGIN) / HINTED, SIZE)]
     labels = _labels(picture)
     columns = _columns(labels, width)
     lines = math.ceil(len(labels) / columns)

@@ -32,9 +32,10 @@ def short(value: float, spread: float | None = None, least: int = LEAST) -> str:
         return f"{number:.0f}"
     first = math.floor(math.log10(size))
     digits = least
+    known = spread is not None and math.isfinite(spread) and spread > 0.0
     if 10**least <= size < WHOLE_PART:
-        digits = max(digits, first + 2)
-    if spread is not None and math.isfinite(spread) and spread > 0.0:
+        digits = max(digits, first + (1 if known else 2))
+    if spread is not None and known:
         digits = max(digits, first - math.floor(math.log10(spread)) + 1 + BEYOND)
     return f"{number:.{min(digits, MOST)}g}"
 
