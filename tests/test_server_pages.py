@@ -14,7 +14,7 @@ from hentropy.server.pages.changes import change_sentences, counterparts, moved
 from hentropy.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
 from hentropy.server.pages.prints import Prints
 from hentropy.server.pages.verdict_view import verdict_view
-from hentropy.server.settings import Settings
+from hentropy.server.settings import Limits, Settings
 from hentropy.spaces import Integer, Real, Space
 from support.serving import TOKEN, Served, served
 
@@ -211,6 +211,21 @@ def test_a_study_that_has_enough_is_asked_only_with_a_word(server: Served, visit
     assert len(workshop.jobs(record)) == 2
     assert workshop.wait(workshop.jobs(record)[-1].id, 60).result == [1]
     assert "Ask anyway" not in visit.get(f"/studies/{begun(server, 'not enough', trials=1)}").text
+
+
+def test_a_verdict_that_cannot_be_renewed_is_said(tmp_path: Path) -> None:
+    settings = Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=Limits(look_seconds=0.001))
+    with served(settings) as server:
+        study = begun(server, "slow", trials=5)
+        services = server.services
+        record, workshop = services.desk.record(study), services.workshop
+        assert workshop.wait(workshop.look(record).id, 60).state == "failed"
+        why = "it took more than 0.001 s of computing, and others wait; decide with the command line."
+        assert f"There is no verdict: {why}" in server.http.get(f"/studies/{study}").text
+        services.store.keep(record, Verdict([{"x": 0.5, "mean": 1.25}], -1.25, 0.0, "Maximize()", 4, None))
+        text = server.http.get(f"/studies/{study}").text
+        assert f"The verdict could not be renewed: {why}" in text
+        assert 'id="look"' in text
 
 
 def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:

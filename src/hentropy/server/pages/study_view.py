@@ -61,6 +61,7 @@ class StudyView:
     no_verdict: str
     computing: str
     looking: str
+    not_renewed: str
     can_look: bool
     worth: str
     pending: tuple[Pending, ...]
@@ -99,6 +100,12 @@ class Seen:
         """The look that is under way."""
         return next((job for job in self.jobs if job.kind == "look" and not job.ended), None)
 
+    @property
+    def failed(self) -> str | None:
+        """Why the last look failed, unless there is a newer one."""
+        looks = [job for job in self.jobs if job.kind == "look"]
+        return looks[-1].error if looks and looks[-1].state == "failed" else None
+
 
 def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float) -> StudyView:
     """The page of a study; `now` by the clock of its store."""
@@ -118,6 +125,7 @@ def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float
         no_verdict=_no_verdict(seen),
         computing=_computing(looking),
         looking=looking.id if looking else "",
+        not_renewed=_not_renewed(seen) if verdict else "",
         can_look=bool(verdict is None or verdict.behind)
         and seen.observations > 0
         and not looking
@@ -156,10 +164,13 @@ def _no_verdict(seen: Seen) -> str:
         return (
             "Nothing has been measured yet, so nothing is decided. Ask for an experiment, run it, and enter its value."
         )
-    failed = [job for job in seen.jobs if job.kind == "look" and job.state == "failed"]
-    if failed and seen.looking is None:
-        return f"There is no verdict: {failed[-1].error}"
+    if seen.failed is not None:
+        return f"There is no verdict: {seen.failed}."
     return "There is no verdict yet." if seen.looking is None else "The first verdict is on its way."
+
+
+def _not_renewed(seen: Seen) -> str:
+    return "" if seen.failed is None else f"The verdict could not be renewed: {seen.failed}."
 
 
 def _computing(looking: Job | None) -> str:
