@@ -24,7 +24,7 @@ from hentropy.plots.plotly_figure import figure
 from hentropy.plots.plotly_texts import numbers, shown
 from hentropy.plots.plotly_traces import Traces
 from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.theme import DASHES, LOOKS, marker_size
+from hentropy.plots.theme import DASHES, LOOKS, abbreviated, marker_size
 from hentropy.plots.with_matplotlib import draw, rendered
 from hentropy.plots.with_plotly import specification
 from support.pictures import HOSTILE, RATES, SHARES, everything, maps
@@ -158,7 +158,12 @@ def test_the_legend_names_only_what_is_drawn() -> None:
 def test_many_markers_are_smaller() -> None:
     few, many = (Dots(np.zeros(n), np.zeros(n), Role.DATA) for n in (10, 300))
     assert marker_size(few) == LOOKS[Role.DATA].size
-    assert marker_size(many) < 0.5 * marker_size(few)
+    assert marker_size(many) == 3.5 < marker_size(few)
+
+
+def test_long_names_keep_their_ends() -> None:
+    assert abbreviated("a_rather_long_name_3", 11) == "a_rat…ame_3"
+    assert abbreviated("short", 11) == "short"
 
 
 def test_no_two_roles_look_alike() -> None:

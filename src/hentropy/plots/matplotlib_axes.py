@@ -20,6 +20,7 @@ from hentropy.plots.theme import (
     MAP,
     WHITE,
     Dashes,
+    abbreviated,
     dash_of,
     from_below,
     label_colours,
@@ -239,7 +240,7 @@ def dress(axes: Axes, panel: Panel) -> None:
         if axis.low is not None or axis.high is not None:
             limit(axis.low, axis.high)
         if axis.names:
-            ticks.set_ticks(range(len(axis.names)), [written(name, 18) for name in axis.names])
+            ticks.set_ticks(range(len(axis.names)), [written(abbreviated(name, 18)) for name in axis.names])
             ticks.set_minor_locator(NullLocator())
             ticks.set_minor_formatter(NullFormatter())
         elif axis.whole and not axis.log:

@@ -8,6 +8,7 @@ from hentropy.plots.marks import Axis, Dots, Heat, Panel
 from hentropy.plots.plotly_texts import nth, number, shown, wrapped
 from hentropy.plots.plotly_ticks import extent, offset
 from hentropy.plots.plotly_traces import Traces
+from hentropy.plots.theme import abbreviated
 
 PANEL, TOP, BETWEEN, BELOW = 290, 42, 112, 58
 """Pixels: the height of a panel, of the title above it, of what lies between two rows, and of what lies below."""
@@ -115,7 +116,7 @@ def _title(text: str, position: int, left: float, top: float, columns: int) -> d
     place = {"xref": "paper", "yref": "paper", "x": round(left, 5), "y": top, "xanchor": "left", "yanchor": "bottom"}
     # one column may be as narrow as a phone: there the title begins left of the axis
     font = {"font": {"size": 13, "weight": 600}, "align": "left", "yshift": 4, "xshift": 0 if columns > 1 else 8 - LEFT}
-    return {"name": f"title{position}", "text": wrapped(text, 40), "showarrow": False, **place, **font}
+    return {"name": f"title{position}", "text": wrapped(text, 34), "showarrow": False, **place, **font}
 
 
 def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
     if limits != [None, None]:
         made["range"] = limits
     if axis.names:
-        names = [shown(name, 20) for name in axis.names]
+        names = [shown(abbreviated(name, 20)) for name in axis.names]
         made |= {"tickvals": list(range(len(names))), "ticktext": names}
     elif axis.whole and not axis.log and _length(panel, axis, letter) <= 8:
         made["dtick"] = 1

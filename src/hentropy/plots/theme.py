@@ -87,8 +87,8 @@ LAYERS: dict[type, int] = {Heat: 0, Band: 5, Bars: 10, Contour: 15, Rule: 18, Li
 MANY = 40
 """From so many points on, markers let each other through and get smaller."""
 
-LEAST_SIZE = 0.45
-"""The smallest markers, as a share of their usual size."""
+LEAST_SIZE = 3.5
+"""Points: how small markers get at most."""
 
 DASHES: dict[str, tuple[Any, str]] = {
     "solid": ("solid", "solid"),
@@ -118,13 +118,15 @@ Dashes = Mapping[tuple[type, Role, str], str]
 def dashes(picture: Picture) -> Dashes:
     """A dash for every rule and contour: of one role, each label has another one, the same in all panels."""
     found: dict[tuple[type, Role, str], str] = {}
-    for row in picture.rows:
-        for mark in (mark for panel in row if isinstance(panel, Panel) for mark in panel.marks):
-            if not isinstance(mark, Rule | Contour) or _key(mark) in found:
-                continue
-            taken = [dash for (kind, role, _), dash in found.items() if (kind, role) == (type(mark), mark.role)]
-            free = [dash for dash in (_usual_dash(mark), *DASHES) if dash not in taken]
-            found[_key(mark)] = free[0] if free else _usual_dash(mark)
+    marks = [mark for row in picture.rows for panel in row if isinstance(panel, Panel) for mark in panel.marks]
+    lines = {(mark.role, mark.label): _usual_dash(mark) for mark in marks if isinstance(mark, Line)}
+    for mark in marks:
+        if not isinstance(mark, Rule | Contour) or _key(mark) in found:
+            continue
+        taken = [dash for (role, label), dash in lines.items() if role is mark.role and label != mark.label]
+        taken += [dash for (kind, role, _), dash in found.items() if (kind, role) == (type(mark), mark.role)]
+        free = [dash for dash in (_usual_dash(mark), *DASHES) if dash not in taken]
+        found[_key(mark)] = free[0] if free else _usual_dash(mark)
     return found
 
 
@@ -144,8 +146,16 @@ def dash_of(mark: Line | Contour | Rule, given: Dashes) -> str:
 
 def marker_size(dots: Dots) -> float:
     """The size of markers in points: many are smaller, so that what is under them can be seen."""
-    count = max(len(dots.x), 1)
-    return look(dots).size * max(LEAST_SIZE, min(1.0, (MANY / count) ** 0.5))
+    usual, count = look(dots).size, max(len(dots.x), 1)
+    return usual if count <= MANY else max(min(usual, LEAST_SIZE), usual * float((MANY / count) ** 0.5))
+
+
+def abbreviated(name: str, longest: int) -> str:
+    """A name of at most so many letters: without its middle, as names that are alike differ at their ends."""
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
 
 
 def passes(contour: Contour) -> bool:
