@@ -54,12 +54,17 @@ def attach_csv(
     std_error: Annotated[Column, Query(description="The column of standard errors; if left out: std_error.")] = None,
     skip_bad: Annotated[bool, Query(description="Leave out rows that cannot be used.")] = False,
     again: Annotated[bool, Query(description="Attach rows that are in the study already.")] = False,
+    key: Key = None,
 ) -> Any:
     """Add earlier measurements from CSV with a header: comma, semicolon or tab."""
-    attached = here.desk.attach_csv(
-        study, text, columns=_columns(column or []), value=value, std_error=std_error, skip_bad=skip_bad, again=again
-    )
-    return _attached(study, attached)
+    columns = _columns(column or [])
+
+    def add() -> Attached:
+        return here.desk.attach_csv(
+            study, text, columns=columns, value=value, std_error=std_error, skip_bad=skip_bad, again=again
+        )
+
+    return _attached(study, here.recent.once(StudyKey.of(study), "attach.csv", key, add))
 
 
 def _columns(given: list[str]) -> dict[str, str]:
