@@ -42,7 +42,7 @@ NUMBERS_A_SECOND = 3e8
 """How many numbers of the moments of actions a usual machine works through: by experience, within a factor of 3."""
 
 SLOWER = 4
-"""Decisions that are solved take so much longer for a number."""
+"""Decisions that are solved, and closed forms of joint losses, take so much longer for a number."""
 
 MOST_ADDED = 96
 FEWEST_ADDED = 12
@@ -147,7 +147,7 @@ def numbers_of(appraisal: Appraisal) -> int:
         return SLOWER * numbers
     closed = type(search.decision).expected_loss is not Decision.expected_loss
     if isinstance(search, ContinuousSearch) and closed and search.decision.needs is Needs.JOINT:
-        return numbers // len(search.draws)  # the bound on memory counts draws, and a closed form needs none
+        return SLOWER * numbers // len(search.draws)  # the bound on memory counts draws, and a closed form needs none
     return numbers
 
 

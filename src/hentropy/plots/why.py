@@ -17,7 +17,7 @@ from hentropy.plots.views import reference_design
 from hentropy.records import State
 from hentropy.records.numbers import short
 
-SECONDS = 2.0
+SECONDS = 1.5
 """The work of the map of the gain, as time of a usual machine."""
 
 PANELS_IN_A_ROW = 3
