@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from hentropy.records import Verdict
+from hentropy.records.numbers import short
 from hentropy.report.contents import contents
 from hentropy.study import Study
 from hentropy.web.templating import environment, static_text
@@ -47,7 +48,7 @@ def _text(name: str) -> str:
 
 def _cell(value: Any) -> str:
     """A value of an action for a person."""
-    return f"{value + 0.0:.5g}" if isinstance(value, float) else str(value)
+    return short(value) if isinstance(value, float) else str(value)
 
 
 def _numeric(verdict: Verdict | None) -> dict[str, bool]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hentropy.records import State, StoredVerdict, Trial
+from hentropy.records.numbers import short
 
 LAST = 5
 """How many of the last trials are shown."""
@@ -35,5 +36,5 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    line = f"{value + 0.0:.5g}" if isinstance(value, float) else " ".join(str(value).split())
+    line = short(value) if isinstance(value, float) else " ".join(str(value).split())
     return html.escape(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
