@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from hentropy.plots.label_places import label_places
-from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule
+from hentropy.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule
+from hentropy.plots.plotly_hover import hover
 from hentropy.plots.plotly_texts import nth, number, numbers, shown
-from hentropy.plots.plotly_ticks import digits, extent, offset
+from hentropy.plots.plotly_ticks import offset
 from hentropy.plots.theme import (
     BAND,
     BLACK,
@@ -70,7 +71,7 @@ class Traces:
             "x": numbers(line.x),
             "y": numbers(line.y),
             "line": {"color": stroke(line.role), "width": 2, "dash": DASHES[dash_of(line, self.dashes)][1]},
-            "hovertemplate": _hover(panel, line.label),
+            "hovertemplate": hover(panel, line.label),
         }
         if line.dots:
             made["marker"] = _marker(line, style.size)
@@ -107,7 +108,7 @@ class Traces:
             "x": numbers(dots.x),
             "y": numbers(dots.y),
             "marker": {**_marker(dots, marker_size(dots)), "opacity": 0.6 if many else 1.0},
-            "hovertemplate": _hover(panel, dots.label, texts=bool(dots.texts)),
+            "hovertemplate": hover(panel, dots.label, texts=bool(dots.texts)),
         }
         if dots.texts:
             made |= {"text": [shown(text) for text in dots.texts], "textposition": "top right"}
@@ -124,13 +125,13 @@ class Traces:
             "y": numbers(heat.y),
             "z": numbers(heat.z),
             "coloraxis": nth("coloraxis", position),
-            "hovertemplate": _hover(panel, "", value=heat.label, ends=_ends(heat)),
+            "hovertemplate": hover(panel, "", value=heat.label, ends=_ends(heat)),
             "hoverongaps": False,
         }
         if heat.names:
             names = [shown(name, 40) for name in heat.names]
             made["text"] = [[names[int(v)] if math.isfinite(v) else "" for v in row] for row in heat.z.tolist()]
-            made["hovertemplate"] = f"{_hover(panel, '')[: -len('<extra></extra>')]}<br>%{{text}}<extra></extra>"
+            made["hovertemplate"] = f"{hover(panel, '')[: -len('<extra></extra>')]}<br>%{{text}}<extra></extra>"
             for place in label_places(heat):
                 self.annotations.append(_written(place.name, place.x, place.y, panel, position))
         self.data.append(made)
@@ -177,7 +178,7 @@ class Traces:
                 "y": numbers(bars.heights),
                 "width": numbers(np.diff(bars.edges) * (0.7 if named else 1.0)),
                 "marker": {"color": stroke(bars.role), "opacity": 0.8, "line": {"width": 0}},
-                "hovertemplate": _hover(panel, bars.label),
+                "hovertemplate": hover(panel, bars.label),
             }
         )
 
@@ -249,29 +250,6 @@ def _outline(band: Band) -> tuple[list[float], list[float]]:
 def _faint(colour: str, share: float) -> str:
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{min(share, 1.0):.2f})"
-
-
-def _hover(
-    panel: Panel, label: str, *, texts: bool = False, value: str = "", ends: tuple[float, float] = (0.0, 1.0)
-) -> str:
-    """What is said of a point; a value on a map lies between two ends."""
-    lines = ["%{text}"] if texts else []
-    lines += [_coordinate(panel, panel.x, "x"), _coordinate(panel, panel.y, "y")]
-    if value:
-        lines.append(f"{shown(value, 40)}: %{{z:{_format(*ends)}}}")
-    return f"{'<br>'.join(lines)}<extra>{shown(label, 40)}</extra>"
-
-
-def _coordinate(panel: Panel, axis: Axis, letter: str) -> str:
-    form = "" if axis.names else f":{_format(*extent(panel, axis, letter))}"
-    return f"{shown(axis.title, 40)}: %{{{letter}{form}}}"
-
-
-def _format(low: float, high: float) -> str:
-    """How numbers between two ends are written: with all digits that tell them apart, in full where they are whole."""
-    count = digits(low, high)
-    whole = len(f"{max(abs(low), abs(high)):.0f}")
-    return f".{count}~g" if whole > 12 else f".{max(count, whole)}~g"
 
 
 def _ends(heat: Heat) -> tuple[float, float]:
