@@ -11,6 +11,7 @@ from hentropy.plots.marks import Dots, Role
 from hentropy.plots.scene import Scene
 from hentropy.plots.views import Slice
 from hentropy.records import State, Trial
+from hentropy.records.numbers import short, span
 
 KINDS = ("first", "proposed", "attached", "failed", "pending")
 """What a trial is to a picture; one that was withdrawn is not shown."""
@@ -61,7 +62,9 @@ class ShownTrials:
         value, error = self.values[index], self.errors[index]
         if not np.isfinite(value):
             return f"trial {self.numbers[index]}, {LABELS[self.kinds[index]]}"
-        return f"trial {self.numbers[index]}: {value:.5g}" + (f" ± {error:.2g}" if np.isfinite(error) else "")
+        return f"trial {self.numbers[index]}: {short(value, span(self.values.tolist()))}" + (
+            f" ± {error:.2g}" if np.isfinite(error) else ""
+        )
 
 
 def _kind(trial: Trial) -> str:

@@ -15,7 +15,7 @@ from hentropy.plots.shown_trials import ShownTrials, foot_dots, plane_dots, show
 from hentropy.plots.target import Target, filling_words, gain_words
 from hentropy.plots.views import reference_design
 from hentropy.records import State
-from hentropy.records.numbers import short
+from hentropy.records.numbers import short, span
 
 SECONDS = 1.5
 """The work of the map of the gain, as time of a usual machine."""
@@ -69,7 +69,8 @@ def why_picture(info: WhyInfo) -> Picture:
     planes = [view for view in info.slices if len(view.axes) == 2]
     _, top = _ends([view.gains for view in planes])
     maps = [_map_panel(info, view, top) for view in planes]
-    after = [_titled(outcome, _drawn(decided_panels(outcome.decided))) for outcome in info.outcomes]
+    apart, _ = _apart(info)
+    after = [_titled(outcome, _drawn(decided_panels(outcome.decided)), apart) for outcome in info.outcomes]
     sides = tuple(_on_one_scale(panels) for panels in zip(*after, strict=False))
     table = (_outcome_table(info),) if info.outcomes else ()
     gains = [*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW)]
@@ -83,9 +84,9 @@ def _drawn(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
     return tuple(panel for panel in panels if isinstance(panel, Panel)) or panels
 
 
-def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...]) -> list[Panel | Table]:
-    """Panels with the outcome they stand for in their titles."""
-    heading = f"{outcome.name}: {outcome.value:.4g}"
+def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...], apart: float | None) -> list[Panel | Table]:
+    """Panels with the outcome they stand for in their titles; the values of the outcomes lie so far apart."""
+    heading = f"{outcome.name}: {short(outcome.value, apart, least=4)}"
     return [replace(panel, title=heading if place == 0 else panel.title) for place, panel in enumerate(panels)]
 
 
@@ -169,8 +170,14 @@ def _explained(info: WhyInfo) -> np.ndarray:
 
 
 def _outcome_table(info: WhyInfo) -> Table:
-    rows = tuple((each.name, f"{each.value:.5g}", f"{each.expected_loss + 0.0:.5g}") for each in info.outcomes)
+    values, losses = _apart(info)
+    rows = tuple((each.name, short(each.value, values), short(each.expected_loss, losses)) for each in info.outcomes)
     return Table("what it could give", ("outcome", "value", "expected loss then"), rows)
+
+
+def _apart(info: WhyInfo) -> tuple[float | None, float | None]:
+    """How far the values of the outcomes lie apart, and what is then expected to be lost."""
+    return span([each.value for each in info.outcomes]), span([each.expected_loss for each in info.outcomes])
 
 
 def _caption(info: WhyInfo) -> str:
