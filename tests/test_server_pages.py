@@ -197,6 +197,16 @@ def test_pictures_of_a_deleted_study_are_not_those_of_its_successor(server: Serv
     assert "data-source" not in visit.get(f"/studies/{study}").text
 
 
+def test_no_more_are_asked_than_the_budget_leaves(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "few", trials=0, stop={"trials": 3})
+    asked(server, study)
+    page = f"/studies/{study}"
+    refused = sent(visit, page, f"{page}/ask", count="3")
+    assert refused.status_code == 409
+    assert "3 experiments are more than the budget leaves; ask for at most 2" in refused.text
+    assert "are being chosen" in sent(visit, page, f"{page}/ask", count="2").text
+
+
 def test_a_study_that_has_enough_is_asked_only_with_a_word(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "enough", trials=0, stop={"trials": 1})
     asked(server, study)
@@ -442,8 +452,10 @@ def test_a_change_is_said_in_words() -> None:
         "The decision moved.",
     ]
     worse = change_sentences(old, new, 0)
-    assert "rose from -2.5 to -2, by 0.5; the news were worse than expected" in worse[0]
+    assert "rose from -2.5 to -2, by 0.5; the news was worse than expected" in worse[0]
     assert worse[1] == "The decision stayed where it was."
+    [corrected, _] = change_sentences(verdict([row(70, 30)], -2.0, 5), new, 0)
+    assert corrected == "The expected loss rose from -2.5 to -2, by 0.5 (both after 5 observations)."
     assert change_sentences(new, None, 0) == ["This is the first verdict: there is nothing to compare it with yet."]
 
 

@@ -133,7 +133,7 @@ def test_what_is_told_is_escaped() -> None:
 
 def test_nobody_is_told_to_call_a_function() -> None:
     said = in_words_of_the_page("trial 1 was told already: value 2; pass replace_value=True to correct it")
-    assert said == "trial 1 was told already: value 2; to correct it, say that it replaces what was told"
+    assert said == "trial 1 was told already: value 2; open that trial to correct it"
     said = in_words_of_the_page(
         "there is no column 'x' for the parameter x; the columns of f are a: use --map COLUMN=x"
     )

@@ -32,6 +32,9 @@ from hentropy.plots.theme import (
     stroke,
 )
 
+ON_MAPS = {"color": "#111111", "shadow": "0 0 2px #ffffff, 0 0 4px #ffffff, 0 0 6px #ffffff"}
+"""Texts beside marks are read on dark and on bright parts of a map, on light and on dark pages."""
+
 POINTS = 4.0 / 3.0
 """Pixels of a page to a point of print."""
 
@@ -111,7 +114,7 @@ class Traces:
             "hovertemplate": hover(panel, dots.label, texts=bool(dots.texts)),
         }
         if dots.texts:
-            made |= {"text": [shown(text) for text in dots.texts], "textposition": "top right"}
+            made |= {"text": [shown(text) for text in dots.texts], "textposition": "top right", "textfont": ON_MAPS}
         if dots.error is not None:
             ink = GREY if dots.role in LIGHT else style.colour
             made["error_y"] = {**_bars_of(dots.error), "color": ink, "thickness": 1.2, "width": 3}

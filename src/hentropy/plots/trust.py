@@ -148,7 +148,7 @@ def _reach(scene: Scene) -> ReachInfo | None:
 def trust_picture(info: TrustInfo) -> Picture:
     """Predicted against observed with 95 % intervals; length scales with their range."""
     panels = [_predictions(info)] + ([_scales(info, info.reach)] if info.reach is not None else [])
-    return Picture("trust", "Is the model to be trusted", _caption(info), (tuple(panels),))
+    return Picture("trust", "Is the model to be trusted?", _caption(info), (tuple(panels),))
 
 
 def _predictions(info: TrustInfo) -> Panel:

@@ -199,8 +199,9 @@ def _caption(info: WhyInfo) -> str:
         said.append("Where the map is blank, there was no time to compute it.")
     if info.outcomes:
         said.append(
-            "Below: what would be decided if it gave a low, a middle or a high value (one outcome in ten is lower than"
-            " the low one, one in ten higher than the high one). Where the decisions differ, the experiment matters."
+            "Side by side: what would be decided if it gave a low, a middle or a high value (one outcome in ten is"
+            " lower than the low one, one in ten higher than the high one). Where the decisions differ, the experiment"
+            " matters."
         )
     return " ".join(said)
 

@@ -45,9 +45,9 @@ def trials_shown(entries: Sequence[Entry], names: Sequence[str]) -> TrialsShown:
         Column("state"),
         Column("from"),
         Column("expected gain", "number"),
+        Column("note", "note"),
         Column("asked"),
         Column("ended"),
-        Column("note", "note"),
     ]
     rows = [_row(entry, names) for entry in entries]
     always = 2 + len(names)  # the number, the design and the value
@@ -65,9 +65,9 @@ def _row(entry: Entry, names: Sequence[str]) -> list[Cell]:
         Cell(trial.state.value),
         Cell(ORIGINS.get(trial.origin, trial.origin)),
         _cell(trial.gain),
+        Cell(trial.note),
         _time(entry.asked_at),
         _time(entry.ended_at),
-        Cell(trial.note),
     ]
 
 

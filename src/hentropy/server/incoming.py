@@ -58,6 +58,6 @@ def check_repeats(data: Data, trials: Iterable[Trial]) -> None:
         are = "is" if repeats == 1 else "are"
         raise InputError(
             f"of {counted(len(data.good), 'row')}, {repeats} {are} in the study already, with the same values; were"
-            " these data attached before? Nothing was attached. If they are measurements of their own, attach them"
-            " again"
+            " these data attached before? Nothing was attached. If they are measurements of their own, say that"
+            " rows are to be added even if the same are there already"
         )

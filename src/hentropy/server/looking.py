@@ -61,8 +61,8 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     answer({"part": "verdict", "seen": seen | said})
     scene = scene_of(study, verdict)
     until = time.process_time() + seconds
-    for name in PICTURES:
-        answer({"phase": f"making pictures: {name}"})
+    for place, name in enumerate(PICTURES, start=1):
+        answer({"phase": f"making pictures, {place} of {len(PICTURES)}"})
         answer({"part": name, **drawn_in_time(scene, name, until)})
     answer({"part": "end", "order": list(PICTURES)})
 

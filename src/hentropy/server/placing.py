@@ -1,10 +1,12 @@
 """When work may begin, whoever asks for it: a program or a page."""
 
+from hentropy.description import stopping_of
 from hentropy.errors import InputError, StudyError
 from hentropy.records import State
 from hentropy.server.cases import Case
 from hentropy.server.services import Services
 from hentropy.server.work import Job
+from hentropy.stopping import Budget
 
 NOTHING = "nothing has been told yet, so nothing is known: ask for an experiment, run it, and enter its value"
 
@@ -17,7 +19,17 @@ def place_ask(here: Services, case: Case, count: int, anyway: bool) -> Job:
         raise InputError(f"{count} experiments are too many; ask for at most {here.settings.limits.count} at once")
     if case.enough is not None and not anyway:
         raise StudyError(f"no new experiment: {case.enough}; ask anyway to get one nonetheless")
+    left = budget_left(case)
+    if left is not None and count > left and not anyway:
+        raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {left}")
     return here.workshop.ask(case.record, count)
+
+
+def budget_left(case: Case) -> int | None:
+    """How many experiments the budget leaves, with those that run counted; None without one."""
+    budgets = [rule.trials for rule in stopping_of(case.description) if isinstance(rule, Budget)]
+    begun = sum(entry.trial.state is not State.WITHDRAWN and entry.trial.origin != "attached" for entry in case.entries)
+    return min(budgets) - begun if budgets else None
 
 
 def place_look(here: Services, case: Case) -> Job:

@@ -3,7 +3,7 @@
 import re
 
 IN_OTHER_WORDS = (
-    (r"pass replace_value=True to correct it", "to correct it, say that it replaces what was told"),
+    (r"pass replace_value=True to correct it", "open that trial to correct it"),
     (r"if the experiment did not work, tell it with failed='why'", "if the experiment did not work, mark it as failed"),
     (r"ask a design, run it, tell its value", "ask for an experiment, run it, and enter its value"),
     (r"load it only where you trust it", "ask and decide with the command line"),

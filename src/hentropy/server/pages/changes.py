@@ -43,7 +43,8 @@ def change_sentences(now: Row, before: Row | None, movers: int) -> list[str]:
     if before is None:
         return ["This is the first verdict: there is nothing to compare it with yet."]
     old, new = before["expected_loss"], now["expected_loss"]
-    said = [f"{_loss(old, new)} {_observations(before['observations'], now['observations'])}"]
+    more = now["observations"] != before["observations"]
+    said = [f"{_loss(old, new, more)} {_observations(before['observations'], now['observations'])}"]
     rows = len(now["action"])
     if len(before["action"]) != rows:
         said.append(f"The decision has {rows} rows; it had {len(before['action'])}.")
@@ -60,12 +61,12 @@ def _moving(movers: int, rows: int) -> str:
     return f"{movers} of {rows} rows moved." if movers else "All rows stayed where they were."
 
 
-def _loss(old: float, new: float) -> str:
+def _loss(old: float, new: float, more: bool) -> str:
     step = abs(new - old)
     if number(old) == number(new):
         return f"The expected loss stayed at {number(new)}"
     way = "fell" if new < old else "rose"
-    hint = "" if new < old else "; the news were worse than expected"
+    hint = "; the news was worse than expected" if more and new > old else ""
     return f"The expected loss {way} from {number(old)} to {number(new)}, by {step:.3g}{hint}"
 
 

@@ -10,12 +10,12 @@ from hentropy.server.work import Look
 
 TITLES = {
     "known": "What is known",
-    "decided": "What would be decided",
+    "decided": "What would be decided now",
     "why": "Why this experiment",
     "progress": "How it goes",
-    "worth": "Is another one worth it",
-    "loss": "How the loss may turn out",
-    "trust": "Is the model to be trusted",
+    "worth": "Is another experiment worth it?",
+    "loss": "What the decision may cost",
+    "trust": "Is the model to be trusted?",
 }
 """What stands in the place of a picture that is not there yet."""
 
