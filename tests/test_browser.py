@@ -347,6 +347,8 @@ def test_what_is_typed_survives_news(lab: Lab) -> None:
     assert page.script("return document.activeElement.id") == "note-4"
     study.tell(4, 1.0)  # somebody else was faster
     page.shows("#verdict", "after 6 observations")
+    page.shows("#pending-4 .overtaken", "Trial 4 has ended meanwhile")
+    assert str(page.find("#pending-4 .overtaken a").get_attribute("href")).endswith("/trials/4")
     assert page.find("#value-4").get_attribute("value") == "9.87"
     page.click("#tell-4")
     page.shows("#said", "Trial 4 was told already: value 1")

@@ -92,12 +92,27 @@
     put(here, document.importNode(there, true));
   }
 
+  // What somebody types stays, also when others were faster: then it says so.
+  function warn(element) {
+    if (!element.dataset.gone || element.querySelector(".overtaken")) return;
+    const link = document.createElement("a");
+    link.href = element.dataset.page;
+    link.textContent = element.dataset.gone;
+    const message = document.createElement("p");
+    message.className = "message mistake overtaken";
+    message.append(link);
+    element.querySelector("form")?.prepend(message);
+    announce(element.dataset.gone);
+  }
+
   function renewList(here, there, force) {
     const fresh = [...there.children].filter(key);
     const names = new Set(fresh.map(key));
     for (const old of [...here.children]) {
       const going = key(old) && !names.has(key(old));
-      if (going && (force === key(old) || !inUse(old))) {
+      if (going && force !== key(old) && inUse(old)) {
+        warn(old);
+      } else if (going) {
         shown.delete(key(old));
         old.remove();
       }
