@@ -1,6 +1,5 @@
 """Fixtures of all tests: places where a study can be kept."""
 
-import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from support.missing import missing
 from support.postgres import programs, server
 
 KINDS = ("sqlite", "postgresql")
@@ -17,10 +17,7 @@ KINDS = ("sqlite", "postgresql")
 def postgres_server() -> Iterator[str]:
     """The URL of a running server; without its programs the tests that need it are skipped, in CI they fail."""
     if programs() is None:
-        why = "PostgreSQL's server is not installed (Debian: apt-get install postgresql)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(why)
-        pytest.skip(why)
+        missing("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
     with server() as url:
         yield url
 

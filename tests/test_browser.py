@@ -23,6 +23,7 @@ from hentropy.storage import Store, open_store
 from hentropy.study import Study
 from hentropy.study.words import Words
 from support.browser import Browser, browser, programs
+from support.missing import missing
 from support.serving import served
 
 BREAD: dict[str, Any] = {
@@ -77,10 +78,7 @@ class Lab:
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser; where there is none the tests are skipped, in CI they fail."""
     if programs() is None:
-        why = "chromium is not installed (Debian: apt-get install chromium chromium-driver)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(why)
-        pytest.skip(why)
+        missing("chromium is not installed (Debian: apt-get install chromium chromium-driver)")
     with browser(tmp_path_factory.mktemp("profile")) as it:
         yield it
 

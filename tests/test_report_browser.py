@@ -1,6 +1,5 @@
 """The report in a real browser: drawn, sorted by keyboard, on a phone, in the dark, on paper."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +9,7 @@ import hentropy as he
 from hentropy.plots.pictures import PICTURES
 from hentropy.report import report_html
 from support.browser import Browser, browser, programs
+from support.missing import missing
 
 HOSTILE = "</script><img src=x onerror=document.title='taken'>"
 WIDTHS = "return [...document.querySelectorAll('.picture-plot .main-svg')].map(e => e.getBoundingClientRect().width)"
@@ -20,10 +20,7 @@ VALUES = "return [...document.querySelectorAll('.sortable tbody tr')].map(row =>
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser with a report open; where there is none the tests are skipped, in CI they fail."""
     if programs() is None:
-        why = "chromium is not installed (Debian: apt-get install chromium chromium-driver)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(why)
-        pytest.skip(why)
+        missing("chromium is not installed (Debian: apt-get install chromium chromium-driver)")
     space = he.Space(**{HOSTILE: he.Real(0.0, 10.0)})
     study = he.Study(space, he.Maximize(), name=HOSTILE, first=3, hyperparameters="map")
     for value in (9.5, 10.25, -3.0):
