@@ -21,6 +21,7 @@ from hentropy.plots.marks import Panel, Role, Table
 from hentropy.plots.progress import progress_info, progress_picture
 from hentropy.plots.scene import Scene
 from hentropy.plots.why import why_info
+from hentropy.plots.with_matplotlib import rendered
 from hentropy.records import State, Trial
 from support.studies import LINE, MIXED, PLANE, Worst, begun, hill, price, ship, study
 
@@ -89,6 +90,9 @@ def asked_once(space: Any, decision: he.Decision) -> he.Study:
     return study(space, decision, records=trials, stop=[he.Budget(9), he.GainBelow(0.01)])
 
 
+PNG = b"\x89PNG"
+
+
 @pytest.mark.parametrize("where", SPACES)
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_picture_can_be_made(name: str, where: str) -> None:
@@ -103,6 +107,8 @@ def test_every_picture_can_be_made(name: str, where: str) -> None:
         check(made)
         assert made.name == what
         json.dumps(as_plain(info), allow_nan=False)
+        if where == "plane":  # every picture of every decision becomes a file; a warning would be an error
+            assert rendered(made, dpi=30).startswith(PNG)
 
 
 def check(made: Picture) -> None:
