@@ -8,7 +8,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Needs, outcome_nodes
 from hentropy.beliefs.quantiles import mixture_outcomes, mixture_quantiles
-from tests.support.beliefs import designs, gaussian
+from support.beliefs import designs, gaussian
 
 
 def mixtures(H: int, b: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -44,7 +44,7 @@ def test_their_slopes_are_finite_differences() -> None:
 
 @pytest.mark.parametrize("H", [3, 6])
 def test_few_outcomes_leave_the_mean_of_f_where_it_is(H: int) -> None:
-    """The average of the means after an outcome is today's mean: 16 quantiles integrate it to a fraction of the move."""
+    """The average of the means after an outcome is today's mean, up to a fraction of the moves."""
     belief, points = gaussian(H, 1e-3), designs(4, 2, seed=3)
     nodes = outcome_nodes(16, 1, H)
     after = belief.look_ahead(designs(5, 1, seed=4)).fantasy(nodes).pool_moments(points, Needs.MEAN).mean[0]

@@ -43,14 +43,17 @@ def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decisio
     return decision.within(space)
 
 
-def entropy(decision: Decision, belief: Belief, space: DesignSpace, *, seed: int = 0) -> Entropy:
+def entropy(
+    decision: Decision, belief: Belief, space: DesignSpace, *, seed: int = 0, known: Tensor | None = None
+) -> Entropy:
     """The least expected loss of any action, and that action.
 
-    The search for the action is a thorough one: decisions are taken rarely. A loss without a closed form is averaged
-    over base samples that did not choose the action.
+    The action does not depend on the seed: `propose` and `gain` start from the same one. A loss without a closed form
+    is averaged over base samples, drawn with the seed, that did not choose the action. `known` (S x event) are further
+    actions to start the search from, such as that of an earlier verdict.
     """
     settled = check_fit(decision, belief, space)
-    return entropy_of(prepare_search(settled, belief, space, seed).thorough(seed), belief, seed)
+    return entropy_of(prepare_search(settled, belief, space, known=known), belief, seed)
 
 
 def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:

@@ -8,12 +8,12 @@ least zero, and the noise of the two losses cancels. Where a decision has a form
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Fantasy, Gaussian, Needs, Nodes, outcome_nodes, value_draws
+from hentropy.beliefs import Belief, Gaussian, LookAhead, Needs, Nodes, outcome_nodes, value_draws
 from hentropy.beliefs.nodes import join
 from hentropy.clock import Clock, Limits
 from hentropy.decisions import Decision, GainFormula, Solved
@@ -27,17 +27,24 @@ from hentropy.spaces import DesignSpace
 
 @dataclass(frozen=True)
 class Effort:
-    """How thorough an audit is: independent replicates of so many outcomes, draws of the values, steps of descent."""
+    """How thorough an audit is: independent replicates of so many outcomes, draws of the values; the search for actions
+    after each outcome takes so many steps of descent, and again in each further round.
+    """
 
-    replicates: int = 4
-    outcomes: int = 32
+    replicates: int = 8
+    outcomes: int = 16
     draws: int = 256
-    steps: int = 12
+    steps: int = 10
+    rounds: int = 2
 
 
-QUICK = Effort(outcomes=8, steps=8)
-QUICK_MIXTURE = Effort(outcomes=12, steps=8)
-"""For the audit of a proposal of one design whose actions are searched by descent: it would take most of the time."""
+QUICK = Effort(outcomes=8, steps=6)
+"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time."""
+
+MOST_REPLICATES = 1024
+
+RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=6, rounds=0)
+"""For the choice among a few designs, by the same outcomes for all."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +99,13 @@ class Appraisal:
         seed: int = 0,
         limits: Limits | None = None,
         clock: Clock | None = None,
+        known: Tensor | None = None,
     ) -> "Appraisal":
-        """Find the best action now and what else valuing a design needs."""
+        """Find the best action now and what else valuing a design needs; `known` as in `entropy`."""
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
         settled = check_fit(decision, belief, space)
-        search = prepare_search(settled, belief, space, seed, clock)
+        search = prepare_search(settled, belief, space, clock, known)
         formula = settled.gain_formula(belief, space, seed) or lines_formula(search, belief)
         waiting = belief.X[:0] if pending is None else as_designs(pending, "pending", space).to(belief.X)
         if waiting.dim() != 2:
@@ -183,9 +191,8 @@ class Appraisal:
     def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> Audit:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
         if effort is None:
-            quick = QUICK if self.belief.components == 1 else QUICK_MIXTURE
             one_outcome = x.shape[-2] + len(self.pending) == 1
-            effort = quick if one_outcome and isinstance(self.search, ContinuousSearch) else Effort()
+            effort = QUICK if one_outcome and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact:
@@ -198,8 +205,8 @@ class Appraisal:
     @torch.no_grad()
     def _audit_formula(self, x: Tensor, seed: int, effort: Effort) -> Gain:
         values = []
-        for replicate in range(effort.replicates):
-            fresh = self.decision.gain_formula(self.belief, self.space, seed + replicate)
+        for own in _seeds(seed, effort.replicates):
+            fresh = self.decision.gain_formula(self.belief, self.space, own)
             if fresh is None:
                 raise InputError(f"{self.decision!r} gave a gain formula for one seed and none for another")
             values.append(fresh(x) - self._pending_part(fresh))
@@ -208,55 +215,80 @@ class Appraisal:
     @torch.no_grad()
     def _audit_search(self, x: Tensor, together: Tensor, seed: int, effort: Effort) -> Audit:
         q, p = x.shape[-2], len(self.pending)
-        each = [self.nodes(effort.outcomes, q, seed + replicate) for replicate in range(effort.replicates)]
-        sampled = self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved)
-        if not sampled:  # all replicates at once
-            found, search = self._judged(together, join(each), None, effort)
-        else:  # each replicate with values drawn anew, or their error would be common to all and not be seen
+        each = [self.nodes(effort.outcomes, q, own) for own in _seeds(seed, effort.replicates)]
+        draws = None
+        if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
+            # each replicate with values drawn anew, or their error would be common to all and not be seen
             count = points_per_action(self.decision, self.space, self.belief.X)
-            draws = [value_draws(effort.draws, count, seed + r).to(x) for r in range(effort.replicates)]
-            parts = [self._judged(together, n, d, effort) for n, d in zip(each, draws, strict=True)]
-            found = _Judged(*(torch.cat(fields, 1) for fields in zip(*(part for part, _ in parts), strict=True)))
-            search = parts[-1][1]
-        grouped = found.saved.reshape(x.shape[0], effort.replicates, effort.outcomes) @ each[0].weights
-        least = Least(found.loss, found.loss + found.saved, found.actions)
-        return Audit(_replicated(grouped, exact=False), search, least, found.values[..., p:], join(each).weights)
-
-    def _judged(
-        self, together: Tensor, nodes: Nodes, draws: Tensor | None, effort: Effort
-    ) -> tuple["_Judged", ActionSearch]:
-        """What the best action saves after each outcome, on the given draws; and the search with today's best."""
-        p = len(self.pending)
-        fantasy = self.belief.look_ahead(together).fantasy(nodes)
-        least = self.search.least(fantasy, together, effort.steps, draws)
+            draws = [value_draws(effort.draws, count, own).to(x) for own in _seeds(seed, effort.replicates)]
+        least = self._least(together, each, draws, effort)
         search = self.search.improved_by(least.actions)
-        saved = _news(search, self.search, fantasy, least, draws)
+        saved = self._news(search, together, each, draws, least)
+        late = torch.zeros_like(saved) if least.late is None else least.late
         if p:
             # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
-            alone = Nodes(nodes.z[:, :p], nodes.weights, nodes.component)
+            alone = [Nodes(nodes.z[:, :p], nodes.weights, nodes.component) for nodes in each]
             waiting = self.pending.unsqueeze(0)
-            before = self.belief.look_ahead(waiting).fantasy(alone)
-            known = self.search.least(before, waiting, effort.steps, draws)
-            saved = saved - _news(search, self.search, before, known, draws)
-        return _Judged(saved, least.loss, least.actions, fantasy.values), search
+            before = self._least(waiting, alone, draws, effort)
+            saved = saved - self._news(search, waiting, alone, draws, before)
+            late = late if before.late is None else torch.maximum(late, before.late.expand(late.shape))
+        weights = join(each).weights
+        grouped = saved.reshape(x.shape[0], effort.replicates, effort.outcomes) @ each[0].weights
+        gain = _replicated(grouped, exact=False)
+        # what the last round of the search still found is about what it has left to find
+        error = torch.hypot(gain.std_error, late @ weights)
+        values = self.belief.look_ahead(together).fantasy(join(each)).values[..., p:]
+        least = Least(least.loss, least.loss + saved, least.actions)
+        return Audit(Gain(gain.value, error, exact=False), search, least, values, weights)
+
+    def _least(self, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, effort: Effort) -> Least:
+        """The best action after each outcome of all replicates, each replicate judged on draws of its own: b x RN."""
+        look, steps = self.belief.look_ahead(x), effort.steps
+        if isinstance(self.search, ContinuousSearch):
+            # of all replicates together: what is found for one outcome helps another
+            found = self.search.least(look.fantasy(join(each)), x, steps, rounds=effort.rounds)
+            if draws is None:
+                return found
+        elif draws is None:
+            return self.search.least(look.fantasy(join(each)), x, steps)
+        else:
+            parts = [self.search.least(look.fantasy(n), x, steps, d) for n, d in zip(each, draws, strict=True)]
+            return Least(
+                torch.cat([part.loss for part in parts], 1),
+                torch.cat([part.stay for part in parts], 1),
+                torch.cat([part.actions for part in parts], 1),
+            )
+        losses = [
+            self.search.loss_after(look.fantasy(nodes), actions, own)
+            for nodes, actions, own in zip(each, found.actions.split(each[0].count, 1), draws, strict=True)
+        ]
+        stays = [self._stay(self.search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
+        return Least(torch.cat(losses, 1), torch.cat(stays, 1), found.actions, found.late)
+
+    def _stay(self, search: ActionSearch, look: LookAhead, nodes: Nodes, draws: Tensor | None) -> Tensor:
+        """The expected loss of a search's best action of today after each outcome: b x N."""
+        fantasy = look.fantasy(nodes)
+        stay = search.stay(fantasy, draws)
+        if stay is None:
+            raise InputError(f"{type(search).__name__} found a better action of today and cannot judge it")
+        return stay.expand(fantasy.values.shape[:2])
+
+    def _news(
+        self, search: ActionSearch, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, least: Least
+    ) -> Tensor:
+        """What the best action after each outcome saves against that of today, maybe a new one: b x RN."""
+        if search is self.search:
+            return least.saved
+        look = self.belief.look_ahead(x)
+        if draws is None:
+            return (self._stay(search, look, join(each), None) - least.loss).clamp_min(0.0)
+        stays = [self._stay(search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
+        return torch.cat(stays, 1) - least.loss
 
 
-class _Judged(NamedTuple):
-    """After each outcome (b x N ...): what is saved, the least loss, the action that has it, the outcome itself."""
-
-    saved: Tensor
-    loss: Tensor
-    actions: Tensor
-    values: Tensor
-
-
-def _news(search: ActionSearch, old: ActionSearch, fantasy: Fantasy, least: Least, draws: Tensor | None) -> Tensor:
-    """What the best action after each outcome saves against today's best, which may be a better one than before."""
-    stay = None if search is old else search.stay(fantasy, draws)
-    if stay is None:
-        return least.saved
-    saved = stay - least.loss
-    return saved if draws is not None else saved.clamp_min(0.0)
+def _seeds(seed: int, replicates: int) -> range:
+    """A seed for each replicate; those of another seed are all different."""
+    return range(seed * MOST_REPLICATES, seed * MOST_REPLICATES + replicates)
 
 
 def _replicated(values: Tensor, exact: bool) -> Gain:
@@ -316,8 +348,12 @@ def gain(
     seed: int = 0,
     effort: Effort | None = None,
     max_memory: int | None = None,
+    known: Tensor | None = None,
 ) -> Gain:
-    """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited."""
+    """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited.
+
+    The standard error covers the draws of outcomes and values, and what the search for actions may have missed.
+    """
     check_fit(decision, belief, space)
     designs = as_designs(x, "x", space).to(belief.X)
     if space.points is None:
@@ -326,7 +362,7 @@ def gain(
         )  # bounds alone: relaxed integers, and what a pool does not list, have a gain too
     designs = designs.unsqueeze(-2) if designs.dim() == 2 else designs
     limits = Limits(max_memory=max_memory)
-    appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits)
+    appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits, known=known)
     effort = Effort() if effort is None else effort
     rows = appraisal.rows(effort.outcomes * effort.replicates, designs.shape[-2])
     parts = [appraisal.audit(part, seed + 7919, effort).gain for part in designs.split(rows)]

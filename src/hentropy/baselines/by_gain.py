@@ -8,8 +8,7 @@ from hentropy.beliefs import Belief
 from hentropy.decisions import Decision
 from hentropy.gain import Appraisal
 from hentropy.solvers import Auto, Cost, Finalists
-from hentropy.solvers.base import per_cost
-from hentropy.solvers.propose import AUDIT_SEED
+from hentropy.solvers.base import informed, leader
 from hentropy.spaces import DesignSpace, Pool
 
 
@@ -28,11 +27,8 @@ def choose_for(decision: Decision, appraisal: Appraisal, q: int, cost: Cost | No
     found = Auto().search(own, q, cost)
     if not found.complete:
         return Finalists(found.x[:1], complete=False)
-    if found.actions is not None:
-        own = replace(own, search=own.search.improved_by(found.actions))
-    x = found.x.detach()
-    gains = own.audit(x, appraisal.seed + AUDIT_SEED).gain.value
-    return Finalists(x[per_cost(gains, x, cost).argmax()].unsqueeze(0), not appraisal.clock.expired)
+    best, _ = leader(informed(own, found.actions), found.x.detach(), cost)
+    return Finalists(found.x[best : best + 1].detach(), not appraisal.clock.expired)
 
 
 def _all_designs(space: DesignSpace, belief: Belief) -> DesignSpace:

@@ -88,7 +88,7 @@ class GaussianLookAhead(LookAhead):
         several, each node is drawn from one component.
         """
         belief = self.belief
-        if z.shape[-1] == 1:
+        if nodes.quantiles:
             weights, mean, sd = belief.weights[:, None, None], self.mean, self.L.squeeze(-1)
             return mixture_outcomes(z.squeeze(-1), weights, mean, sd).unsqueeze(-1)
         drawn = torch.searchsorted(belief.weights.cumsum(0), nodes.component.contiguous())
@@ -122,6 +122,15 @@ class GaussianFantasy(Fantasy):
         """The outcomes in the user's units: b x N x q."""
         frame = self.look.belief.frame
         return frame.shift + frame.scale * (self.look.mean[0].unsqueeze(-2) + self.innovation[0])
+
+    def some(self, index: Tensor) -> "GaussianFantasy":
+        """The beliefs after some of the outcomes."""
+        weights = (
+            self.component_weights if self.component_weights.shape[2] == 1 else self.component_weights[:, :, index]
+        )
+        return GaussianFantasy(
+            self.look, self.nodes.some(index), self.V[:, :, index], weights, self.innovation[:, :, index]
+        )
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
@@ -200,7 +209,7 @@ class GaussianFantasy(Fantasy):
         sum_h w_h (before_h + C_h V_h) as two matrix products: no array of H x b x N x m numbers is made.
         """
         w = self.component_weights  # H x b x N
-        b, m, q = C.shape[1:]
+        b = C.shape[1]
         moves = (w.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(-2)  # b x N x Hq
         mean = torch.baddbmm(w.permute(1, 2, 0) @ before.transpose(0, 1), moves, C.permute(1, 0, 3, 2).flatten(1, 2))
         return Moments(w.new_ones(1, *[1] * (1 + len(shape))), mean.reshape(1, b, -1, *shape))

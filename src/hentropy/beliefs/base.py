@@ -96,6 +96,10 @@ class Fantasy(ABC):
     def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
 
+    @abstractmethod
+    def some(self, index: Tensor) -> "Fantasy":
+        """The beliefs after some of the outcomes, by their index."""
+
     @property
     @abstractmethod
     def values(self) -> Tensor:

@@ -21,15 +21,23 @@ from hentropy.spaces import sobol
 
 @dataclass(frozen=True)
 class Nodes:
-    """Standard normal outcomes z (N x q) with weights (N), and which component each is drawn from (N, in (0, 1))."""
+    """Standard normal outcomes z (N x q) with weights (N), and which component each is drawn from (N, in (0, 1)).
+
+    With `quantiles`, a single outcome of a mixture is the quantile of the whole mixture at Phi(z) instead.
+    """
 
     z: Tensor
     weights: Tensor
     component: Tensor
+    quantiles: bool = False
 
     def to(self, like: Tensor) -> "Nodes":
         """The same nodes on the device and in the precision of a tensor."""
-        return Nodes(self.z.to(like), self.weights.to(like), self.component.to(like))
+        return Nodes(self.z.to(like), self.weights.to(like), self.component.to(like), self.quantiles)
+
+    def some(self, index: Tensor) -> "Nodes":
+        """Some of the nodes, by their index; the weights are as they were."""
+        return Nodes(self.z[index], self.weights[index], self.component[index], self.quantiles)
 
     @property
     def count(self) -> int:
@@ -40,7 +48,8 @@ class Nodes:
 def join(parts: Sequence[Nodes]) -> Nodes:
     """Several sets of nodes as one, each with an equal share of the weight."""
     weights = torch.cat([part.weights for part in parts]) / len(parts)
-    return Nodes(torch.cat([part.z for part in parts]), weights, torch.cat([part.component for part in parts]))
+    component = torch.cat([part.component for part in parts])
+    return Nodes(torch.cat([part.z for part in parts]), weights, component, all(part.quantiles for part in parts))
 
 
 def _normal_quantile(u: Tensor) -> Tensor:
@@ -56,11 +65,15 @@ def _equal_weights(count: int) -> Tensor:
     return torch.full((count,), 1.0 / count, dtype=torch.float64)
 
 
+def _middle(count: int) -> Tensor:
+    return torch.full((count,), 0.5, dtype=torch.float64)
+
+
 def gauss_hermite(count: int) -> Nodes:
     """Exact for polynomials of degree 2 count - 1 in one outcome (q = 1)."""
     z, w = np.polynomial.hermite_e.hermegauss(count)
     weights = torch.from_numpy(w / w.sum())
-    return Nodes(torch.from_numpy(z)[:, None], weights, torch.full((count,), 0.5, dtype=torch.float64))
+    return Nodes(torch.from_numpy(z)[:, None], weights, _middle(count), True)
 
 
 FAR = 3.0
@@ -91,9 +104,7 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
         density = torch.exp(-0.5 * edges.square()) / math.sqrt(2.0 * math.pi)
         z = (-density.diff() / weights).unsqueeze(-1)
         component = _turns(weights, (GOLDEN * torch.arange(count, dtype=torch.float64)).remainder(1.0).argsort())
-        return Nodes(
-            _standardised(z, weights), weights, component if components > 1 else 0.5 * torch.ones_like(component)
-        )
+        return Nodes(_standardised(z, weights), weights, component if components > 1 else _middle(count), True)
     generator = torch.Generator().manual_seed(seed)
     # antithetic: the upper half mirrors the lower one, so that an even count has mean zero
     half = (count + 1) // 2
@@ -103,7 +114,7 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
     # the shift makes every stratum equally likely to be of any component
     shift = torch.rand((), generator=generator, dtype=torch.float64)
     component = (_turns(weights, sobol(count, 1, seed)[:, 0].argsort()) + shift).remainder(1.0)
-    return Nodes(z, weights, component if components > 1 else torch.full_like(component, 0.5))
+    return Nodes(z, weights, component if components > 1 else _middle(count), True)
 
 
 def _turns(weights: Tensor, order: Tensor) -> Tensor:

@@ -143,6 +143,10 @@ class PosteriorFantasy(Fantasy):
         """The integration weights of the outcomes: N."""
         return self.nodes.weights
 
+    def some(self, index: Tensor) -> "PosteriorFantasy":
+        """The beliefs after some of the outcomes."""
+        return PosteriorFantasy(self.look, self.nodes.some(index))
+
     @property
     def values(self) -> Tensor:
         """The outcomes: b x N x q."""

@@ -165,6 +165,11 @@ class SamplesFantasy(Fantasy):
         """The integration weights of the outcomes: N."""
         return self.nodes.weights
 
+    def some(self, index: Tensor) -> "SamplesFantasy":
+        """The beliefs after some of the outcomes."""
+        fields = (self.component_weights[:, :, index], self.shift[:, :, index], self.outcomes[:, index])
+        return SamplesFantasy(self.look, self.nodes.some(index), *fields, self.any_moved)
+
     @property
     def values(self) -> Tensor:
         """The outcomes in the user's units: b x N x q."""

@@ -13,6 +13,7 @@ from hentropy.inner.descent import descend
 from hentropy.inner.domains import BoxDomain, PointsDomain
 from hentropy.inner.finite import FiniteSearch
 from hentropy.inner.listed import ENUMERABLE, ListedSearch, OptionsSearch, all_tuples, rows_given
+from hentropy.inner.present import SEED
 from hentropy.inner.solved import SolvedSearch
 from hentropy.spaces import DesignSpace
 
@@ -37,10 +38,18 @@ def points_per_action(decision: Decision, space: DesignSpace, observed: Tensor) 
 
 @torch.no_grad()
 def prepare_search(
-    decision: Decision, belief: Belief, space: DesignSpace, seed: int = 0, clock: Clock | None = None
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    clock: Clock | None = None,
+    known: Tensor | None = None,
 ) -> ActionSearch:
-    """The search that fits the decision's actions, prepared for this belief. The decision is `within` the space."""
-    search = _prepared(decision, belief, space, seed, Clock() if clock is None else clock)
+    """The search that fits the decision's actions, with today's best action. The decision is `within` the space.
+
+    It is the same whoever asks: all statements about one belief start from one action. `known` (S x event) are actions
+    that were good before.
+    """
+    search = _prepared(decision, belief, space, Clock() if clock is None else clock, known)
     if not bool(torch.isfinite(search.value)):
         raise DecisionError(
             f"the least expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
@@ -49,10 +58,12 @@ def prepare_search(
     return search
 
 
-def _prepared(decision: Decision, belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> ActionSearch:
+def _prepared(
+    decision: Decision, belief: Belief, space: DesignSpace, clock: Clock, known: Tensor | None
+) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
-    draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space, belief.X), seed).to(belief.X)
+    draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space, belief.X), SEED).to(belief.X)
     actions = decision.actions
     if decision.follows_data:
         return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws)
@@ -62,15 +73,15 @@ def _prepared(decision: Decision, belief: Belief, space: DesignSpace, seed: int,
         return OptionsSearch.prepare(decision, belief, actions, draws)
     if isinstance(actions, Box):
         domain = BoxDomain(actions.bounds)
-        return ContinuousSearch.prepare(decision, belief, space, domain, draws, seed, clock)
+        return ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, known)
     if isinstance(actions, Points):
         if space.points is None:
             domain_of_points = PointsDomain(space, actions.k)
-            return ContinuousSearch.prepare(decision, belief, space, domain_of_points, draws, seed, clock)
+            return ContinuousSearch.prepare(decision, belief, space, domain_of_points, draws, clock, known)
         points = space.points.to(belief.X)
         if actions.count_on(points.shape[0]) <= ENUMERABLE:
             return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)
-        return FiniteSearch.prepare(decision, belief, points, actions, draws, seed)
+        return FiniteSearch.prepare(decision, belief, points, actions, draws, SEED)
     raise DecisionError(
         f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed or"
         " Options(items), or the decision a Solved one"

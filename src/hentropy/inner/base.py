@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from hentropy.beliefs import Fantasy, Moments
+from hentropy.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.decisions import Decision
 
 
@@ -26,6 +26,8 @@ class Least:
     loss: Tensor
     stay: Tensor
     actions: Tensor
+    late: Tensor | None = None
+    """By how much the last round of a search still lowered the loss (b x N): about what is left to find."""
 
     @property
     def saved(self) -> Tensor:
@@ -55,10 +57,6 @@ class ActionSearch(ABC):
         """
         return self
 
-    def thorough(self, seed: int) -> "ActionSearch":
-        """The same search after a longer look for today's best action, where the first one may have missed it."""
-        return self
-
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor | None:
         """The expected loss of today's action after each outcome (b x N), where `improved_by` may have changed it."""
         return None
@@ -72,9 +70,20 @@ class ActionSearch(ABC):
         return 64 * outcomes
 
 
+def moments_now(decision: Decision, belief: Belief, points: Tensor) -> Moments:
+    """What the loss needs of the belief at points ... x m x d; averaged over the components where means suffice."""
+    moments = belief.moments(points, decision.needs)
+    return moments.averaged() if decision.needs is Needs.MEAN else moments
+
+
 def expected_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor) -> Tensor:
     """The expected loss over all components: moments H x ... x K: ... ."""
     return moments.expect(decision.expected_loss(moments, a, draws))
+
+
+def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor) -> Tensor:
+    """The expected loss of actions ... x event under the belief: ... ."""
+    return expected_loss(decision, moments_now(decision, belief, decision.points(actions)), actions, draws)
 
 
 def take(moments: Moments, index: Tensor) -> Moments:

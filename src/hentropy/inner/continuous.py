@@ -12,22 +12,23 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
-from hentropy.inner.base import ActionSearch, Least, expected_loss
-from hentropy.inner.descent import descend
+from hentropy.inner.base import ActionSearch, Least, expected_loss, loss_now
+from hentropy.inner.descent import polish
 from hentropy.inner.domains import Domain, PointsDomain
-from hentropy.inner.present import loss_now, prepare_present, refine, replacements
-from hentropy.inner.probing import probe
+from hentropy.inner.exchange import exchange, gather_points
+from hentropy.inner.present import looks_at_itself, prepare_present, refine, replacements
 from hentropy.spaces import DesignSpace
 
-POLISHING = 10
-"""Steps of descent for a better action of today that was met on the way."""
+EVERY = 2
+AROUND = 24
+WIDTH = 0.25
+"""Exchange after an outcome: for so many of the outcomes, with so many points around the new design, so far from it."""
 
-AGAIN, AGAIN_JOINT = 3, 1
-SWEEPS, SWEEPS_JOINT = 40, 12
-PROBED = 3
-"""A thorough search: so many further searches, and rounds of probing of so many actions; joint losses cost more."""
+NUDGE = 0.005
+MOST_POINTS = 96
 
-AGAIN_SEED = 7_919
+WIDE = 2
+"""From so many rounds on, a search after an outcome looks beyond the pool and descends from two starts."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class ContinuousSearch(ActionSearch):
     best: Tensor
     value: Tensor
     pool: Tensor
+    metric: Tensor
+    """The inverse Hessian of the loss at the best action, in unit coordinates (A x A): after an outcome, descent from
+    near it need not learn where the kinks run."""
 
     @classmethod
     def prepare(
@@ -52,12 +56,13 @@ class ContinuousSearch(ActionSearch):
         space: DesignSpace,
         domain: Domain,
         draws: Tensor,
-        seed: int,
         clock: Clock,
+        known: Tensor | None = None,
     ) -> "ContinuousSearch":
-        """Find the best action now and the pool around it."""
-        present = prepare_present(decision, belief, space, domain, draws, seed, clock)
-        return cls(decision, belief, space, domain, draws, clock, present.pool[0], present.value, present.pool)
+        """Find the best action now and the pool around it; `known` (S x event) are actions that were good before."""
+        found = prepare_present(decision, belief, space, domain, draws, clock, known)
+        best = found.pool[0]
+        return cls(decision, belief, space, domain, draws, clock, best, found.value, found.pool, found.metric)
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
@@ -109,25 +114,111 @@ class ContinuousSearch(ActionSearch):
         moments = Moments(pool.weights, swap(today, own.mean), var)
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
-        """The pool's choice after each outcome, refined by descent, then judged on the given draws."""
+    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None, rounds: int = 0) -> Least:
+        """The pool's choice after each outcome, polished by so many steps, then judged on the draws.
+
+        In each further round, an outcome takes over the action of another where that is better, and goes on.
+        """
         with torch.no_grad():
             found = self.pick(fantasy, x)
-        actions = found.actions
+        late = None
         if steps > 0:
-            actions = self._descended(fantasy, found, steps)
-        if steps > 0 or draws is not None:
-            with torch.no_grad():
-                loss = self.loss_after(fantasy, actions, draws)
-                stay = found.stay
-                if draws is not None:
-                    stay = self.loss_after(fantasy, self.best.expand(loss.shape[0], 1, *self.domain.event), draws)
-                found = Least(loss, stay.expand(loss.shape), actions)
+            found, late = self._searched(fantasy, x, found, steps, rounds)
         if draws is not None:
-            return found
+            with torch.no_grad():
+                loss, stay = self.loss_after(fantasy, found.actions, draws), self.stay(fantasy, draws)
+            return Least(loss, stay.expand(loss.shape), found.actions, late)
         worse = found.loss > found.stay
         keep = worse.view(*worse.shape, *[1] * len(self.domain.event))
-        return Least(torch.minimum(found.loss, found.stay), found.stay, torch.where(keep, self.best, found.actions))
+        actions = torch.where(keep, self.best, found.actions)
+        return Least(torch.minimum(found.loss, found.stay), found.stay, actions, late)
+
+    def _searched(
+        self, fantasy: Fantasy, x: Tensor, found: Least, steps: int, rounds: int
+    ) -> tuple[Least, Tensor | None]:
+        """Better actions than those found, and by how much the last round lowered their losses (b x N)."""
+        b, N = found.loss.shape
+        late, some = None, torch.arange(0, N, EVERY, device=x.device)
+        if rounds >= WIDE and isinstance(self.domain, PointsDomain) and looks_at_itself(self.decision, self.domain):
+            with torch.no_grad():
+                found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
+        start = self.domain.to_unit(found.actions)
+        now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
+        if rounds >= WIDE:
+            # a start on a kink is held by it, one beside it is not
+            generator = torch.Generator().manual_seed(0)
+            noise = torch.randn(start[:, some].shape, generator=generator, dtype=torch.float64).to(start)
+            beside = self._polished(fantasy.some(some), start[:, some] + NUDGE * noise, None, 2 * steps)
+            now = (
+                torch.cat([now[0], beside[0]], 1),
+                torch.cat([now[1], beside[1]], 1),
+                torch.cat([now[2], beside[2]], 1),
+            )
+        for _ in range(rounds):
+            before = now[1][:, :N]
+            u, loss, metric = self._shared(fantasy, now[0], now[2])
+            now = self._polished(fantasy, u, metric, steps)
+            late = torch.minimum(before, loss) - now[1]
+        with torch.no_grad():
+            actions = self.domain.project(self.domain.to_action(now[0]))
+            value = self.loss_after(fantasy, actions)
+            worse = value > found.loss  # rounding can cost more than descent gained
+            actions = torch.where(worse.view(b, N, *[1] * len(self.domain.event)), found.actions, actions)
+        return Least(torch.minimum(value, found.loss), found.stay, actions), late
+
+    def _polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
+        """Actions in unit coordinates, b x N x A, polished for their outcomes; none gets worse."""
+        b, N, A = u.shape
+
+        def loss(flat: Tensor) -> Tensor:
+            return self.loss_after(fantasy, self.domain.to_action(flat.reshape(b, N, A))).flatten()
+
+        known = None if metric is None else metric.reshape(b * N, A, A)
+        flat, value, learned = polish(loss, u.reshape(b * N, A), steps, self.clock, known)
+        return flat.reshape(b, N, A), value.reshape(b, N), learned.reshape(b, N, A, A)
+
+    @torch.no_grad()
+    def _shared(self, fantasy: Fantasy, u: Tensor, metric: Tensor) -> "_Polished":
+        """For each outcome the best of all actions of its design (b x S x A), with its loss and metric."""
+        loss, choice = self.loss_of_each(fantasy, self.domain.to_action(u)).min(-1)
+        rows = torch.arange(u.shape[0], device=u.device).unsqueeze(-1)
+        return u[rows, choice], loss, metric[rows, choice]
+
+    def loss_of_each(self, fantasy: Fantasy, actions: Tensor) -> Tensor:
+        """The expected loss of each of a design's actions (b x A x event) after each of its outcomes: b x N x A."""
+        moments = fantasy.moments(self.decision.points(actions).unsqueeze(1), self.decision.needs)
+        return expected_loss(self.decision, moments, actions.unsqueeze(1), self.draws)
+
+    def _exchanged(self, few: Fantasy, fantasy: Fantasy, x: Tensor, found: Least, start: Tensor) -> Least:
+        """Actions of a few outcomes (b x F x k x d) with members replaced by points of the pool or around the design.
+
+        All outcomes of the design may then take what was found for the few.
+        """
+        b, F, k, d = start.shape
+        pool = torch.unique(self.pool.reshape(-1, d), dim=0)[:MOST_POINTS]
+        points = torch.cat([start.flatten(1, 2), pool.expand(b, *pool.shape), x, self._around(x)], 1)  # b x M x d
+        moments = few.moments(points.unsqueeze(1), self.decision.needs)
+        index = torch.arange(F * k, device=x.device).reshape(F, 1, k).expand(b, F, 1, k)
+        own = points.unsqueeze(1).expand(b, F, *points.shape[1:])
+        index, _ = exchange(self.decision, moments, own, index, self.draws, 1, distinct=False)
+        tried = gather_points(own, index).squeeze(2)  # b x F x k x d
+        loss, choice = torch.cat([found.loss.unsqueeze(-1), self.loss_of_each(fantasy, tried)], -1).min(-1)
+        rows = torch.arange(b, device=x.device).unsqueeze(-1)
+        better = tried[rows, (choice - 1).clamp_min(0)]
+        return Least(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
+
+    def _around(self, x: Tensor) -> Tensor:
+        """Points around each of the designs b x q x d: b x AROUND x d."""
+        q, d = x.shape[1:]
+        generator = torch.Generator().manual_seed(0)
+        noise = torch.randn(AROUND, d, generator=generator, dtype=torch.float64)
+        noise = (WIDTH * torch.rand(AROUND, 1, generator=generator, dtype=torch.float64) * noise).to(x)
+        centre = self.space.to_unit(x)[:, torch.arange(AROUND, device=x.device) % q]
+        return self.space.project(self.space.from_unit((centre + noise).clamp(0.0, 1.0)))
+
+    def with_actions(self, actions: Tensor) -> "ContinuousSearch":
+        """With further actions (A x event) in the pool."""
+        return replace(self, pool=torch.cat([self.pool, actions]))
 
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "ContinuousSearch":
@@ -137,46 +228,14 @@ class ContinuousSearch(ActionSearch):
         best = losses.argmin()
         if not bool(losses[best] < self.value):
             return self
-        found, value = refine(
-            self.decision, self.belief, self.domain, self.draws, flat[best].unsqueeze(0), self.clock, POLISHING
-        )
-        return replace(self, best=found[0], value=value[0], pool=torch.cat([found, self.pool]))
-
-    @torch.no_grad()
-    def thorough(self, seed: int) -> "ContinuousSearch":
-        """With the best action of several searches, probed for what descent does not find."""
-        joint = self.decision.needs is Needs.JOINT
-        arguments = (self.decision, self.belief, self.space, self.domain, self.draws)
-        others = [
-            prepare_present(*arguments, seed + AGAIN_SEED * (i + 1), self.clock).pool[:2]
-            for i in range(AGAIN_JOINT if joint else AGAIN)
-        ]
-        starts = torch.cat([self.pool[:2], *others])
-        losses = loss_now(self.decision, self.belief, starts, self.draws)
-        few = starts[losses.argsort()[:PROBED]]
-        sweeps = SWEEPS_JOINT if joint else SWEEPS
-        found, value = probe(self.decision, self.belief, self.domain, self.draws, few, sweeps, seed, self.clock)
-        if not bool(value[0] < self.value):
-            return self
-        return replace(self, best=found[0], value=value[0], pool=torch.cat([found[:1], self.pool]))
+        found = refine(self.decision, self.belief, self.domain, self.draws, flat[best].unsqueeze(0), self.clock)
+        pool = torch.cat([found.pool[:1], self.pool])
+        return replace(self, best=pool[0], value=found.value, pool=pool, metric=found.metric)
 
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
         """The expected loss of today's action after each outcome: b x N."""
         b = fantasy.values.shape[0]
         return self.loss_after(fantasy, self.best.expand(b, 1, *self.domain.event), draws)
-
-    def _descended(self, fantasy: Fantasy, found: Least, steps: int) -> Tensor:
-        b, N = found.loss.shape
-        domain = self.domain
-
-        def loss(u: Tensor) -> Tensor:
-            return self.loss_after(fantasy, domain.to_action(u.reshape(b, N, -1))).flatten()
-
-        u, _ = descend(loss, domain.to_unit(found.actions).reshape(b * N, -1), steps, self.clock)
-        actions = domain.project(domain.to_action(u.reshape(b, N, -1)))
-        with torch.no_grad():
-            worse = self.loss_after(fantasy, actions) > found.loss  # rounding can cost more than descent gained
-        return torch.where(worse.view(b, N, *[1] * len(domain.event)), found.actions, actions)
 
     def numbers_per_design(self, outcomes: int) -> int:
         """The pool's moments dominate: N x P x K, K times that for joint ones, a few copies."""
@@ -184,3 +243,7 @@ class ContinuousSearch(ActionSearch):
         square = K if self.decision.needs is Needs.JOINT else 1
         draws = self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
         return 6 * outcomes * (self.pool.shape[0] + K) * K * max(square, draws) * self.belief.components
+
+
+_Polished = tuple[Tensor, Tensor, Tensor]
+"""Unit coordinates b x N x A, losses b x N, inverse Hessians b x N x A x A."""

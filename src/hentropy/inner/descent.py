@@ -14,7 +14,6 @@ Both keep the best point seen.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -69,90 +68,83 @@ def _better(best: Tensor, best_value: Tensor, u: Tensor, value: Tensor) -> tuple
     return torch.where(lower.unsqueeze(-1), u, best), torch.where(lower, value, best_value)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where each problem stands: u, its gradient (B x A), its value (B), the inverse Hessian so far (B x A x A)."""
-
-    u: Tensor
-    value: Tensor
-    gradient: Tensor
-    metric: Tensor
-
-    def direction(self) -> Tensor:
-        """The quasi-Newton direction, not longer than LONGEST_MOVE, nor out of the cube from one of its faces: B x A.
-
-        Where it does not lead down (rounding, or a face), the steepest one instead.
-        """
-        low, high = self.u <= 0.0, self.u >= 1.0
-        gradient = torch.where((low & (self.gradient > 0)) | (high & (self.gradient < 0)), 0.0, self.gradient)
-        newton = -(self.metric @ gradient.unsqueeze(-1)).squeeze(-1)
-        newton = torch.where((low & (newton < 0)) | (high & (newton > 0)), 0.0, newton)
-        down = (newton * gradient).sum(-1, keepdim=True) < 0
-        way = torch.where(down, newton, _first_move(gradient) * -gradient)
-        return way * (LONGEST_MOVE / way.abs().amax(-1, keepdim=True).clamp_min(LONGEST_MOVE))
-
-    def moved(self, accepted: Tensor, u: Tensor, value: Tensor, gradient: Tensor, fresh: Tensor) -> "_Place":
-        """With the accepted (B) of the new points, and the metric updated by what they tell of the curvature.
-
-        The first update scales the metric of a problem that is `fresh` (B).
-        """
-        s, y = u - self.u, gradient - self.gradient
-        sy = (s * y).sum(-1)
-        learns = accepted & (sy > 1e-14 * s.norm(dim=-1) * y.norm(dim=-1))
-        metric = self.metric
-        if bool((fresh & learns).any()):
-            scale = (sy / y.square().sum(-1).clamp_min(1e-300)).view(-1, 1, 1)
-            eye = torch.eye(u.shape[-1], dtype=u.dtype, device=u.device)
-            metric = torch.where((fresh & learns).view(-1, 1, 1), scale * eye, metric)
-        rho = torch.where(learns, 1.0 / torch.where(learns, sy, 1.0), 0.0).view(-1, 1, 1)
-        My = metric @ y.unsqueeze(-1)  # B x A x 1
-        s_row, y_row = s.unsqueeze(-2), y.unsqueeze(-2)
-        half = (0.5 * (rho + rho.square() * (y_row @ My))) * s.unsqueeze(-1) - rho * My
-        change = half @ s_row
-        take = accepted.unsqueeze(-1)
-        return _Place(
-            torch.where(take, u, self.u),
-            torch.where(accepted, value, self.value),
-            torch.where(take, gradient, self.gradient),
-            metric + change + change.mT,
-        )
-
-
-def _first_move(gradient: Tensor) -> Tensor:
-    """The factor that makes a step along the gradient FIRST_MOVE long: B x 1."""
-    return FIRST_MOVE / gradient.abs().amax(-1, keepdim=True).clamp_min(1e-300)
-
-
 def polish(
-    loss: Objective, start: Tensor, steps: int, clock: Clock, metric: Tensor | None = None
+    loss: Objective, start: Tensor, steps: int, clock: Clock, metric: Tensor | None = None, fresh: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Lower each of B losses from start (B x A) by BFGS: the best points, their losses, the inverse Hessians B x A x A.
 
-    `metric`, the inverse Hessians of similar problems, saves the steps that learn them.
+    `metric`, the inverse Hessians of similar problems, saves the steps that learn them; problems marked `fresh` (B)
+    begin without.
     """
     u = start.detach().clamp(0.0, 1.0)
     value, gradient = value_and_gradient(loss, u)
-    eye = torch.eye(u.shape[-1], dtype=u.dtype, device=u.device)
-    fresh = torch.full(u.shape[:1], metric is None, device=u.device)
-    place = _Place(u, value, gradient, _first_move(gradient).unsqueeze(-1) * eye if metric is None else metric)
     best, best_value = u, value
-    way, t = place.direction(), torch.ones_like(value)
+    M, fresh = _first_metric(gradient, metric, fresh)
+    way, t = _direction(u, gradient, M), torch.ones_like(value)
     low, high = torch.zeros_like(t), torch.full_like(t, math.inf)
     for _ in range(steps):
         if clock.expired:
             break
-        u = torch.addcmul(place.u, t.unsqueeze(-1), way).clamp_(0.0, 1.0)
-        value, gradient = value_and_gradient(loss, u)
-        best, best_value = _better(best, best_value, u, value)
-        slope = (place.gradient * (u - place.u)).sum(-1)
-        lower = value <= place.value + ENOUGH_DECREASE * slope
-        bends = (gradient * (u - place.u)).sum(-1) >= ENOUGH_CURVATURE * slope
+        new = torch.addcmul(u, t.unsqueeze(-1), way).clamp_(0.0, 1.0)
+        new_value, new_gradient = value_and_gradient(loss, new)
+        best, best_value = _better(best, best_value, new, new_value)
+        s = new - u
+        before, after = (gradient * s).sum(-1), (new_gradient * s).sum(-1)  # slopes along the step, at either end
+        lower = new_value <= value + ENOUGH_DECREASE * before
+        bends = after >= ENOUGH_CURVATURE * before
         accepted = lower & bends
         # bisection: shorter where the loss did not fall, longer where it still falls steeply
         high, low = torch.where(lower, high, t), torch.where(lower & ~bends, t, low)
-        place = place.moved(accepted, u, value, gradient, fresh)
-        fresh = fresh & ~accepted
-        way = torch.where(accepted.unsqueeze(-1), place.direction(), way)
         t = torch.where(accepted, 1.0, torch.where(high.isinf(), 2.0 * t, 0.5 * (low + high)))
-        low, high = torch.where(accepted, 0.0, low), torch.where(accepted, math.inf, high)
-    return best, best_value, place.metric
+        low, high = low.masked_fill_(accepted, 0.0), high.masked_fill_(accepted, math.inf)
+        M = _learned(M, s, new_gradient - gradient, after - before, accepted, fresh)
+        fresh = fresh & ~accepted
+        take = accepted.unsqueeze(-1)
+        u, gradient = torch.where(take, new, u), torch.where(take, new_gradient, gradient)
+        value = torch.where(accepted, new_value, value)
+        way = torch.where(take, _direction(u, gradient, M), way)
+    return best, best_value, M
+
+
+def _first_metric(gradient: Tensor, metric: Tensor | None, fresh: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Where nothing is known, the metric that makes the first move FIRST_MOVE long."""
+    B, A = gradient.shape
+    if fresh is None:
+        fresh = torch.full((B,), metric is None, device=gradient.device)
+    scale = FIRST_MOVE / gradient.abs().amax(-1).clamp_min(1e-300)
+    plain = scale.view(B, 1, 1) * torch.eye(A, dtype=gradient.dtype, device=gradient.device)
+    return plain if metric is None else torch.where(fresh.view(B, 1, 1), plain, metric), fresh
+
+
+def _direction(u: Tensor, gradient: Tensor, M: Tensor) -> Tensor:
+    """The quasi-Newton direction, not longer than LONGEST_MOVE, nor out of the cube from one of its faces: B x A.
+
+    Where it does not lead down (rounding, or a face), the steepest one instead.
+    """
+    outward = torch.where(u <= 0.0, 1.0, torch.where(u >= 1.0, -1.0, 0.0))  # the sign of a gradient that points out
+    free = torch.where(outward * gradient > 0, 0.0, gradient)
+    newton = (M @ free.unsqueeze(-1)).squeeze(-1)
+    newton = torch.where(outward * newton > 0, 0.0, newton)
+    down = (newton * free).sum(-1, keepdim=True) > 0
+    steepest = free * (FIRST_MOVE / free.abs().amax(-1, keepdim=True).clamp_min(1e-300))
+    way = torch.where(down, newton, steepest)
+    return way * (-LONGEST_MOVE / way.abs().amax(-1, keepdim=True).clamp_min(LONGEST_MOVE))
+
+
+def _learned(M: Tensor, s: Tensor, y: Tensor, sy: Tensor, accepted: Tensor, fresh: Tensor) -> Tensor:
+    """The metric after steps s that changed the gradient by y, where they were accepted and the loss bends: B x A x A.
+
+    The first step of a `fresh` problem scales its metric.
+    """
+    learns = accepted & (sy > 1e-14 * (s.norm(dim=-1) * y.norm(dim=-1)))
+    first = fresh & learns
+    if bool(first.any()):
+        scale = (sy / y.square().sum(-1).clamp_min(1e-300)).view(-1, 1, 1)
+        eye = torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
+        M = torch.where(first.view(-1, 1, 1), scale * eye, M)
+    rho = learns / torch.where(learns, sy, 1.0)
+    My = (M @ y.unsqueeze(-1)).squeeze(-1)
+    half = (0.5 * (rho + rho.square() * (y * My).sum(-1))).unsqueeze(-1) * s - rho.unsqueeze(-1) * My
+    # M + half s^T + s half^T
+    pair, other = torch.stack([half, s], -1), torch.stack([s, half], -2)
+    return torch.baddbmm(M, pair, other)

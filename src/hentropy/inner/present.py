@@ -13,16 +13,17 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Moments, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
-from hentropy.inner.base import expected_loss, take
-from hentropy.inner.descent import descend
+from hentropy.inner.base import expected_loss, loss_now, moments_now, take
+from hentropy.inner.descent import descend, polish
 from hentropy.inner.domains import Domain, PointsDomain
 from hentropy.inner.exchange import exchange, gather_points
+from hentropy.inner.probing import probe
 from hentropy.spaces import DesignSpace
 
-STARTS = 2
+STARTS = 16
 SWEEPS = 2
-ALTERNATIVES = 3
-STEPS = 18
+BEST_STARTS = 20
+ALTERNATIVES = 4
 RIVALS = 6
 SURPRISES = 2
 ALL_SURPRISES = 12
@@ -35,31 +36,51 @@ EXTREMES = 10
 AROUND = 6
 SAMPLED = 256
 
+FIRST_STEPS = 20
+LAST_STEPS = 40
+POLISHED = 10
+NUDGE = 0.01
+"""The best actions go on from where they are and from a place nearby: a kink holds the one, not both."""
+
+PROBED, PROBES = 3, 40
+
+SEED = 0
+"""The search for today's best action is the same whoever asks: two statements about one belief start from one truth."""
+
 
 @dataclass(frozen=True)
 class Present:
-    """Actions P x event, the best one first, and its expected loss now."""
+    """Actions P x event, the best one first, its expected loss now, and the inverse Hessian there (A x A)."""
 
     pool: Tensor
     value: Tensor
+    metric: Tensor
 
 
 def prepare_present(
-    decision: Decision, belief: Belief, space: DesignSpace, domain: Domain, draws: Tensor, seed: int, clock: Clock
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    domain: Domain,
+    draws: Tensor,
+    clock: Clock,
+    known: Tensor | None = None,
 ) -> Present:
-    """Find the best action now and the pool around it."""
+    """Find the best action now and the pool around it; `known` (S x event) are actions that were good before."""
+    before = draws.new_empty(0, *domain.event) if known is None else domain.project(known.to(belief.X))
     if not isinstance(domain, PointsDomain) or not looks_at_itself(decision, domain):
-        starts = _sampled_starts(decision, belief, domain, draws, seed)
-        actions, losses = refine(decision, belief, domain, draws, starts, clock)
-        return Present(actions, losses[0])
-    candidates = _candidates(belief, space, seed, clock)
-    moments = belief.moments(candidates, decision.needs)
-    starts = _exchanged_starts(decision, moments, candidates, domain.k, draws, seed)
+        starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
+        return refine(decision, belief, domain, draws, starts, clock)
+    candidates = _candidates(belief, space, clock)
+    moments = moments_now(decision, belief, candidates)
+    starts = _exchanged_starts(decision, moments, candidates, domain.k, draws)
     others = _replaced(decision, belief, space, starts[0], candidates, draws, ALTERNATIVES, surprise=0.0)
-    actions, losses = refine(decision, belief, domain, draws, torch.cat([starts, others]), clock)
+    starts = torch.cat([starts, others, before])
+    few = loss_now(decision, belief, starts, draws).argsort()[:BEST_STARTS]
+    found = refine(decision, belief, domain, draws, starts[few], clock)
     count = max(SURPRISES, ALL_SURPRISES // domain.k)
-    surprises = _replaced(decision, belief, space, actions[0], candidates, draws, count, SURPRISE)
-    return Present(torch.cat([actions[:RIVALS], surprises]), losses[0])
+    surprises = _replaced(decision, belief, space, found.pool[0], candidates, draws, count, SURPRISE)
+    return replace(found, pool=torch.cat([found.pool[:RIVALS], surprises]))
 
 
 def replacements(k: int, device: torch.device) -> Tensor:
@@ -74,33 +95,48 @@ def looks_at_itself(decision: Decision, domain: PointsDomain) -> bool:
     return decision.points(middle) is middle
 
 
-def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor) -> Tensor:
-    """The expected loss of actions ... x event under the belief: ... ."""
-    return expected_loss(decision, belief.moments(decision.points(actions), decision.needs), actions, draws)
-
-
-def refine(
-    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, starts: Tensor, clock: Clock, steps: int = STEPS
-) -> tuple[Tensor, Tensor]:
-    """Descent from each start: actions S x event and their losses, the best first, none worse than its start."""
+def refine(decision: Decision, belief: Belief, domain: Domain, draws: Tensor, starts: Tensor, clock: Clock) -> Present:
+    """Actions S x event polished, the best first, none worse than its start."""
 
     def loss(u: Tensor) -> Tensor:
         return loss_now(decision, belief, domain.to_action(u), draws)
 
-    u, _ = descend(loss, domain.to_unit(starts), steps, clock)
+    u, value, metric = polish(loss, domain.to_unit(starts), FIRST_STEPS, clock)
+    few = value.argsort()[:POLISHED]
+    generator = torch.Generator().manual_seed(SEED)
+    noise = torch.randn(len(few), domain.size, generator=generator, dtype=torch.float64).to(u)
+    twice, beside = torch.cat([few, few]), torch.arange(2 * len(few), device=u.device) >= len(few)
+    place = torch.cat([u[few], u[few] + NUDGE * noise])
+    last, _, last_metric = polish(loss, place, LAST_STEPS, clock, metric[twice], beside)
+    ends, metrics = domain.to_action(torch.cat([last, u])), torch.cat([last_metric, metric])
     with torch.no_grad():
-        both = torch.stack([domain.project(starts), domain.project(domain.to_action(u))])
-        losses, choice = loss_now(decision, belief, both, draws).min(0)
-        order = losses.argsort()
-    return both[choice[order], order], losses[order]
+        actions = torch.cat([domain.project(ends), domain.project(starts)])
+        losses = loss_now(decision, belief, actions, draws)
+        order = _apart(domain.to_unit(actions), losses)
+        best = int(order[0])
+        found = Present(actions[order], losses[best], metrics[best if best < len(metrics) else 0])
+        if torch.allclose(actions[: len(ends)], ends):
+            return found
+        # between whole numbers descent ends where rounding takes it: probe from there
+        probed, losses = probe(decision, belief, domain, draws, found.pool[:PROBED], PROBES, SEED, clock)
+    return replace(found, pool=torch.cat([probed[:1], found.pool]), value=losses[0])
 
 
-def _candidates(belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> Tensor:
+def _apart(unit: Tensor, losses: Tensor) -> Tensor:
+    """Indices of actions (S x A) by their loss, without those that lie on a better one."""
+    kept: list[int] = []
+    for i in losses.argsort().tolist():
+        if not kept or float((unit[kept] - unit[i]).abs().amax(-1).min()) > NUDGE:
+            kept.append(i)
+    return torch.tensor(kept, device=unit.device)
+
+
+def _candidates(belief: Belief, space: DesignSpace, clock: Clock) -> Tensor:
     """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
 
     M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
     """
-    filling = space.sample(min(512, 96 * (1 + space.dim)), seed).to(belief.X)
+    filling = space.sample(min(512, 96 * (1 + space.dim)), SEED).to(belief.X)
     spread = torch.cat([filling, belief.X[-128:]])
 
     def mean(points: Tensor) -> Tensor:
@@ -113,19 +149,17 @@ def _candidates(belief: Belief, space: DesignSpace, seed: int, clock: Clock) -> 
     sign[count:] = -1.0
     ends = space.to_unit(spread[torch.cat([order[:count], order[-count:]])])
     u, _ = descend(lambda u: sign * mean(space.from_unit(u)), ends, min(12, 2 * space.dim), clock)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(SEED)
     noise = torch.randn(AROUND, *u.shape, generator=generator, dtype=torch.float64).to(u)
     scale = 0.2 * torch.rand(AROUND, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
     around = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
     return torch.cat([spread, space.project(space.from_unit(torch.cat([u, around])))])
 
 
-def _exchanged_starts(
-    decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor, seed: int
-) -> Tensor:
+def _exchanged_starts(decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor) -> Tensor:
     """Good tuples of candidates, from one point taken k times and from random tuples, the best first: S x k x d."""
     M = candidates.shape[0]
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(SEED)
     first = torch.randint(M, (STARTS, k), generator=generator).to(candidates.device)
     alike = torch.arange(M, device=candidates.device)[:, None].expand(M, k)
     first[0] = expected_loss(decision, take(moments, alike), gather_points(candidates, alike), draws).argmin()
@@ -133,9 +167,9 @@ def _exchanged_starts(
     return candidates[index[losses.argsort()]]
 
 
-def _sampled_starts(decision: Decision, belief: Belief, domain: Domain, draws: Tensor, seed: int) -> Tensor:
+def _sampled_starts(decision: Decision, belief: Belief, domain: Domain, draws: Tensor) -> Tensor:
     """The best of actions that fill the domain: S x event."""
-    actions = domain.sample(SAMPLED, seed).to(belief.X)
+    actions = domain.sample(SAMPLED, SEED).to(belief.X)
     return actions[loss_now(decision, belief, actions, draws).argsort()[:RIVALS]]
 
 
@@ -159,11 +193,12 @@ def _replaced(
     kept = torch.arange(k, device=best.device)
     trial = torch.where(moved, torch.arange(k, k + M, device=best.device)[:, None], kept)  # replacement x candidate x k
     actions = points[trial]
-    moments = belief.moments(points, decision.needs)
+    moments = moments_now(decision, belief, points)
     if surprise == 0.0:
         losses = expected_loss(decision, take(moments, trial), actions, draws)
     else:
-        sd = belief.moments(points, Needs.VARIANCE).variance.sqrt()
+        spread = belief.moments(points, Needs.VARIANCE)
+        sd = (spread.total()[1].unsqueeze(0) if decision.needs is Needs.MEAN else spread.variance).sqrt()
         sd[:, :k] = 0.0
         sides = (replace(moments, mean=moments.mean + side * surprise * sd) for side in (-1.0, 1.0))
         losses = torch.minimum(*(expected_loss(decision, take(side, trial), actions, draws) for side in sides))

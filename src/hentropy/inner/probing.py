@@ -10,8 +10,8 @@ from torch import Tensor
 from hentropy.beliefs import Belief
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
+from hentropy.inner.base import loss_now
 from hentropy.inner.domains import Domain
-from hentropy.inner.present import loss_now
 
 TRIES = 32
 FIRST_STEP = 0.15

@@ -24,9 +24,9 @@ class Auto(Solver):
     screened: int = 96
     outcomes: int = 12
     mixture_outcomes: int = 16
-    refined: int = 5
+    refined: int = 3
     steps: int = 8
-    finalists: int = 4
+    finalists: int = 2
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """One design after the other, each knowing the ones before; then all of them together."""

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from hentropy.errors import InputError
-from hentropy.gain import Appraisal
+from hentropy.gain import RANKING, Appraisal
+from hentropy.inner import ContinuousSearch
 
 Cost = Callable[[Tensor], Tensor]
 """What a set of designs costs: b x q x d to b, above zero."""
@@ -32,6 +33,31 @@ class Solver(ABC):
     @abstractmethod
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """The most promising sets of q designs."""
+
+
+RANKING_SEED = 15_485_863
+"""Keeps the base samples that choose among finalists apart from those of the search and of the audit."""
+
+
+def informed(appraisal: Appraisal, actions: Tensor | None) -> Appraisal:
+    """With actions that a search met after outcomes (R x N x event): they may be best after others, or even today."""
+    if actions is None:
+        return appraisal
+    search = appraisal.search.improved_by(actions)
+    if isinstance(search, ContinuousSearch):
+        search = search.with_actions(actions.flatten(0, 1))
+    return replace(appraisal, search=search)
+
+
+def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, Appraisal]:
+    """Which of the designs F x q x d has the greatest gain per cost, and what was learned on the way."""
+    if len(x) == 1:
+        return 0, appraisal
+    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING)
+    best = int(per_cost(audit.gain.value, x, cost).argmax())
+    if audit.least is None or not isinstance(audit.search, ContinuousSearch):
+        return best, replace(appraisal, search=audit.search)
+    return best, replace(appraisal, search=audit.search.with_actions(audit.least.actions[best]))
 
 
 def per_cost(gains: Tensor, x: Tensor, cost: Cost | None) -> Tensor:

@@ -1,6 +1,6 @@
 """`propose`: the next designs, their audited gain, and what would then be done."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -12,7 +12,7 @@ from hentropy.entropy import entropy_of
 from hentropy.errors import InputError
 from hentropy.gain import Appraisal, Audit
 from hentropy.solvers.auto import Auto
-from hentropy.solvers.base import Cost, Solver, per_cost
+from hentropy.solvers.base import Cost, Solver, informed, leader
 from hentropy.spaces import DesignSpace, Params
 
 AUDIT_SEED = 104_729
@@ -64,55 +64,55 @@ def propose(
     cost: Cost | None = None,
     max_seconds: float | None = None,
     max_memory: int | None = None,
+    known: Tensor | None = None,
 ) -> Proposal:
     """The q designs with the greatest gain (per cost), jointly.
 
     `pending` (p x d) are designs that are still running: the gain is what the new ones add to them. `cost` maps designs
     b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: what was found until then is
-    returned, with complete=False and a note.
+    returned, with complete=False and a note. `known` as in `entropy`.
     """
     if not isinstance(q, int) or q < 1:
         raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q!r}")
     limits = Limits(max_seconds, max_memory)
     clock = limits.clock()
-    appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits, clock=clock)
+    appraisal = Appraisal.prepare(
+        decision, belief, space, pending=pending, seed=seed, limits=limits, clock=clock, known=known
+    )
     finalists = (Auto() if solver is None else solver).search(appraisal, q, cost)
-    if finalists.actions is not None:
-        appraisal = replace(appraisal, search=appraisal.search.improved_by(finalists.actions))
+    appraisal = informed(appraisal, finalists.actions)
     x = finalists.x.detach()
     complete = finalists.complete
     if not complete:
         x = x[:1]
-    audit = appraisal.audit(x, seed + AUDIT_SEED)
+    best, appraisal = leader(appraisal, x, cost)
+    audit = appraisal.audit(x[best : best + 1], seed + AUDIT_SEED)
     gain, search = audit.gain, audit.search
-    best = int(per_cost(gain.value, x, cost).argmax())
     complete = complete and not clock.expired
     bound = "" if max_seconds is None else f" (max_seconds = {max_seconds:g})"
     note = "" if complete else f"stopped after {clock.spent:.2g} s{bound}; the best found so far"
     return Proposal(
         x=x[best],
         params=[space.decode(row) for row in x[best]],
-        gain=float(gain.value[best]),
-        std_error=float(gain.std_error[best]),
+        gain=float(gain.value[0]),
+        std_error=float(gain.std_error[0]),
         exact=gain.exact,
         entropy=entropy_of(search, belief, seed).value,
         action=search.best,
-        outlook=_outlook(audit, best),
+        outlook=_outlook(audit),
         complete=complete,
         note=note,
         seconds=clock.spent,
     )
 
 
-def _outlook(audit: Audit, best: int) -> tuple[Outlook, ...]:
+def _outlook(audit: Audit) -> tuple[Outlook, ...]:
     """What would be done after a low, a middle and a high outcome of the chosen designs."""
     least, outcomes, weights = audit.least, audit.outcomes, audit.weights
     if least is None or outcomes is None or weights is None or least.actions is least.loss:
         return ()
-    values = outcomes[best]  # N x q
+    values = outcomes[0]  # N x q
     order = values.sum(-1).argsort()
     below = weights[order].cumsum(0)
     picks = [int(order[int((below >= share).nonzero()[0])]) for share in (0.05, 0.5, 0.95)]
-    return tuple(
-        Outlook(values[j], audit.search.action(least.actions, best, j), float(least.loss[best, j])) for j in picks
-    )
+    return tuple(Outlook(values[j], audit.search.action(least.actions, 0, j), float(least.loss[0, j])) for j in picks)
