@@ -67,6 +67,7 @@ def test_gains_under_many_paths_follow_those_of_the_gaussian(name: str) -> None:
     drawn = Samples(belief.X, belief.paths(600, seed=0), torch.ones(600, dtype=torch.float64), noise_std=NOISE)
     future = torch.full((1,), (NOISE / float(belief.frame.scale)) ** 2, dtype=torch.float64)
     exact = gain(decision, replace(belief, future_noise=future), POOL.points, POOL).value
-    sampled = gain(decision, drawn, POOL.points, POOL).value
+    many = Effort(outcomes=128)  # it takes a surprise to change the decision, and few paths hold one
+    sampled = gain(decision, drawn, POOL.points, POOL, effort=many).value
     assert float(torch.corrcoef(torch.stack([exact, sampled]))[0, 1]) > 0.9, (exact, sampled)
     assert 0.6 < float(sampled.max()) / float(exact.max()) < 1.7, (exact, sampled)

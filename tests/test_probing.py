@@ -65,4 +65,4 @@ def test_todays_best_action_is_as_good_as_that_of_many_random_searches() -> None
         domain = PointsDomain(BREAD, 3)
         many = tuples[loss_now(APART, known, tuples, draws).argsort()[:16]]
         _, losses = probe(APART, known, domain, draws, many, 200, 1, Clock())
-        assert found <= float(losses[0]) + 0.02
+        assert found <= float(losses[0]) + 0.03

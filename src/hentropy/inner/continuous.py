@@ -13,7 +13,7 @@ from hentropy.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
 from hentropy.inner.base import ActionSearch, Least, expected_loss, loss_now
-from hentropy.inner.descent import polish
+from hentropy.inner.descent import descend, polish
 from hentropy.inner.domains import Domain, PointsDomain
 from hentropy.inner.exchange import exchange, gather_points
 from hentropy.inner.present import looks_at_itself, prepare_present, refine, replacements
@@ -143,7 +143,10 @@ class ContinuousSearch(ActionSearch):
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
         start = self.domain.to_unit(found.actions)
-        now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
+        if rounds == 0:
+            now = self._descended(fantasy, start, steps)
+        else:
+            now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
         if rounds >= WIDE:
             # a start on a kink is held by it, one beside it is not
             generator = torch.Generator().manual_seed(0)
@@ -165,6 +168,16 @@ class ContinuousSearch(ActionSearch):
             worse = value > found.loss  # rounding can cost more than descent gained
             actions = torch.where(worse.view(b, N, *[1] * len(self.domain.event)), found.actions, actions)
         return Least(torch.minimum(value, found.loss), found.stay, actions), late
+
+    def _descended(self, fantasy: Fantasy, u: Tensor, steps: int) -> "_Polished":
+        """Actions in unit coordinates, b x N x A, after a few quick steps for their outcomes."""
+        b, N, A = u.shape
+
+        def loss(flat: Tensor) -> Tensor:
+            return self.loss_after(fantasy, self.domain.to_action(flat.reshape(b, N, A))).flatten()
+
+        flat, value = descend(loss, u.reshape(b * N, A), steps, self.clock)
+        return flat.reshape(b, N, A), value.reshape(b, N), self.metric.expand(b, N, A, A)
 
     def _polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
         """Actions in unit coordinates, b x N x A, polished for their outcomes; none gets worse."""

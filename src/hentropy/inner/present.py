@@ -42,7 +42,7 @@ POLISHED = 10
 NUDGE = 0.01
 """The best actions go on from where they are and from a place nearby: a kink holds the one, not both."""
 
-PROBED, PROBES = 3, 40
+PROBED, PROBES = 8, 100
 
 SEED = 0
 """The search for today's best action is the same whoever asks: two statements about one belief start from one truth."""
