@@ -15,6 +15,7 @@ from hentropy.errors import HentropyError, InputError, MissingExtra
 from hentropy.plain.formats import counted, number
 from hentropy.plain.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
 from hentropy.study import Study
+from hentropy.study.asking import first_left
 from hentropy.study.words import Words
 
 try:
@@ -72,7 +73,8 @@ def checked(file: Path, url: str | None = None) -> Checked:
     with closing(study):
         if mistakes:
             raise InputError("\n".join([f"{file} cannot be run:", *(f"  {line}" for line in mistakes)]))
-        return Checked(words, study.first, place, kept)
+        first = study.first if kept is None or kept.first is None else kept.first
+        return Checked(words, first, place, kept)
 
 
 def _print(file: Path, it: Checked) -> None:
@@ -85,7 +87,7 @@ def _print(file: Path, it: Checked) -> None:
         pool = description.pool.made()
         say(f"Designs come from a list of {len(pool.points)}; their parameters are {', '.join(pool.names)}.")
     say(decision_sentence(description))
-    say(first_sentence(it.first, description))
+    say(first_sentence(it.first, description, it.kept.trials if it.kept and it.kept.trials else ()))
     say(objective_sentence(description))
     say(stop_sentence(description))
     say(_kept_sentence(it))
@@ -98,7 +100,9 @@ def _parameter_row(name: str, words: Any) -> list[str]:
 def _kept_sentence(it: Checked) -> str:
     if it.kept is None or it.kept.trials is None:
         return f"It will be kept in {shown(it.place)}; it has not begun yet."
-    return f"It is kept in {shown(it.place)}, where it has {counted(it.kept.trials, 'trial')}; it goes on from there."
+    return (
+        f"It is kept in {shown(it.place)}, where it has {counted(len(it.kept.trials), 'trial')}; it goes on from there."
+    )
 
 
 def _plain(file: Path, it: Checked) -> dict[str, Any]:
@@ -110,6 +114,7 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "name": description.name,
         "first": it.first,
         "store": shown(it.place),
-        "trials": it.kept.trials if it.kept else None,
+        "first_left": first_left(it.first, (it.kept.trials if it.kept else None) or ()),
+        "trials": None if it.kept is None or it.kept.trials is None else len(it.kept.trials),
         "description": description.model_dump(mode="json", exclude={"own", "storage"}),
     }

@@ -38,7 +38,11 @@ class Description(Words):
     ] = 0
     first: Annotated[
         Whole | None,
-        Field(ge=1, description="How many first designs fill the space. If left out: 2 (d + 1) for d parameters."),
+        Field(
+            ge=1,
+            description="How many first designs fill the space; data that are attached count. If left out: 2 (d + 1)"
+            " for d parameters, at least 4 and at most 12.",
+        ),
     ] = None
     space: Annotated[
         dict[Label, ParameterWords] | None,

@@ -11,8 +11,7 @@ def ask(study: Study, count: int, answer: Callable[[Mapping[str, Any]], None]) -
     """Ask for experiments; the numbers of their trials."""
     trials = study.records
     complete = sum(trial.state is State.COMPLETE for trial in trials)
-    begun = complete + sum(trial.state is State.RUNNING for trial in trials)
-    proposed = bool(complete) and begun + count > study.first
+    proposed = bool(complete) and count > study.first_left
     if proposed:
         answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
         study.belief  # noqa: B018 (it is fitted and kept)

@@ -1,6 +1,6 @@
 """What to ask next: designs that fill the space first, then those with the greatest gain."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,14 @@ from hentropy.study.book import Book, in_state
 from hentropy.study.openings import Among, cost_per_success, open_rows
 
 NONE_LEFT = "every design of the pool has failed or was measured without noise"
+
+
+def first_left(first: int, trials: Iterable[Trial]) -> int:
+    """How many of the first designs are still to be asked: all that is measured or running counts, attached or asked.
+
+    One that failed or was withdrawn is made up for.
+    """
+    return max(0, first - len(in_state(trials, State.RUNNING, State.COMPLETE)))
 
 
 @dataclass(frozen=True)
@@ -35,10 +43,9 @@ class Asker:
     def next(self, count: int) -> list[Trial]:
         """What to ask next, by what the book says: at most count, fewer where a pool has no more."""
         trials = self.book.trials
-        begun = len(in_state(trials, State.RUNNING, State.COMPLETE))
         # while nothing is known, more designs that fill the space are the best that can be said
         known = bool(in_state(trials, State.COMPLETE))
-        filling = min(count, max(0, self.first - begun)) if known else count
+        filling = min(count, first_left(self.first, trials)) if known else count
         designs = self._filling(filling)
         made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
         if count > len(made) and (known or not made):

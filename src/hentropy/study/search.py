@@ -75,7 +75,7 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
             if study.stopped:
                 break
             trial = study.ask()
-            bar.update(task, count=f"{number}/{budget}", status=describe(trial))
+            bar.update(task, count=f"{number}/{budget}", status=describe(trial, study.first_left))
             if study.stopped:
                 # an experiment that is not worth its while is not run
                 study.withdraw(trial, note=f"not run: {study.stopped}")
@@ -89,11 +89,11 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
         bar.console.print("interrupted: deciding on what was measured so far")
 
 
-def describe(trial: Trial) -> str:
-    """A trial in one line: its design, the gain expected of it, and the entropy before it."""
+def describe(trial: Trial, left: int) -> str:
+    """A trial in one line: its design, the gain expected of it, and the entropy before it; `left` first ones follow."""
     params = ", ".join(f"{name}={value:.4g}" for name, value in trial.params.items())
     if trial.gain is None or trial.entropy is None:
-        return f"first design  at {params}"
+        return f"first design, {left} to come  at {params}"
     return f"gain {trial.gain:.3g}  entropy {trial.entropy:.5g}  at {params}"
 
 
