@@ -37,7 +37,8 @@ def ask(
     place = located(study, store)
     with in_commands(), opened(place, begin=True) as it:
         enough = None if anyway else it.enough
-        asked = [] if enough else it.ask_many(count)
+        asked = [] if enough else it.ask_many(count) if anyway else it.ask_if_worth(count)
+        enough = enough or (None if asked else it.enough)
         if enough:
             note(f"no new experiment: {enough}. --anyway asks for one nonetheless.")
         elif not anyway and (stopped := it.stopped):

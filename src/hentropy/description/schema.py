@@ -57,7 +57,9 @@ class Description(Words):
     objective: Annotated[
         AnyObjective, Field(description="How experiments are run. If left out: you run them and tell their values.")
     ] = Manual(type="manual")
-    stop: Annotated[StopWords, Field(description="When the study ends. If left out: when you end it.")] = StopWords()
+    stop: Annotated[
+        StopWords, Field(description="When the study ends. If left out: when you end it, or nothing is left to gain.")
+    ] = StopWords()
     storage: Annotated[StorageWords, Field(description="The database in which the study is kept.")] = StorageWords()
     own: Annotated[
         tuple[Part, ...], Field(description="The parts that were made in Python and have no words. Not for files.")

@@ -162,6 +162,7 @@ trials = {trials}
 # gain_below = 0.01   # the gain of the best experiment is below this number ...
 # patience = 1   # ... so many times in a row
 # cost = 0.1   # the best experiment is expected to save less than this, in the units of the loss
+# when_exhausted = true   # no experiment is expected to improve the decision any more; false: go on
 """
 
 _STORAGE = """\

@@ -98,4 +98,8 @@ def stop_sentence(description: Description) -> str:
         rules.append(f"when the best experiment gains less than {number(stop.gain_below)}{times}")
     if stop.cost is not None:
         rules.append(f"when the best experiment saves less than {number(stop.cost)}")
-    return f"It stops {', or '.join(rules)}." if rules else "It stops when you stop it: there are no rules."
+    if not rules:
+        rules.append("when you stop it")
+    if stop.when_exhausted:
+        rules.append("when no experiment is expected to improve the decision any more")
+    return f"It stops {', or '.join(rules)}."

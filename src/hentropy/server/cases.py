@@ -12,7 +12,7 @@ from hentropy.records import Entry, StoredVerdict, StudyRecord, Trial
 from hentropy.spaces import DesignSpace
 from hentropy.storage import Store
 from hentropy.study.asking import NONE_LEFT
-from hentropy.study.ending import reason_to_stop
+from hentropy.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
 from hentropy.study.keeping import number_of_first
 from hentropy.study.openings import open_rows
 from hentropy.study.words import Words
@@ -148,6 +148,8 @@ def why_enough(meaning: Meaning, entries: tuple[Entry, ...], running: bool) -> s
     """Why the study has enough, by those of its rules that look at trials, or because nothing is left to ask."""
     trials = [entry.trial for entry in entries]
     reason = reason_to_stop(stopping_of(meaning.description), trials, seconds=0.0, running=running)
+    if reason is None and meaning.description.stop.when_exhausted and is_exhausted(entries):
+        return NOTHING_LEFT
     if reason is not None or meaning.space.points is None:
         return reason
     rows = open_rows(meaning.space, trials, lambda trial: meaning.space.encode(trial.params))
