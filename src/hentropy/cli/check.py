@@ -13,7 +13,13 @@ from hentropy.cli.store_check import Kept, kept_in, no_folder
 from hentropy.description import Description
 from hentropy.errors import HentropyError, InputError, MissingExtra
 from hentropy.plain.formats import counted, number
-from hentropy.plain.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.plain.sentences import (
+    decision_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+)
 from hentropy.study import Study
 from hentropy.study.asking import first_left
 from hentropy.study.words import Words
@@ -87,6 +93,8 @@ def _print(file: Path, it: Checked) -> None:
         pool = description.pool.made()
         say(f"Designs come from a list of {len(pool.points)}; their parameters are {', '.join(pool.names)}.")
     say(decision_sentence(description))
+    for line in notes_of(description):
+        say(f"Note: {line}", "yellow")
     say(first_sentence(it.first, description, it.kept.trials if it.kept and it.kept.trials else ()))
     say(objective_sentence(description))
     say(stop_sentence(description))
@@ -111,6 +119,7 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "file": str(file),
         "ok": True,
         "mistakes": [],
+        "notes": list(notes_of(description)),
         "name": description.name,
         "first": it.first,
         "store": shown(it.place),

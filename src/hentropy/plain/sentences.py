@@ -71,6 +71,12 @@ def first_sentence(first: int, description: Description, trials: Sequence[Trial]
     )
 
 
+def notes_of(description: Description) -> tuple[str, ...]:
+    """What a person should know of the decision before the study begins; of a class of one's own nothing is known."""
+    words = description.decision
+    return words.made().notes(description.designs()) if isinstance(words, Named) else ()
+
+
 def objective_sentence(description: Description) -> str:
     """Who runs the experiments."""
     said = description.objective

@@ -70,6 +70,8 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
     """Ask, evaluate and tell until the budget is used up, a rule says stop, or someone presses Ctrl-C."""
     task = bar.add_task("", total=budget, count=f"0/{budget}", status="")
     failures = Failures()
+    for line in study.notes if not bar.disable else ():
+        bar.console.print(f"note: {line}", markup=False, highlight=False)
     try:
         for number in range(1, budget + 1):
             if study.stopped:

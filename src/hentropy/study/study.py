@@ -141,6 +141,11 @@ class Study:
         return trials_table(self.records, self.space.names)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of this decision on this space, in sentences; mostly nothing."""
+        return self.decision.notes(self.space)
+
+    @property
     def first_left(self) -> int:
         """How many of the first designs, which fill the space, are still to be asked."""
         return first_left(self.first, self.records)

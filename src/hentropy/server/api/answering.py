@@ -4,7 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hentropy.description import Description
-from hentropy.plain.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.plain.sentences import (
+    decision_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+)
 from hentropy.plain.standing import counts, holder
 from hentropy.plain.times import iso
 from hentropy.plain.trials import as_json, history_json
@@ -62,6 +68,7 @@ def says(description: Description, first: int, trials: Sequence[Trial] = ()) -> 
     """What a study will do."""
     return [
         decision_sentence(description),
+        *notes_of(description),
         first_sentence(first, description, trials),
         objective_sentence(description),
         stop_sentence(description),
