@@ -247,7 +247,9 @@ def test_ask_tells_a_person_and_asks_anyway_where_told_to(folder: Path) -> None:
         assert f"no new experiment: {NOTHING_LEFT}. --anyway asks for one nonetheless." in said.err
         assert "Please run" not in said.out
     assert len(json.loads(done("show", "lab.toml", "--json"))["trials"]) == 10
-    assert "Please run this experiment" in done("ask", "lab.toml", "--anyway")
+    anyway = done("ask", "lab.toml", "--anyway")
+    assert "Please run this experiment" in anyway
+    assert f"N{NOTHING_LEFT[1:]}." in anyway
 
 
 def test_a_file_can_go_on(folder: Path) -> None:

@@ -56,6 +56,8 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
         console().print(asked_table(asked, study.space.names, gains=len(together) < 2))
         if len(together) > 1:
             _say_together(together, len(asked))
+        for why in dict.fromkeys(trial.note for trial in asked if trial.note):
+            say(f"{why[:1].upper()}{why[1:]}.")
     if any(trial.origin == "first" for trial in asked):
         say_first(study)
     new = {trial.number for trial in asked}
