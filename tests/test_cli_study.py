@@ -164,7 +164,7 @@ def test_a_broken_objective_is_told_once_and_the_run_ends(folder: Path) -> None:
     said = hentropy("run", "lab.toml")
     assert said.code == 1
     assert "0: failed: RuntimeError: no [power]" in said.out
-    assert "3 experiments failed, and nothing was ever measured" in said.err
+    assert "3 experiments in a row failed; the first of them (trial 0) with: RuntimeError" in said.err
     assert "hentropy delete" in said.err
 
 
@@ -174,7 +174,8 @@ def test_a_worker_knows_only_the_store(folder: Path, tmp_path_factory: pytest.Te
     url = f"sqlite:///{folder}/hentropy.db"
     he.Study.from_file(folder / "lab.toml")
     said = done("worker", "lab", "--store", url, "--folder", str(elsewhere))
-    assert said.count("\n") == 6
+    assert said.count("\n") == 7
+    assert "The first 2 designs fill the space (as given)." in said
     assert said.startswith("lab begins; all is recorded in ")
     assert said.endswith("The end: the budget of 4 trials is used up.\n")
     assert done("show", "lab", "--store", url).count("complete │") == 4

@@ -100,7 +100,9 @@ def test_unit_distances_do_not_depend_on_units() -> None:
     distance = UnitL1(space)
     assert float(distance(a, b)) == pytest.approx(0.25 + 0.75)
     assert distance(a.expand(3, 1, 2), b.expand(4, 2)).shape == (3, 4)
-    assert repr(he.TopK(2, distance=distance)) == ("TopK(k=2, weight=1.0, cap=None, distance=UnitL1(), largest=True)")
+    assert repr(he.TopK(2, distance=distance)) == (
+        "TopK(k=2, weight=1.0, cap=None, distance=UnitL1(), largest=True, scaled=False)"
+    )
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -121,18 +121,31 @@ def test_a_failure_is_tried_again_as_often_as_told(lab: Callable[..., PythonObje
     assert told[2].value is not None
 
 
-def test_a_broken_objective_ends_the_run_early(lab: Callable[..., PythonObjective]) -> None:
+@pytest.mark.parametrize("attached", [0, 6])
+def test_a_broken_objective_ends_the_run_early(attached: int, lab: Callable[..., PythonObjective]) -> None:
     made = study(50)
-    with pytest.raises(StudyError, match=r"3 experiments failed, and nothing was ever measured.*no such lamp"):
-        run(made, Local(lab("raise KeyError('no such lamp')")))
-    assert states(made) == ["failed"] * 3
+    made.attach_many([({"x": i / 10}, float(i)) for i in range(attached)])
+    first = rf"3 experiments in a row failed.*trial {attached}\).*no such lamp 1\b"
+    with pytest.raises(StudyError, match=first):
+        run(made, Local(lab("note(x)\nraise KeyError(f'no such lamp {len(notes())}')")))
+    assert states(made) == ["complete"] * attached + ["failed"] * 3
 
 
-def test_a_long_run_of_failures_ends_the_run(lab: Callable[..., PythonObjective]) -> None:
+@pytest.mark.parametrize("kind", ["local", "processes", "dask"])
+def test_an_objective_that_breaks_later_ends_the_run(kind: str, lab: Callable[..., PythonObjective]) -> None:
     made = study(50)
-    with pytest.raises(StudyError, match=r"10 experiments failed, in a row.*the lamp broke"):
-        run(made, Local(lab("note(x)\nif len(notes()) > 2:\n    raise OSError('the lamp broke')\nreturn x")))
-    assert states(made) == ["complete"] * 2 + ["failed"] * 10
+    objective = lab("note(x)\nif len(notes()) > 2:\n    raise OSError(f'the lamp broke in {len(notes())}')\nreturn x")
+    with pytest.raises(StudyError, match=r"5 experiments in a row failed.*trial 2\).*the lamp broke in 3\b"):
+        run(made, {"local": Local, "processes": one_process, "dask": one_on_dask}[kind](objective))
+    assert states(made) == ["complete"] * 2 + ["failed"] * 5
+
+
+def one_process(objective: PythonObjective) -> Executor:
+    return Processes(objective, 1)
+
+
+def one_on_dask(objective: PythonObjective) -> Executor:
+    return Dask(objective, 1)
 
 
 def test_leaving_the_interpreter_is_a_failure(lab: Callable[..., PythonObjective]) -> None:

@@ -77,9 +77,27 @@ def test_an_experiment_that_raises_is_failed_and_the_search_goes_on() -> None:
 
 
 def test_a_broken_function_is_noticed_and_the_study_comes_with_the_error() -> None:
-    with pytest.raises(he.StudyError, match=r"first 3 experiments all failed.*no oven") as raised:
-        he.search(lambda x: (_ for _ in ()).throw(OSError("no oven")), LINE, he.Maximize(), 9, **QUICK)
+    def f(x: float) -> float:
+        raise OSError("no oven")
+
+    with pytest.raises(he.StudyError, match=r"3 experiments in a row failed.*trial 0.*no oven") as raised:
+        he.search(f, LINE, he.Maximize(), 9, **QUICK)
     assert len(raised.value.study.records) == 3
+
+
+def test_a_function_that_breaks_later_is_noticed_by_its_first_error() -> None:
+    calls: list[float] = []
+
+    def f(x: float) -> float:
+        calls.append(x)
+        if len(calls) > 6:
+            raise OSError(f"the lamp broke in call {len(calls)}")
+        return hill(x)
+
+    with pytest.raises(he.StudyError, match=r"5 experiments in a row failed.*trial 6.*broke in call 7") as raised:
+        he.search(f, LINE, he.Maximize(), 40, **QUICK)
+    assert "broke in call 7" in str(raised.value.__cause__)
+    assert [trial.state for trial in raised.value.study.records] == [State.COMPLETE] * 6 + [State.FAILED] * 5
 
 
 def test_nothing_told_is_lost_when_the_decision_is_broken() -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.cli.opening import as_typed, located, opened
 from hentropy.cli.printing import console, note, print_json, say
+from hentropy.cli.running import say_first
 from hentropy.cli.trial_words import asked_table
 from hentropy.cli.wording import in_commands
 from hentropy.errors import MissingExtra
@@ -36,7 +37,8 @@ def ask(
     place = located(study, store)
     with in_commands(), opened(place, begin=True) as it:
         enough = None if anyway else it.enough
-        asked = [] if enough else it.ask_many(count)
+        asked = [] if enough else it.ask_many(count) if anyway else it.ask_if_worth(count)
+        enough = enough or (None if asked else it.enough)
         if enough:
             note(f"no new experiment: {enough}. --anyway asks for one nonetheless.")
         elif not anyway and (stopped := it.stopped):
@@ -54,6 +56,10 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
         console().print(asked_table(asked, study.space.names, gains=len(together) < 2))
         if len(together) > 1:
             _say_together(together, len(asked))
+        for why in dict.fromkeys(trial.note for trial in asked if trial.note):
+            say(f"{why[:1].upper()}{why[1:]}.")
+    if any(trial.origin == "first" for trial in asked):
+        say_first(study)
     new = {trial.number for trial in asked}
     waiting = [e for e in study.book.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]

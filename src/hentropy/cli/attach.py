@@ -6,6 +6,7 @@ from typing import Annotated
 from hentropy.cli.arguments import StoreUrl, StudyName
 from hentropy.cli.opening import located, opened, words_of
 from hentropy.cli.printing import note, say
+from hentropy.cli.running import say_first
 from hentropy.cli.text_files import read_text
 from hentropy.cli.wording import in_commands
 from hentropy.description import space_of
@@ -63,7 +64,8 @@ def attach(
     with in_commands(), opened(place, begin=True) as it:
         _check_repeats(it, data, again)
         it.attach_many(data.good)
-    say(f"{counted(len(data.good), 'row')} attached")
+        say(f"{counted(len(data.good), 'row')} attached")
+        say_first(it)
 
 
 def _renamed(mapped: list[str]) -> dict[str, str]:

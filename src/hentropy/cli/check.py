@@ -13,8 +13,15 @@ from hentropy.cli.store_check import Kept, kept_in, no_folder
 from hentropy.description import Description
 from hentropy.errors import HentropyError, InputError, MissingExtra
 from hentropy.plain.formats import counted, number
-from hentropy.plain.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.plain.sentences import (
+    decision_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+)
 from hentropy.study import Study
+from hentropy.study.asking import first_left
 from hentropy.study.words import Words
 
 try:
@@ -72,7 +79,8 @@ def checked(file: Path, url: str | None = None) -> Checked:
     with closing(study):
         if mistakes:
             raise InputError("\n".join([f"{file} cannot be run:", *(f"  {line}" for line in mistakes)]))
-        return Checked(words, study.first, place, kept)
+        first = study.first if kept is None or kept.first is None else kept.first
+        return Checked(words, first, place, kept)
 
 
 def _print(file: Path, it: Checked) -> None:
@@ -85,7 +93,9 @@ def _print(file: Path, it: Checked) -> None:
         pool = description.pool.made()
         say(f"Designs come from a list of {len(pool.points)}; their parameters are {', '.join(pool.names)}.")
     say(decision_sentence(description))
-    say(first_sentence(it.first, description))
+    for line in notes_of(description):
+        say(f"Note: {line}", "yellow")
+    say(first_sentence(it.first, description, it.kept.trials if it.kept and it.kept.trials else ()))
     say(objective_sentence(description))
     say(stop_sentence(description))
     say(_kept_sentence(it))
@@ -98,7 +108,9 @@ def _parameter_row(name: str, words: Any) -> list[str]:
 def _kept_sentence(it: Checked) -> str:
     if it.kept is None or it.kept.trials is None:
         return f"It will be kept in {shown(it.place)}; it has not begun yet."
-    return f"It is kept in {shown(it.place)}, where it has {counted(it.kept.trials, 'trial')}; it goes on from there."
+    return (
+        f"It is kept in {shown(it.place)}, where it has {counted(len(it.kept.trials), 'trial')}; it goes on from there."
+    )
 
 
 def _plain(file: Path, it: Checked) -> dict[str, Any]:
@@ -107,9 +119,11 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "file": str(file),
         "ok": True,
         "mistakes": [],
+        "notes": list(notes_of(description)),
         "name": description.name,
         "first": it.first,
         "store": shown(it.place),
-        "trials": it.kept.trials if it.kept else None,
+        "first_left": first_left(it.first, (it.kept.trials if it.kept else None) or ()),
+        "trials": None if it.kept is None or it.kept.trials is None else len(it.kept.trials),
         "description": description.model_dump(mode="json", exclude={"own", "storage"}),
     }

@@ -3,6 +3,7 @@
 from hentropy.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.cli.opening import as_typed, located, opened, words_of
 from hentropy.cli.printing import print_json
+from hentropy.cli.running import say_first
 from hentropy.cli.verdicts import print_verdict
 from hentropy.cli.wording import in_commands
 from hentropy.plain.verdicts import verdict_json
@@ -18,7 +19,8 @@ def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> No
     place = located(study, store)
     with in_commands(), opened(place) as it:
         verdict = it.decide()
-    if json:
-        print_json(verdict_json(verdict))
-    else:
-        print_verdict(verdict, as_typed(study, store), words_of(place).description)
+        if json:
+            print_json(verdict_json(verdict))
+        else:
+            print_verdict(verdict, as_typed(study, store), words_of(place).description)
+            say_first(it)

@@ -62,7 +62,7 @@ class Follower:
         if self._as_json:
             typer.echo(json_text(_plain(trial, outcome, verdict)), file=self._out)
         else:
-            line = one_line(ended_line(trial, outcome, verdict), _width(self._console))
+            line = one_line(ended_line(trial, outcome, verdict, self._study.first_left), _width(self._console))
             say(line, "red" if outcome.failed is not None else "", to=self._console)
         self._show_running()
 
@@ -76,18 +76,20 @@ class Follower:
             self._status.update(Text(one_line(printable(text), self._console.width - 4)))
 
 
-def ended_line(trial: Trial, outcome: Outcome, verdict: Verdict | None) -> str:
-    """What came of an experiment."""
+def ended_line(trial: Trial, outcome: Outcome, verdict: Verdict | None, left: int) -> str:
+    """What came of an experiment; `left` first designs are still to come."""
     start = f"{trial.number}:"
     if outcome.failed is not None:
         again = "" if trial.state is State.FAILED else ", will be tried again"
         return f"{start} failed{again}: {outcome.failed}"
     so_far = f"; expected loss {number(verdict.expected_loss)}; so far: {in_short(verdict)}" if verdict else ""
-    return f"{start} {measured(trial.value, trial.std_error)}{_gain(trial)}{so_far}"
+    return f"{start} {measured(trial.value, trial.std_error)}{_gain(trial, left)}{so_far}"
 
 
-def _gain(trial: Trial) -> str:
-    return " (first design)" if trial.gain is None else f" (gain {number(trial.gain)})"
+def _gain(trial: Trial, left: int = 0) -> str:
+    if trial.gain is None:
+        return f" (first design{f', {left} to come' if left else ''})"
+    return f" (gain {number(trial.gain)})"
 
 
 def _width(to: Console) -> int:

@@ -16,6 +16,7 @@ from hentropy.errors import InputError, NoStore, StudyError
 from hentropy.records import Entry, StudyRecord
 from hentropy.storage import Store, open_store
 from hentropy.study import Study, load_study
+from hentropy.study.keeping import number_of_first
 from hentropy.study.words import Words
 
 
@@ -41,6 +42,12 @@ class Found:
     def entries(self) -> tuple[Entry, ...]:
         """All its trials, in the order of their numbers."""
         return self.store.news(self.record).entries
+
+    @property
+    def first(self) -> int:
+        """How many first designs it has."""
+        description = self.words.description
+        return number_of_first(description.first, description.designs(), self.record)
 
 
 def located(which: str, url: str | None) -> Place:

@@ -60,6 +60,7 @@ def text_of(plan: Plan, file: Path) -> str:
         "python": "python",
         "command": "command",
     }
+    names, rows = ((), ()) if plan.pool is None else designs_in(file.parent / plan.pool)
     text = template(
         plan.name,
         plan.parameters,
@@ -69,9 +70,9 @@ def text_of(plan: Plan, file: Path) -> str:
         function=plan.function or "",
         command=plan.command or (),
         pool_file=plan.pool,
+        pool_names=names,
         trials=plan.trials or 1,
     )
     if plan.pool is not None:
-        names, rows = designs_in(file.parent / plan.pool)
         validated({**tomllib.loads(text), "pool": {"names": names, "rows": rows}}, str(file))
     return text

@@ -9,6 +9,7 @@ from hentropy.cli.opening import shown
 from hentropy.cli.printing import note, say
 from hentropy.description.objectives import Manual
 from hentropy.errors import InputError, MissingExtra, StorageError
+from hentropy.plain.first_designs import to_come
 from hentropy.plain.formats import counted
 from hentropy.records import State
 from hentropy.study import Study
@@ -47,11 +48,18 @@ def note_versions(study: Study) -> None:
         note(f"note: this study began with other versions ({'; '.join(differ)}); proposals may differ slightly")
 
 
+def say_first(study: Study) -> None:
+    """How many first designs are still to come and why, as long as there are any."""
+    if said := to_come(study.first, len(study.space.names), study.records):
+        say(said)
+
+
 def say_begin(study: Study) -> None:
     """The first line of a run."""
     there = len(study.records)
     goes_on = f"goes on after {counted(there, 'trial')}" if there else "begins"
     say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
+    say_first(study)
 
 
 def _standing(study: Study) -> str:

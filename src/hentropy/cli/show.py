@@ -11,6 +11,7 @@ from hentropy.cli.trial_words import trials_table
 from hentropy.cli.verdicts import print_verdict
 from hentropy.description import space_of
 from hentropy.errors import MissingExtra
+from hentropy.plain.first_designs import to_come
 from hentropy.plain.formats import counted, design, number, one_line
 from hentropy.plain.sentences import decision_sentence
 from hentropy.plain.standing import counts, holder, stop_reason
@@ -18,6 +19,7 @@ from hentropy.plain.times import ago, clock, iso
 from hentropy.plain.trials import as_json, history_json
 from hentropy.plain.verdicts import verdict_json
 from hentropy.records import Entry, State
+from hentropy.study.asking import first_left
 
 try:
     import typer
@@ -74,6 +76,8 @@ def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry
     say(decision_sentence(description))
     say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
     say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries)}")
+    if to_be := to_come(it.first, len(space_of(description).names), [entry.trial for entry in entries]):
+        say(to_be)
     if why := stop_reason(description, entries):
         say(f"It has ended: {why}.")
     for entry in entries:
@@ -116,6 +120,7 @@ def _plain(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> di
         "versions": dict(it.record.versions),
         "definition": dict(it.record.definition),
         "counts": counts(entries),
+        "first_left": first_left(it.first, [entry.trial for entry in entries]),
         "enough": stop_reason(it.words.description, entries),
         "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
         "trials": [as_json(entry) for entry in last],

@@ -4,16 +4,16 @@ No study is changed and no store is made; to open one of an earlier version brin
 """
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hentropy.cli.opening import file_of, shown
 from hentropy.description.decisions import OwnClass
 from hentropy.errors import NoStore
 from hentropy.plain.formats import counted
-from hentropy.records import StudyRecord
+from hentropy.records import StudyRecord, Trial
 from hentropy.storage import open_store
 from hentropy.study import Study
-from hentropy.study.keeping import differences
+from hentropy.study.keeping import differences, number_of_first
 from hentropy.study.words import Words, as_words, in_words
 
 LATER = ("stop", "solver", "objective")
@@ -22,9 +22,10 @@ LATER = ("stop", "solver", "objective")
 
 @dataclass(frozen=True)
 class Kept:
-    """How many trials the store has of the study, None if it does not know it; and what does not go together."""
+    """The trials that the store has of the study and its first designs, None if it does not know it; and mistakes."""
 
-    trials: int | None
+    trials: tuple[Trial, ...] | None
+    first: int | None = None
     mistakes: list[str] = field(default_factory=list)
 
 
@@ -46,14 +47,16 @@ def kept_in(url: str, words: Words, study: Study) -> Kept | None:
         record = store.find(words.description.name)
         if record is None:
             return Kept(None)
-        differ = differences(record, in_words(study.options))
-        trials = len(store.news(record).entries)
+        first = number_of_first(words.description.first, study.space, record)
+        differ = differences(record, in_words(replace(study.options, first=first)))
+        trials = tuple(entry.trial for entry in store.news(record).entries)
     if not differ:
-        return Kept(trials)
+        return Kept(trials, first)
     return Kept(
         trials,
+        first,
         [
-            f"{shown(url)} has another study {record.name!r}, with {counted(trials, 'trial')}, which differs in"
+            f"{shown(url)} has another study {record.name!r}, with {counted(len(trials), 'trial')}, which differs in"
             f" {', '.join(differ)}; give this one another name, or its earlier definition back"
         ],
     )

@@ -8,7 +8,7 @@ from hentropy.errors import InputError, StudyError
 IN_OTHER_WORDS = {
     "pass replace_value=True to correct it": "give --replace to correct it",
     "if the experiment did not work, tell it with failed='why'": "if the experiment did not work, use `hentropy fail`",
-    "Mend the objective, and run again.": "Mend it, and run again; `hentropy delete` first forgets these failures.",
+    "all that was measured is kept.": "all that was measured is kept. `hentropy delete` first forgets these failures.",
     "load it only where you trust it": "name its study file instead of its name in the store",
 }
 

@@ -1,5 +1,6 @@
 """`hentropy worker`: one of many that run a study together."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from hentropy.execution.runner import Watch
 from hentropy.execution.runner import run as run_to_the_end
 from hentropy.plain.formats import one_line
 from hentropy.records import Trial
+from hentropy.study import Study
 
 try:
     import typer
@@ -51,9 +53,9 @@ def worker(
         say_begin(it)
         with going_on_later(it):
             executor = executor_of("local", objective_of(words), 1)
-            why = run_to_the_end(it, executor, terms_of(words), Watch(ended=_ended))
+            why = run_to_the_end(it, executor, terms_of(words), Watch(ended=partial(_ended, it)))
     say(f"The end: {why}.", "bold")
 
 
-def _ended(trial: Trial, outcome: Outcome) -> None:
-    say(one_line(ended_line(trial, outcome, None), LONGEST))
+def _ended(study: Study, trial: Trial, outcome: Outcome) -> None:
+    say(one_line(ended_line(trial, outcome, None, study.first_left), LONGEST))

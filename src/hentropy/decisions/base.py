@@ -97,6 +97,10 @@ class Decision(ABC):
             raise InputError(f"{self!r} asks for {self.actions.k} different designs, but the space lists only {size}")
         return self
 
+    def notes(self, space: DesignSpace) -> tuple[str, ...]:
+        """What a person should know before deciding so on a space, in sentences."""
+        return ()
+
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The action as rows of a table for a person."""
         if isinstance(self.actions, Points | Listed):

@@ -72,6 +72,7 @@ def options_of(description: Description) -> dict[str, Any]:
         "hyperparameters": description.model.hyperparameters,
         "max_seconds": description.solver.max_seconds,
         "max_memory": description.solver.memory,
+        "stop_when_exhausted": description.stop.when_exhausted,
     }
 
 

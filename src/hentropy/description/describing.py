@@ -38,6 +38,7 @@ def describe(
     max_memory: int | None = None,
     solver_is_own: bool = False,
     cost_is_own: bool = False,
+    stop_when_exhausted: bool = True,
 ) -> Description:
     """A study made in Python, in words; parts that have none are named in `own` and have to be handed over again."""
     in_words = _decision(decision)
@@ -58,7 +59,7 @@ def describe(
         "decision": {"own": repr(decision)} if in_words is None else in_words,
         "model": {"hyperparameters": hyperparameters},
         "solver": {key: None if value is None else _plain(value) for key, value in solver.items()},
-        "stop": rules,
+        "stop": {**rules, "when_exhausted": stop_when_exhausted},
         "own": tuple(part for part, is_own in own.items() if is_own),
     }
     return validated(words, f"the study {name!r}")

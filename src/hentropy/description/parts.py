@@ -4,7 +4,7 @@ import re
 from typing import Annotated
 
 from hentropy.clock import Limits
-from hentropy.description.base import Label, Number, Text, Whole, Words
+from hentropy.description.base import Label, Number, Text, Whole, Words, YesNo
 from hentropy.description.memory import bytes_of
 from hentropy.errors import InputError, MissingExtra
 from hentropy.models.gp import Treatment
@@ -76,8 +76,12 @@ class StopWords(Words):
         ),
     ] = None
 
+    when_exhausted: Annotated[
+        YesNo, Field(description="When no experiment is expected to improve the decision any more.")
+    ] = True
+
     def made(self) -> tuple[StoppingRule, ...]:
-        """The rules themselves."""
+        """The rules themselves; `when_exhausted` is an option of the study."""
         rules: list[StoppingRule] = []
         if self.trials is not None:
             rules.append(Budget(self.trials))

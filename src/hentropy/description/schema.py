@@ -38,7 +38,11 @@ class Description(Words):
     ] = 0
     first: Annotated[
         Whole | None,
-        Field(ge=1, description="How many first designs fill the space. If left out: 2 (d + 1) for d parameters."),
+        Field(
+            ge=1,
+            description="How many first designs fill the space; data that are attached count. If left out: 2 (d + 1)"
+            " for d parameters, at least 4 and at most 12.",
+        ),
     ] = None
     space: Annotated[
         dict[Label, ParameterWords] | None,
@@ -53,7 +57,9 @@ class Description(Words):
     objective: Annotated[
         AnyObjective, Field(description="How experiments are run. If left out: you run them and tell their values.")
     ] = Manual(type="manual")
-    stop: Annotated[StopWords, Field(description="When the study ends. If left out: when you end it.")] = StopWords()
+    stop: Annotated[
+        StopWords, Field(description="When the study ends. If left out: when you end it, or nothing is left to gain.")
+    ] = StopWords()
     storage: Annotated[StorageWords, Field(description="The database in which the study is kept.")] = StorageWords()
     own: Annotated[
         tuple[Part, ...], Field(description="The parts that were made in Python and have no words. Not for files.")

@@ -25,17 +25,18 @@ def template(
     function: str = "objective:measure",
     command: Sequence[str] = ("./measure",),
     pool_file: str | None = None,
+    pool_names: Sequence[str] = (),
     trials: int = 60,
 ) -> str:
     """The text of a study file in TOML.
 
-    `options` are those of the decision. With `pool_file`, designs come from that CSV file and `parameters` are not
-    written.
+    `options` are those of the decision. With `pool_file`, designs come from that CSV file with columns `pool_names`,
+    and `parameters` are not written.
     """
     if decision not in DECISIONS:
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
     sections = [
-        _head(name, usual_first(len(parameters))),
+        _head(name, usual_first(len(parameters if pool_file is None else pool_names))),
         _space(parameters) if pool_file is None else _pool(pool_file),
         _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
         _MODEL,
@@ -67,7 +68,7 @@ def _head(name: str, first: int) -> str:
 version = 1
 name = {toml_value(name)}
 # seed = 0   # the same seed gives the same proposals
-# first = {first}   # how many first designs fill the space before the model is trusted
+# first = {first}   # how many first designs fill the space before the model chooses; data that are attached count
 """
 
 
@@ -161,6 +162,7 @@ trials = {trials}
 # gain_below = 0.01   # the gain of the best experiment is below this number ...
 # patience = 1   # ... so many times in a row
 # cost = 0.1   # the best experiment is expected to save less than this, in the units of the loss
+# when_exhausted = true   # no experiment is expected to improve the decision any more; false: go on
 """
 
 _STORAGE = """\

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hentropy.errors import Gone, StorageError, StudyError
+from hentropy.errors import Gone, StorageError
 from hentropy.execution.executor import Executor
 from hentropy.execution.heartbeat import Heartbeat
 from hentropy.execution.leases import Taken, Terms, claim, finish, give_back
@@ -20,9 +20,7 @@ from hentropy.execution.outcome import Outcome
 from hentropy.execution.owner import new_owner
 from hentropy.records import State, Trial
 from hentropy.study import Study
-
-NEVER_MEASURED, IN_A_ROW = 3, 10
-"""So many failures in a row, with nothing ever measured or after all went well, are taken for a broken objective."""
+from hentropy.study.failing import Failures, has_measured
 
 PATIENCE = 600.0
 """Seconds for which an outcome is held while the store cannot take it: experiments are dear."""
@@ -73,7 +71,7 @@ class _Run:
         self.owner = new_owner()
         self.in_hand: set[int] = set()
         self.proposing, self.evaluating = Recent(), Recent()
-        self.failures = 0
+        self.failures = Failures()
         self.away_since: float | None = None
 
     def to_the_end(self) -> str:
@@ -135,6 +133,7 @@ class _Run:
             if trial is None:
                 return
             self.in_hand.add(trial.number)
+            self.failures.began(trial)
             self.executor.submit(trial.number, trial.params)
             self.watch.began(trial)
 
@@ -173,7 +172,7 @@ class _Run:
             self.evaluating.add(outcome.seconds)
             if trial is not None:
                 self.watch.ended(trial, outcome)
-                self._give_up_if_broken(trial, outcome)
+                self.failures.ended(trial, has_measured(self.study.book.trials))
 
     def _recorded(self, number: int, outcome: Outcome) -> Trial | None:
         """The trial with its outcome; None if another worker has it by now. A store that is away is waited for."""
@@ -191,13 +190,3 @@ class _Run:
                     raise StorageError(f"{error}; the outcome of trial {number} is not recorded: {came}") from error
                 self.watch.trouble(error)
                 time.sleep(POLL)
-
-    def _give_up_if_broken(self, trial: Trial, outcome: Outcome) -> None:
-        self.failures = 0 if outcome.failed is None else self.failures + (trial.state is State.FAILED)
-        measured = any(entry.trial.state is State.COMPLETE for entry in self.study.book.entries.values())
-        if self.failures >= (IN_A_ROW if measured else NEVER_MEASURED):
-            before = "in a row" if measured else "and nothing was ever measured"
-            raise StudyError(
-                f"{self.failures} experiments failed, {before}; the last one with: {trial.note}\n"
-                "Mend the objective, and run again."
-            )

@@ -1,9 +1,14 @@
 """A study in a few plain sentences."""
 
+from collections.abc import Sequence
+
 from hentropy.description import CHOICES, Description
 from hentropy.description.decisions import Named, OwnClass
 from hentropy.description.objectives import Command, PythonFunction
+from hentropy.plain.first_designs import why_so_many
 from hentropy.plain.formats import counted, number
+from hentropy.records import Trial
+from hentropy.study.asking import first_left
 
 MODELS = {
     "auto": "several models are averaged while data are few, later one is fitted",
@@ -51,14 +56,25 @@ def _value(value: object) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-def first_sentence(first: int, description: Description) -> str:
+def first_sentence(first: int, description: Description, trials: Sequence[Trial] = ()) -> str:
     """How it begins and goes on."""
     what = "the space" if description.pool is None else "the pool"
     model = MODELS[description.model.hyperparameters]
+    parameters = len(description.designs().names)
+    left = first_left(first, trials)
+    so_far = f" {left} of them {'is' if left == 1 else 'are'} still to come." if trials and left else ""
+    so_far = " All of them are out." if trials and not left else so_far
     return (
-        f"The first {counted(first, 'design')} fill {what}. Then a model of the outcomes says which experiment is"
-        f" worth most ({description.model.hyperparameters}: {model})."
+        f"The first {counted(first, 'design')} fill {what} ({why_so_many(first, parameters)}; data that are attached"
+        f" count).{so_far} Then a model of the outcomes says which experiment is worth most"
+        f" ({description.model.hyperparameters}: {model})."
     )
+
+
+def notes_of(description: Description) -> tuple[str, ...]:
+    """What a person should know of the decision before the study begins; of a class of one's own nothing is known."""
+    words = description.decision
+    return words.made().notes(description.designs()) if isinstance(words, Named) else ()
 
 
 def objective_sentence(description: Description) -> str:
@@ -88,4 +104,8 @@ def stop_sentence(description: Description) -> str:
         rules.append(f"when the best experiment gains less than {number(stop.gain_below)}{times}")
     if stop.cost is not None:
         rules.append(f"when the best experiment saves less than {number(stop.cost)}")
-    return f"It stops {', or '.join(rules)}." if rules else "It stops when you stop it: there are no rules."
+    if not rules:
+        rules.append("when you stop it")
+    if stop.when_exhausted:
+        rules.append("when no experiment is expected to improve the decision any more")
+    return f"It stops {', or '.join(rules)}."

@@ -6,7 +6,7 @@ from hentropy.description import Description, stopping_of
 from hentropy.execution.owner import is_gone
 from hentropy.plain.times import ago
 from hentropy.records import Entry, State
-from hentropy.study.ending import reason_to_stop
+from hentropy.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
 
 
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -22,7 +22,8 @@ def last_activity(entries: Sequence[Entry], begun: float) -> float:
 
 def stop_reason(description: Description, entries: Sequence[Entry]) -> str | None:
     """Why the study has enough, by those of its rules that look at trials."""
-    return reason_to_stop(stopping_of(description), [entry.trial for entry in entries], seconds=0.0)
+    reason = reason_to_stop(stopping_of(description), [entry.trial for entry in entries], seconds=0.0)
+    return NOTHING_LEFT if reason is None and description.stop.when_exhausted and is_exhausted(entries) else reason
 
 
 def holder(entry: Entry, now: float) -> str:

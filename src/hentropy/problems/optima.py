@@ -233,7 +233,7 @@ def best_apart(problem: Problem, decision: TopK, seed: int = 0, effort: Effort |
 def best_of_list(problem: Problem, decision: TopK, points: Tensor) -> Best:
     """k designs of a list."""
     sign = 1.0 if decision.largest else -1.0
-    apart = all_pairs(decision.distance, points).clamp_max(decision.cap or math.inf)
+    apart = all_pairs(decision.distance, decision.coordinates(points)).clamp_max(decision.cap or math.inf)
     pairs = decision.k * (decision.k - 1) / 2
     rewards = apart * (decision.weight / max(pairs, 1.0))
     chosen = points[best_subset((sign * problem(points)).numpy(), rewards.numpy(), decision.k)]

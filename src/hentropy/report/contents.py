@@ -124,7 +124,7 @@ def _facts(study: Study, description: Description, entries: Sequence[Entry]) -> 
         Fact("Kept in", study.store.place),
         Fact("Begun", clock(record.created_at)),
         Fact("Seed", str(study.seed)),
-        Fact("Course", first_sentence(study.first, description)),
+        Fact("Course", first_sentence(study.first, description, [entry.trial for entry in entries])),
         Fact("Experiments", objective_sentence(description)),
         Fact("End", stop_sentence(description)),
     ]

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hentropy.errors import StudyError
 from hentropy.plain.formats import counted
 from hentropy.study import State, Study
+from hentropy.study.ending import NOTHING_LEFT
 
 
-def ask(study: Study, count: int, answer: Callable[[Mapping[str, Any]], None]) -> list[int]:
-    """Ask for experiments; the numbers of their trials."""
+def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, Any]], None]) -> list[int]:
+    """Ask for experiments; the numbers of their trials. A `StudyError` if nothing is left to gain, unless `anyway`."""
     trials = study.records
     complete = sum(trial.state is State.COMPLETE for trial in trials)
-    begun = complete + sum(trial.state is State.RUNNING for trial in trials)
-    proposed = bool(complete) and begun + count > study.first
+    proposed = bool(complete) and count > study.first_left
     if proposed:
         answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
         study.belief  # noqa: B018 (it is fitted and kept)
@@ -20,4 +21,7 @@ def ask(study: Study, count: int, answer: Callable[[Mapping[str, Any]], None]) -
     with study.store.asking(study.book.study):
         pass  # nobody asks now; should somebody be faster again, only these words are wrong
     answer({"phase": "valuing possible experiments" if proposed else "filling the space"})
-    return [trial.number for trial in study.ask_many(count)]
+    asked = study.ask_many(count) if anyway else study.ask_if_worth(count)
+    if not asked:
+        raise StudyError(f"{NOTHING_LEFT}; ask anyway to get one nonetheless")
+    return [trial.number for trial in asked]

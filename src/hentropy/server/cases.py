@@ -7,11 +7,13 @@ from threading import Lock
 
 from hentropy.description import Description, space_of, stopping_of
 from hentropy.description.decisions import OwnClass
-from hentropy.records import Entry, StoredVerdict, StudyRecord
-from hentropy.spaces import DesignSpace, usual_first
+from hentropy.plain.first_designs import to_come
+from hentropy.records import Entry, StoredVerdict, StudyRecord, Trial
+from hentropy.spaces import DesignSpace
 from hentropy.storage import Store
 from hentropy.study.asking import NONE_LEFT
-from hentropy.study.ending import reason_to_stop
+from hentropy.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
+from hentropy.study.keeping import number_of_first
 from hentropy.study.openings import open_rows
 from hentropy.study.words import Words
 
@@ -48,7 +50,17 @@ class Case:
     @property
     def first(self) -> int:
         """How many first designs there are."""
-        return usual_first(self.space.dim) if self.description.first is None else self.description.first
+        return number_of_first(self.description.first, self.space, self.record)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """The trials themselves."""
+        return tuple(entry.trial for entry in self.entries)
+
+    @property
+    def to_come(self) -> str:
+        """How many first designs are still to come and why; nothing once they are all out."""
+        return to_come(self.first, len(self.space.names), self.trials)
 
 
 @dataclass(frozen=True)
@@ -136,6 +148,8 @@ def why_enough(meaning: Meaning, entries: tuple[Entry, ...], running: bool) -> s
     """Why the study has enough, by those of its rules that look at trials, or because nothing is left to ask."""
     trials = [entry.trial for entry in entries]
     reason = reason_to_stop(stopping_of(meaning.description), trials, seconds=0.0, running=running)
+    if reason is None and meaning.description.stop.when_exhausted and is_exhausted(entries):
+        return NOTHING_LEFT
     if reason is not None or meaning.space.points is None:
         return reason
     rows = open_rows(meaning.space, trials, lambda trial: meaning.space.encode(trial.params))

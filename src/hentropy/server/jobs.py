@@ -50,9 +50,9 @@ class Workshop:
         """Start the process that asks now: the first one to ask then does not wait for its start."""
         self._asking.prepare()
 
-    def ask(self, study: StudyRecord, count: int = 1) -> Job:
+    def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True) -> Job:
         """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
-        return self._orders.place(StudyKey.of(study), "ask", count)
+        return self._orders.place(StudyKey.of(study), "ask", count, anyway=anyway)
 
     def look(self, study: StudyRecord, *, soon: bool = True) -> Job:
         """Reach a verdict and make the pictures; one that waits already is as good as a new one.
@@ -137,4 +137,4 @@ class Workshop:
 
 
 def _asked(job: Job) -> dict[str, Any]:
-    return {"study": asdict(job.study), "count": job.count}
+    return {"study": asdict(job.study), "count": job.count, "anyway": job.anyway}

@@ -22,7 +22,7 @@ def place_ask(here: Services, case: Case, count: int, anyway: bool) -> Job:
     left = budget_left(case)
     if left is not None and count > left and not anyway:
         raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {left}")
-    return here.workshop.ask(case.record, count)
+    return here.workshop.ask(case.record, count, anyway)
 
 
 def budget_left(case: Case) -> int | None:

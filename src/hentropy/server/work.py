@@ -39,7 +39,8 @@ class Job:
     """One piece of work in the background, as it stands. Times are seconds since 1970 by this machine's clock.
 
     `count` experiments are asked; the `result` of asking are the numbers of the new trials. `phase` says in words what
-    goes on, `error` why it failed. A job of looking that is not `soon` waits until the process has rested.
+    goes on, `error` why it failed. A job of looking that is not `soon` waits until the process has rested. One of
+    asking that is not `anyway` asks nothing if nothing is left to gain.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Job:
     result: list[int] | None = None
     error: str | None = None
     soon: bool = True
+    anyway: bool = True
 
     @property
     def ended(self) -> bool:

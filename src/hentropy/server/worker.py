@@ -66,7 +66,7 @@ def main(descriptor: int) -> None:
                 look(study, job["known"], job["seconds"], answer)
                 answer({"done": None})
             else:
-                answer({"done": ask(study, job["count"], answer)})
+                answer({"done": ask(study, job["count"], job["anyway"], answer)})
         except Gone as error:
             answer({"failed": str(error)})
         except HentropyError as error:

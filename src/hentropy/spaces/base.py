@@ -119,9 +119,13 @@ def _number(name: str, value: Any) -> float:
         raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
 
 
-def usual_first(dim: int) -> int:
-    """How many first designs fill a space of so many parameters, unless somebody says otherwise."""
-    return max(4, 2 * (dim + 1))
+FEWEST_FIRST, MOST_FIRST = 4, 12
+"""The default number of first designs is never outside of these: a model learns more from designs that it chooses."""
+
+
+def usual_first(parameters: int) -> int:
+    """How many first designs there are by default, earlier data among them: 2 (d + 1) for d parameters, 4 to 12."""
+    return min(max(FEWEST_FIRST, 2 * (parameters + 1)), MOST_FIRST)
 
 
 def sobol(count: int, dim: int, seed: int) -> Tensor:

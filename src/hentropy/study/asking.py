@@ -1,21 +1,42 @@
 """What to ask next: designs that fill the space first, then those with the greatest gain."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
-from hentropy.beliefs import Belief
+from hentropy.beliefs import Belief, Needs
 from hentropy.clock import Limits
 from hentropy.decisions import Decision
 from hentropy.errors import StudyError
+from hentropy.gain import gain
 from hentropy.records import State, Trial
+from hentropy.records.numbers import short
 from hentropy.solvers import Cost, Proposal, Solver, propose
 from hentropy.spaces import DesignSpace, Params
 from hentropy.study.book import Book, in_state
+from hentropy.study.ending import NOTHING_LEFT
+from hentropy.study.exhaustion import (
+    Exact,
+    best_without_noise,
+    is_negligible,
+    loss_scale,
+    lost_to_rounding,
+    repeatable,
+    spread_of,
+)
 from hentropy.study.openings import Among, cost_per_success, open_rows
 
 NONE_LEFT = "every design of the pool has failed or was measured without noise"
+
+
+def first_left(first: int, trials: Iterable[Trial]) -> int:
+    """How many of the first designs are still to be asked: all that is measured or running counts, attached or asked.
+
+    One that failed or was withdrawn is made up for.
+    """
+    return max(0, first - len(in_state(trials, State.RUNNING, State.COMPLETE)))
 
 
 @dataclass(frozen=True)
@@ -35,10 +56,9 @@ class Asker:
     def next(self, count: int) -> list[Trial]:
         """What to ask next, by what the book says: at most count, fewer where a pool has no more."""
         trials = self.book.trials
-        begun = len(in_state(trials, State.RUNNING, State.COMPLETE))
         # while nothing is known, more designs that fill the space are the best that can be said
         known = bool(in_state(trials, State.COMPLETE))
-        filling = min(count, max(0, self.first - begun)) if known else count
+        filling = min(count, first_left(self.first, trials)) if known else count
         designs = self._filling(filling)
         made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
         if count > len(made) and (known or not made):
@@ -68,7 +88,7 @@ class Asker:
         return [self.space.decode(sample[position]) for position in found.values()]
 
     def _proposed(self, count: int, before: Sequence[Trial]) -> list[Trial]:
-        proposal = self.propose(count, before)
+        proposal = self._worth(self.propose(count, before), before)
         share = len(proposal.params)
         first = len(self.book.entries) + len(before)
         return [
@@ -83,6 +103,50 @@ class Asker:
             for i, params in enumerate(proposal.params)
         ]
 
+    def _worth(self, proposal: Proposal, before: Sequence[Trial]) -> Proposal:
+        """The proposal itself; with a gain of zero if nothing is left to gain; or a better one where noise hides gains.
+
+        A gain is zero for this reason alone, so that those who only read the records know.
+        """
+        trials = (*self.book.trials, *before)
+        belief, known = self.belief(), in_state(trials, State.COMPLETE)
+        scale = loss_scale(self.decision, belief, self.space, proposal.action, spread_of(known))
+        least = lost_to_rounding(scale)
+        negligible = is_negligible(proposal.gain, proposal.std_error, scale, proposal.entropy)
+        if not (negligible and proposal.complete) or len(known) < self.first:
+            return proposal if proposal.gain else replace(proposal, gain=least)
+        waiting = self._waiting(trials)
+        exact = self._without_noise(belief, trials, proposal.x)
+        if exact.complete and is_negligible(exact.gain, 0.0, scale, proposal.entropy):
+            return replace(proposal, gain=0.0, std_error=0.0, note=NOTHING_LEFT)
+        if len(proposal.params) > 1 or not exact.complete:
+            return replace(proposal, gain=max(proposal.gain, least))
+        one = gain(self.decision, belief, exact.x.unsqueeze(0), self.space, pending=waiting, seed=self.seed)
+        return replace(
+            proposal,
+            x=exact.x.unsqueeze(0),
+            params=[self.space.decode(exact.x)],
+            gain=max(float(one.value), least),
+            std_error=float(one.std_error),
+            note=f"one measurement is expected to gain almost nothing; an exact one would gain {short(exact.gain)}",
+        )
+
+    def _without_noise(self, belief: Belief, trials: Sequence[Trial], also: Tensor) -> Exact:
+        """The best design to observe without noise, once those that run have brought what is expected of them."""
+        waiting = self._waiting(trials)
+        if waiting is not None:
+            moments = belief.moments(waiting, Needs.MEAN)
+            belief = belief.condition(waiting, moments.expect_vector(moments.mean))
+        rows = repeatable(self.space, trials, self.book.row)
+        cost = cost_per_success(self.space, trials, self.book.row, self.cost)
+        seed = self.seed + 1000 * len(trials) + 500
+        return best_without_noise(self.decision, belief, self.space, rows, also, cost, seed, self.limits)
+
+    def _waiting(self, trials: Iterable[Trial]) -> Tensor | None:
+        """The designs whose outcomes are still to come: p x d."""
+        rows = [self.book.row(trial) for trial in in_state(trials, State.RUNNING)]
+        return torch.stack(rows) if rows else None
+
     def propose(self, count: int, before: Sequence[Trial] = ()) -> Proposal:
         """The best designs to run side by side, knowing those that run and those just chosen `before` them."""
         trials = (*self.book.trials, *before)
@@ -92,14 +156,13 @@ class Asker:
             if not len(rows):
                 raise StudyError(f"{NONE_LEFT}: decide, or make a study with a larger pool")
             solver, count = Among(rows, solver), min(count, len(rows))
-        waiting = [self.book.row(trial) for trial in in_state(trials, State.RUNNING)]
         return propose(
             self.decision,
             self.belief(),
             self.space,
             q=count,
             seed=self.seed + 1000 * len(trials),
-            pending=torch.stack(waiting) if waiting else None,
+            pending=self._waiting(trials),
             solver=solver,
             cost=cost_per_success(self.space, trials, self.book.row, self.cost),
             max_seconds=self.limits.max_seconds,

@@ -8,13 +8,13 @@ import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from hentropy._version import __version__
 from hentropy.errors import StorageError
 from hentropy.records import StudyRecord
-from hentropy.storage import MemoryStore, Store, open_store
+from hentropy.spaces import DesignSpace, usual_first
+from hentropy.storage import Store
 from hentropy.study.words import Options, as_words, in_words
 
 MATERIAL = ("space", "pool", "decision", "seed", "first", "model", "own")
@@ -27,21 +27,28 @@ COMPUTED_WITH = ("torch", "gpytorch", "botorch", "numpy", "scipy")
 """The packages whose versions are recorded with a study."""
 
 
-def enrolled(options: Options, storage: str | Path | Store | None) -> tuple[Store, StudyRecord, bool]:
-    """The store, the study's record in it, and whether it is new; without storage, a store of its own in memory."""
-    store = MemoryStore() if storage is None else open_store(storage)
-    if storage is None:
-        return store, store.create(options.name, {}, {}), True
+def enrolled(options: Options, store: Store, in_memory: bool) -> tuple[StudyRecord, bool]:
+    """The study's record in its store, and whether it is new; one that stays in memory needs no definition."""
+    if in_memory:
+        return store.create(options.name, {}, {}), True
     definition = in_words(options)
     found = store.find(options.name)
     if found is None:
         try:
-            return store, store.create(options.name, definition, versions()), True
+            return store.create(options.name, definition, versions()), True
         except StorageError:  # somebody made it just now
             found = store.find(options.name)
             if found is None:
                 raise
-    return store, _continued(store, found, definition), False
+    return _continued(store, found, definition), False
+
+
+def number_of_first(given: int | None, space: DesignSpace, found: StudyRecord | None) -> int:
+    """How many first designs there are: as given, as the study `found` in a store began, or by default."""
+    if given is not None:
+        return int(given)
+    begun = None if found is None else found.definition.get("first")
+    return usual_first(len(space.names)) if begun is None else int(begun)
 
 
 def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:

@@ -9,13 +9,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hentropy.decisions import Decision
 from hentropy.errors import HentropyError, InputError, StudyError
-from hentropy.records import State, Trial, Value, Verdict
+from hentropy.records import Trial, Value, Verdict
 from hentropy.spaces import DesignSpace
 from hentropy.study.checks import is_count
+from hentropy.study.failing import Failures, has_measured
 from hentropy.study.study import Study
-
-GIVE_UP_AFTER = 3
-"""So many failures in a row with nothing measured before are taken for a broken function."""
 
 
 class Found(NamedTuple):
@@ -37,7 +35,8 @@ def search(
 ) -> Found:
     """Run `budget` experiments f(**params), each chosen for the decision, and decide.
 
-    f returns a number or (value, standard error); where it raises, the trial counts as failed and the search goes on.
+    f returns a number or (value, standard error); where it raises, the trial counts as failed and the search goes on,
+    until several in a row have failed: then f is broken, and the error shows the first of those failures.
     Ctrl-C ends the search and decides on what was measured. `options` are those of `Study`. An error that ends the
     search leaves the study, with all that was told, in its attribute `study`.
     """
@@ -70,17 +69,21 @@ def search(
 def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> None:
     """Ask, evaluate and tell until the budget is used up, a rule says stop, or someone presses Ctrl-C."""
     task = bar.add_task("", total=budget, count=f"0/{budget}", status="")
+    failures = Failures()
+    for line in study.notes if not bar.disable else ():
+        bar.console.print(f"note: {line}", markup=False, highlight=False)
     try:
         for number in range(1, budget + 1):
             if study.stopped:
                 break
             trial = study.ask()
-            bar.update(task, count=f"{number}/{budget}", status=describe(trial))
+            bar.update(task, count=f"{number}/{budget}", status=describe(trial, study.first_left))
             if study.stopped:
                 # an experiment that is not worth its while is not run
                 study.withdraw(trial, note=f"not run: {study.stopped}")
                 break
-            _evaluate(study, trial, f)
+            failures.began(trial)
+            _evaluate(study, trial, f, failures)
             bar.advance(task)
         if study.stopped:
             bar.console.print(f"stopped: {study.stopped}", markup=False, highlight=False)
@@ -88,22 +91,22 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
         bar.console.print("interrupted: deciding on what was measured so far")
 
 
-def describe(trial: Trial) -> str:
-    """A trial in one line: its design, the gain expected of it, and the entropy before it."""
+def describe(trial: Trial, left: int) -> str:
+    """A trial in one line: its design, the gain expected of it, and the entropy before it; `left` first ones follow."""
     params = ", ".join(f"{name}={value:.4g}" for name, value in trial.params.items())
     if trial.gain is None or trial.entropy is None:
-        return f"first design  at {params}"
+        return f"first design, {left} to come  at {params}"
     return f"gain {trial.gain:.3g}  entropy {trial.entropy:.5g}  at {params}"
 
 
-def _evaluate(study: Study, trial: Trial, f: Callable[..., Value]) -> None:
+def _evaluate(study: Study, trial: Trial, f: Callable[..., Value], failures: Failures) -> None:
+    raised = None
     try:
         value = f(**trial.params)
         if value is None:
             raise InputError("the experiment returned None; it must return a number or (value, standard error)")
-        study.tell(trial, value)
+        ended = study.tell(trial, value)
     except Exception as error:  # whatever an experiment raises is its result, not the end of the study
-        study.tell(trial, failed="".join(traceback.format_exception_only(error)).strip())
-        states = [record.state for record in study.records]
-        if len(states) >= GIVE_UP_AFTER and all(state is State.FAILED for state in states):
-            raise StudyError(f"the first {len(states)} experiments all failed; the last one with: {error}") from error
+        raised = error
+        ended = study.tell(trial, failed="".join(traceback.format_exception_only(error)).strip())
+    failures.ended(ended, has_measured(study.book.trials), raised)

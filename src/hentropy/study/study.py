@@ -23,14 +23,14 @@ from hentropy.errors import InputError, Outdated, StudyError
 from hentropy.models import fit
 from hentropy.records import State, Trial, Value, Verdict
 from hentropy.solvers import Auto, Cost, Proposal, Solver
-from hentropy.spaces import DesignSpace, Params, usual_first
+from hentropy.spaces import DesignSpace, Params
 from hentropy.stopping import StoppingRule
-from hentropy.storage import Store
-from hentropy.study.asking import NONE_LEFT, Asker
+from hentropy.storage import MemoryStore, Store, open_store
+from hentropy.study.asking import NONE_LEFT, Asker, first_left
 from hentropy.study.book import Book, in_state
 from hentropy.study.checks import check_options, checked_record, checked_value, is_count, standard_errors
-from hentropy.study.ending import reason_to_stop
-from hentropy.study.keeping import Options, enrolled
+from hentropy.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
+from hentropy.study.keeping import Options, enrolled, number_of_first
 from hentropy.study.openings import open_rows
 from hentropy.study.shown import study_html
 from hentropy.study.table import trials_table
@@ -47,8 +47,12 @@ KEPT_ROWS = 200
 class Study:
     """Ask for designs, tell values, decide.
 
-    `first` designs fill the space before the model is trusted (default: 2 (d + 1), at least 4). `hyperparameters` is
-    "auto", "map" or "mixture", as in `fit`. `cost` maps designs b x q x d to costs b. `stop` are stopping rules.
+    `first` designs fill the space before the model chooses (default: 2 (d + 1) for d parameters, at least 4 and at most
+    12). Measurements that were attached or told count towards it, whether you give it or not: with `first=12` and ten
+    attached, two more fill the space; `first_left` says how many are still to come. `hyperparameters` is "auto", "map"
+    or "mixture", as in `fit`. `cost` maps designs b x q x d to costs b. `stop` are stopping rules.
+    Without any, and beside them, a study also stops when no experiment is expected to improve the decision any more,
+    unless `stop_when_exhausted` is False.
     `max_seconds` and `max_memory` bound each proposal; with the former, proposals depend on the speed of the machine.
     `records` are those of an earlier study with the same options, which this one continues. With `storage`, a URL such
     as "sqlite:///lab.db" or "postgresql://host/database", the study of that `name` is kept there, and goes on from
@@ -71,23 +75,35 @@ class Study:
         records: Iterable[Trial] = (),
         storage: str | Path | Store | None = None,
         name: str = "study",
+        stop_when_exhausted: bool = True,
     ) -> None:
         check_options(space, decision, seed, first, hyperparameters, stop)
         decision.within(space)
         self.space = space
         self.decision = decision
         self.seed = seed
-        self.first = usual_first(space.dim) if first is None else int(first)
         self.stop = tuple(stop)
         self._hyperparameters = hyperparameters
         limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
         self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
         self._verdict: Verdict | None = None
+        self.store = MemoryStore() if storage is None else open_store(storage)
+        self.first = number_of_first(first, space, self.store.find(name))
         self.options = Options(
-            name, space, decision, seed, self.first, hyperparameters, self.stop, limits, solver, cost
+            name,
+            space,
+            decision,
+            seed,
+            self.first,
+            hyperparameters,
+            self.stop,
+            limits,
+            solver,
+            cost,
+            stop_when_exhausted,
         )
-        self.store, record, new = enrolled(self.options, storage)
+        record, new = enrolled(self.options, self.store, in_memory=storage is None)
         self.book = Book(self.store, record, space)
         solver = Auto() if solver is None else solver
         self._asker = Asker(self.book, lambda: self._belief, space, decision, seed, self.first, solver, cost, limits)
@@ -124,6 +140,16 @@ class Study:
         """All trials as a pandas DataFrame; a parameter called as another column, say "value", is in "param_value"."""
         return trials_table(self.records, self.space.names)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of this decision on this space, in sentences; mostly nothing."""
+        return self.decision.notes(self.space)
+
+    @property
+    def first_left(self) -> int:
+        """How many of the first designs, which fill the space, are still to be asked."""
+        return first_left(self.first, self.records)
+
     def ask(self) -> Trial:
         """The next experiment to run. Designs asked before and not yet told are taken into account."""
         return self.ask_many(1)[0]
@@ -142,6 +168,16 @@ class Study:
                     return self.book.add(self._asker.next(count))
                 except Outdated:  # data were attached meanwhile
                     continue
+
+    def ask_if_worth(self, count: int) -> list[Trial]:
+        """As `ask_many`; but what finds nothing left to gain is withdrawn at once, and the list is empty."""
+        trials = self.ask_many(count)
+        if not self.exhausted:
+            return trials
+        for trial in trials:
+            if trial.gain == 0:
+                self.withdraw(trial, note=f"not run: {NOTHING_LEFT}")
+        return [trial for trial in trials if trial.gain != 0]
 
     def begin(self, owner: str, lease: float) -> Trial | None:
         """The next experiment for a worker, its own for `lease` seconds, unless enough have begun: see `enough`.
@@ -277,8 +313,16 @@ class Study:
     def _reason(self, running: bool) -> str | None:
         trials = self.records
         reason = reason_to_stop(self.stop, trials, time.monotonic() - self._start, running=running)
+        if reason is None and self.exhausted:
+            return NOTHING_LEFT
         rows = None if reason else open_rows(self.space, trials, self.book.row)
         return NONE_LEFT if rows is not None and not len(rows) else reason
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the study stops because the last proposal found nothing left to gain, and nothing was told since."""
+        self.book.sync()
+        return self.options.stop_when_exhausted and is_exhausted(self.book.entries.values())
 
     def close(self) -> None:
         """Let go of the store's files and connections."""

@@ -35,6 +35,7 @@ class Options:
     limits: Limits
     solver: Solver | None
     cost: Cost | None
+    stop_when_exhausted: bool
 
 
 def in_words(options: Options) -> dict[str, Any]:
@@ -53,6 +54,7 @@ def in_words(options: Options) -> dict[str, Any]:
         max_memory=options.limits.max_memory,
         solver_is_own=options.solver is not None,
         cost_is_own=options.cost is not None,
+        stop_when_exhausted=options.stop_when_exhausted,
     )
     return description.model_dump(mode="json", exclude={"objective", "storage"})
 

@@ -1,18 +1,25 @@
 """From what is recorded and computed to what the API answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hentropy.description import Description
-from hentropy.plain.sentences import decision_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.plain.sentences import (
+    decision_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+)
 from hentropy.plain.standing import counts, holder
 from hentropy.plain.times import iso
 from hentropy.plain.trials import as_json, history_json
 from hentropy.plain.verdicts import verdict_json
-from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord
+from hentropy.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial
 from hentropy.server.cases import Case
 from hentropy.server.standings import Standing
 from hentropy.server.work import Look
+from hentropy.study.asking import first_left
 
 Answer = dict[str, Any]
 
@@ -40,7 +47,8 @@ def study(case: Case, now: float) -> Answer:
         **about(case.record),
         "versions": dict(case.record.versions),
         "definition": definition(case.description),
-        "says": says(case.description, case.first),
+        "says": says(case.description, case.first, case.trials),
+        "first_left": first_left(case.first, case.trials),
         "revision": case.revision,
         "counts": counts(case.entries),
         "stopped": case.stopped,
@@ -56,11 +64,12 @@ def definition(description: Description) -> Answer:
     return description.model_dump(mode="json", exclude={"storage"})
 
 
-def says(description: Description, first: int) -> list[str]:
+def says(description: Description, first: int, trials: Sequence[Trial] = ()) -> list[str]:
     """What a study will do."""
     return [
         decision_sentence(description),
-        first_sentence(first, description),
+        *notes_of(description),
+        first_sentence(first, description, trials),
         objective_sentence(description),
         stop_sentence(description),
     ]

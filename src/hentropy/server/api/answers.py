@@ -135,6 +135,7 @@ class StudyAnswer(About):
     says: Annotated[list[str], Field(description="What it will do, in sentences.")]
     revision: Annotated[int, Field(description="Every change of a trial makes it greater.")]
     counts: Counts
+    first_left: Annotated[int, Field(description="How many first designs, which fill the space, are still to come.")]
     stopped: Annotated[str | None, Field(description="Why the study has enough; null while it should go on.")]
     enough: Annotated[str | None, Field(description="The same, with running trials counted as if they had ended.")]
     computable: Annotated[str | None, Field(description="Null, or why nothing can be asked or decided here.")]
@@ -244,6 +245,6 @@ class CheckedAnswer(BaseModel):
     """What a study would do."""
 
     name: str
-    first: Annotated[int, Field(description="How many first designs fill the space.")]
+    first: Annotated[int, Field(description="How many first designs fill the space; data that are attached count.")]
     says: Annotated[list[str], Field(description="What it will do, in sentences.")]
     definition: dict[str, Any]

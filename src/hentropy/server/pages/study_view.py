@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from hentropy.description.objectives import Manual
 from hentropy.plain.formats import counted
-from hentropy.plain.sentences import decided_sentence, first_sentence, objective_sentence, stop_sentence
+from hentropy.plain.sentences import decided_sentence, first_sentence, notes_of, objective_sentence, stop_sentence
 from hentropy.plain.standing import counts
 from hentropy.plain.times import clock, iso
 from hentropy.plain.verdicts import verdict_json
@@ -188,7 +188,8 @@ def _worth(case: Case) -> str:
     gains = [entry.trial for entry in case.entries if entry.trial.gain is not None]
     rule = stop_sentence(case.description)
     if not gains:
-        return f"Whether another experiment is worth it can be said once the first ones are done. {rule}"
+        known = "Whether another experiment is worth it can be said once the first ones are done."
+        return " ".join(part for part in (case.to_come, known, rule) if part)
     last = gains[-1]
     error = f" ± {last.gain_error:.2g}" if last.gain_error else ""
     return (
@@ -240,7 +241,8 @@ def _sentences(case: Case) -> tuple[str, ...]:
     description = case.description
     by_hand = isinstance(description.objective, Manual)
     who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
-    return (first_sentence(case.first, description), who, stop_sentence(description))
+    course = first_sentence(case.first, description, case.trials)
+    return (*notes_of(description), course, who, stop_sentence(description))
 
 
 def _made(seen: Seen) -> tuple[tuple[str, str], ...]:

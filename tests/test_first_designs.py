@@ -1,0 +1,132 @@
+"""The first designs: how many by default, that earlier data count, and that everybody says the same number."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import hentropy as he
+from hentropy.plain.first_designs import to_come
+from hentropy.records import State, Trial
+from hentropy.server.cases import Memory
+from hentropy.spaces import usual_first
+from hentropy.storage import open_store
+from support.commands import done, hentropy
+
+WIDE = he.Pool(torch.rand(40, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def with_earlier(count: int, **options: object) -> he.Study:
+    study = he.Study(WIDE, he.Maximize(), hyperparameters="map", **options)  # type: ignore[arg-type]
+    study.attach_many([(WIDE.decode(row), float(row.sum())) for row in WIDE.points[:count]])
+    return study
+
+
+@pytest.mark.parametrize(
+    ("parameters", "first"), [(1, 4), (2, 6), (3, 8), (4, 10), (5, 12), (6, 12), (24, 12), (500, 12)]
+)
+def test_the_default_grows_with_the_parameters_up_to_a_cap(parameters: int, first: int) -> None:
+    assert usual_first(parameters) == first
+
+
+@pytest.mark.parametrize(("earlier", "left"), [(0, 12), (1, 11), (10, 2), (12, 0), (30, 0)])
+def test_earlier_measurements_of_a_wide_pool_count(earlier: int, left: int) -> None:
+    study = with_earlier(earlier)
+    assert (study.first, study.first_left) == (12, left)
+    trials = study.ask_many(3) if earlier else study.ask_many(14)
+    assert sum(trial.origin == "first" for trial in trials) == (min(3, left) if earlier else 14)
+
+
+def test_earlier_measurements_count_towards_a_number_that_is_given() -> None:
+    study = with_earlier(10, first=30)
+    assert (study.first, study.first_left) == (30, 20)
+    assert [trial.origin for trial in study.ask_many(21)] == ["first"] * 20 + ["proposed"]
+
+
+def test_what_failed_or_was_withdrawn_is_made_up_for() -> None:
+    study = with_earlier(10)
+    study.tell(study.ask(), failed="broken")
+    study.withdraw(study.ask())
+    assert study.first_left == 2
+    study.ask()
+    assert study.first_left == 1
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        ("", "The first 12 designs fill the space (the default for 24 parameters)."),
+        ("a" * 10, "2 first designs are still to come: 12 in all (the default for 24 parameters), 10 earlier"),
+        ("aaaaarcccf", "3 first designs are still to come: 12 in all (the default for 24 parameters), 5 earlier"),
+        ("cccccccccca", "1 first design is still to come: 12 in all"),
+        ("c" * 12, ""),
+    ],
+)
+def test_it_is_said_how_many_are_to_come_and_why(states: str, said: str) -> None:
+    kinds = {"r": State.RUNNING, "c": State.COMPLETE, "f": State.FAILED, "a": State.COMPLETE}
+    trials = [Trial(n, {}, kinds[s], origin="attached" if s == "a" else "first") for n, s in enumerate(states)]
+    assert to_come(12, 24, trials).startswith(said)
+    assert bool(to_come(12, 24, trials)) == bool(said)
+
+
+def test_a_number_of_ones_own_is_said_to_be_given() -> None:
+    assert to_come(7, 2, []) == "The first 7 designs fill the space (as given)."
+
+
+def wide_study(folder: Path) -> str:
+    names = [f"c{i}" for i in range(24)]
+    lines = [",".join(names), *(",".join(f"{value:.4f}" for value in row) for row in WIDE.points.tolist())]
+    (folder / "pool.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    earlier = [",".join([*names, "value"]), *(f"{line},{n}" for n, line in enumerate(lines[1:11]))]
+    (folder / "earlier.csv").write_text("\n".join(earlier) + "\n", encoding="utf-8")
+    done("init", "wide.toml", "--pool", "pool.csv", "--decision", "maximize", "--objective", "manual", "--yes")
+    return "wide.toml"
+
+
+def test_every_command_says_the_same_number(folder: Path) -> None:
+    file = wide_study(folder)
+    assert "# first = 12 " in (folder / file).read_text(encoding="utf-8")
+    assert "The first 12 designs fill the pool (the default for 24 parameters; data" in done("check", file)
+    two = "2 first designs are still to come: 12 in all (the default for 24 parameters), 10 earlier measurements count."
+    assert two in done("attach", file, "earlier.csv")
+    assert "2 of them are still to come." in done("check", file)
+    assert json.loads(done("check", file, "--json"))["first_left"] == 2
+    assert two in done("show", file)
+    assert two in done("decide", file)
+    assert "1 first design is still to come" in done("ask", file)
+    assert json.loads(done("show", file, "--json"))["first_left"] == 1
+    asked = done("ask", file)
+    assert "first design " in asked
+    assert "still to come" not in asked
+    assert "All of them are out." in done("check", file)
+
+
+def test_the_page_says_the_same_number(folder: Path) -> None:
+    done("attach", wide_study(folder), "earlier.csv")
+    store = open_store("sqlite:///hentropy.db")
+    [record] = store.studies()
+    case = Memory(store).case(record)
+    assert case.first == 12
+    assert case.to_come.startswith("2 first designs are still to come")
+    store.close()
+
+
+def test_a_study_goes_on_with_the_number_that_it_began_with(folder: Path) -> None:
+    """A study of an earlier version, whose default was another one, is still the same study."""
+    file = wide_study(folder)
+    done("attach", file, "earlier.csv")
+    store = open_store("sqlite:///hentropy.db")
+    [record] = store.studies()
+    store.redefine(record, lambda stands: {**stands, "first": 50})
+    store.close()
+    assert "The first 50 designs fill the pool (as given; data" in done("check", file)
+    assert "39 first designs are still to come: 50 in all" in done("ask", file)
+    (folder / file).write_text("first = 12\n" + (folder / file).read_text(encoding="utf-8"), encoding="utf-8")
+    assert "first" in hentropy("ask", file).err
