@@ -74,7 +74,7 @@ MAKERS: dict[str, Callable[[Tensor], he.Decision]] = {
 QUICK: dict[str, Callable[[Scene], Any]] = {
     "known": lambda scene: known_info(scene, points=7, plane=4),
     "decided": lambda scene: decided_info(scene, draws=4, candidates=12, points=7, plane=4),
-    "why": lambda scene: why_info(scene, seconds=0.05),
+    "why": lambda scene: why_info(scene, numbers=1.5e7),
     "progress": lambda scene: progress_info(scene, draws=20),
     "loss": lambda scene: loss_info(scene, draws=20),
 }
