@@ -59,9 +59,12 @@ def test_time_that_is_up_ends_it() -> None:
 
 
 def test_a_decision_hardly_depends_on_the_seed_of_its_search() -> None:
+    spreads = []
     for data in (0, 1):
         known = belief(data)
         quick = [float(prepare_search(APART, known, BREAD, seed).value) for seed in range(5)]
         thorough = [entropy(APART, known, BREAD, seed=seed).value for seed in range(5)]
         assert max(thorough) <= min(quick) + 0.02
-        assert max(thorough) - min(thorough) < 0.08 < max(quick) - min(quick)
+        assert max(thorough) - min(thorough) < 0.08
+        spreads.append(max(quick) - min(quick))
+    assert max(spreads) > 0.08, "a search that is not thorough is no worse here: take harder data"
