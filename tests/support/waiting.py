@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds after which something that should have happened never will; what would hang in tests hangs for longer."""
 
 

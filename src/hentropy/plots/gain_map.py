@@ -40,7 +40,7 @@ NUMBERS = 4.5e8
 """The work of a map, as numbers of the moments of actions: by experience, a usual core does 1e8 to 1e9 in a second."""
 
 SLOWER = 4
-"""Decisions that are solved, and closed forms of joint losses, take so much longer for a number."""
+"""Solved decisions, those among the data, and closed forms of joint losses take so much longer for a number."""
 
 DRAWN = 1_000_000
 """Numbers for one design of a formula without a gradient, which moves drawn functions by each outcome."""
@@ -148,7 +148,7 @@ def numbers_of(appraisal: Appraisal) -> int:
     if formula is not None:
         return SLOWER * formula.numbers if formula.differentiable else DRAWN
     numbers = search.numbers_per_design(outcomes)
-    if isinstance(search, SolvedSearch):
+    if isinstance(search, SolvedSearch) or search.decision.follows_data:
         return SLOWER * numbers
     if isinstance(search, ContinuousSearch) and search.decision.needs is Needs.JOINT and not _drawn(search):
         return SLOWER * numbers // len(search.draws)  # the bound on memory counts draws, and a closed form needs none
