@@ -9,6 +9,8 @@ from hentropy.errors import InputError
 from hentropy.plain.csv_tables import MOST_COLUMNS, csv_table, number_in
 from hentropy.plain.trial_reading import exported_in
 
+pytestmark = pytest.mark.core
+
 SPACE = he.Space(x=he.Real(0, 1))
 
 

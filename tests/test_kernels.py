@@ -10,6 +10,8 @@ from torch import Tensor
 from hentropy.beliefs.kernels import Kernel, Stationary, Wrapped, from_gpytorch
 from hentropy.errors import ModelError
 
+pytestmark = pytest.mark.numerics
+
 D = 3
 
 
