@@ -20,6 +20,7 @@ from hentropy.plots.scene import Scene, scene_of
 from hentropy.plots.target import with_best_today
 from hentropy.plots.why import why_info, why_picture
 from hentropy.records import State
+from support.pictures import coarse
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
 
 FOUR = he.Space(**MIXED.parameters, w=he.Real(-1.0, 1.0))
@@ -332,7 +333,8 @@ def test_the_picture_marks_the_experiment_and_puts_outcomes_side_by_side() -> No
 
 
 @pytest.mark.parametrize("name", DECISIONS)
-def test_every_decision_has_its_picture(name: str) -> None:
+def test_every_decision_has_its_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    coarse(monkeypatch)
     scene = scene_of(begun(PLANE, DECISIONS[name], count=5))
     target = scene.space.sample(1, 3)
     trial = replace(scene.trials[0], number=5, params=PLANE.decode(target[0]), state=State.RUNNING, value=None)
