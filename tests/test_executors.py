@@ -325,7 +325,6 @@ import sys, time
 from pathlib import Path
 from hentropy.execution import CommandObjective, Local, Processes, PythonObjective
 from hentropy.execution.cluster import Dask
-from support.waiting import PATIENCE
 
 def main():
     folder = Path(sys.argv[2])
