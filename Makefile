@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test demo bench format clean postgres chromium
+.PHONY: test check lint demo bench format clean postgres chromium
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -20,11 +20,28 @@ postgres:
 chromium:
 	@sh tests/support/install_chromium.sh
 
-test: $(STAMP) postgres chromium
+# One thread each; many tests wait for other processes, so more of them than cores keep the cores busy.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist worksteal
+NUMERICS = $(shell grep --files-with-matches 'mark.numerics' tests/test_*.py)
+CORE = $(shell grep --files-with-matches 'mark.core' tests/test_*.py)
+WORKERS ?= $(shell $(PYTHON) -c 'import os; n = len(os.sched_getaffinity(0)); print(n + min(n, 4) // 2)')
+
+lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+test: lint postgres chromium
+	$(MAKE) --jobs 2 --output-sync numerics-COMPATIBLE numerics-AVX2
+	$(PYTEST) --numprocesses $(WORKERS)
+
+# What is sensitive to rounding, as other CPUs round: settings of MKL stand in for them.
+numerics-%: $(STAMP)
+	MKL_CBWR=$* $(PYTEST) -m numerics $(NUMERICS)
+
+# The daily loop: under 90 s on two cores.
+check: lint
+	$(PYTEST) --numprocesses auto -m 'numerics or core' $(NUMERICS) $(CORE)
 
 demo: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from support.missing import missing
 from support.postgres import programs, server
 
 KINDS = ("sqlite", "postgresql")
+
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

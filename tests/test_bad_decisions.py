@@ -12,6 +12,8 @@ import hentropy as he
 from support.beliefs import designs, gaussian, tensor
 from support.decisions import POOL, SPACE, BothSides
 
+pytestmark = pytest.mark.core
+
 X = designs(2, seed=1)
 NAN = math.nan
 

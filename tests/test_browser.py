@@ -124,7 +124,7 @@ def test_pictures_are_drawn_and_renewed(lab: Lab) -> None:
     study = lab.study(told=4, **CHEAP)
     page = lab.open(study)
     page.find("[data-part=picture-known] .plot svg")
-    page.until(lambda: page.count("figure.drawn") == 7, "seven pictures", seconds=60)
+    page.until(lambda: page.count("figure.drawn") == 7, "seven pictures")
     source = page.find("[data-part=picture-known]").get_attribute("data-source")
     trial = study.ask()
     study.tell(trial, measured(**trial.params))
@@ -263,7 +263,7 @@ def test_a_phone_is_wide_enough(lab: Lab) -> None:
     study.ask_many(2)
     study.tell(0, study.records[0].value or 0.0, note="x" * 300)
     page = lab.open(study)
-    page.until(lambda: page.count("figure.drawn .plot") == 7, "all pictures", seconds=60)
+    page.until(lambda: page.count("figure.drawn .plot") == 7, "all pictures")
     place = f"/studies/{study.book.study.id}"
     for path in ("/", place, f"{place}/trials/0", "/studies/999999"):
         page.open(f"{lab.address}{path}")

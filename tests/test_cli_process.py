@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +15,18 @@ import pytest
 
 import hentropy as he
 from support.commands import done, function, lab
+from support.waiting import PATIENCE, until
 
 SOURCE = Path(he.__file__).parents[1]
 PYTHON = [sys.executable, "-m", "hentropy"]
 SLOW = "time.sleep(0.4)\n    return -(x - 1.0) ** 2"
-PATIENCE = 60.0
+HELD = """from pathlib import Path
+    with Path("begun").open("a") as file:
+        file.write(f"{x!r}\\n")
+    while Path("hold").exists() and Path("begun").read_text().split().index(repr(x)) > 1:
+        time.sleep(0.02)
+    return -(x - 1.0) ** 2"""
+"""From the third design on, an experiment takes as long as it is held."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -43,14 +49,15 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not(
     number: signal.Signals, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lab(tmp_path, function(tmp_path, f"stopped_{workers}", SLOW))
+    lab(tmp_path, function(tmp_path, f"stopped_{workers}", HELD))
+    (tmp_path / "hold").touch()
     with started("run", "lab.toml", "--workers", str(workers), cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         for line in process.stdout:
             if line.startswith("1:"):
                 break
-        time.sleep(0.2)
+        until(lambda: len((tmp_path / "begun").read_text().split()) > 2)
         process.send_signal(number)
         assert process.wait(PATIENCE) == 130
         said = process.stderr.read()
@@ -62,6 +69,7 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not(
     states = [trial.state.value for trial in he.Study.from_file("lab.toml").records]
     assert (states.count("complete"), states.count("running")) == (int(told[1]), int(told[4] or 0))
     assert "complete" in states
+    (tmp_path / "hold").unlink()
     done("run", "lab.toml", "--workers", str(workers))
     records = he.Study.from_file("lab.toml").records
     assert [trial.state.value for trial in records] == ["complete"] * 4

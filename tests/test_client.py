@@ -19,6 +19,7 @@ from hentropy.records import State
 from hentropy.server.settings import Settings
 from support.serving import TOKEN, Served, emptied, served
 from support.studies import hill
+from support.waiting import PATIENCE
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -243,12 +244,23 @@ def test_a_proposal_that_the_server_forgot_may_have_been_asked(lab: Served) -> N
             far.ask()
 
 
-def test_who_is_interrupted_wants_the_proposal_no_more(lab: Served) -> None:
+def test_who_is_interrupted_wants_the_proposal_no_more(lab: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     study = lab.create()
     far, record = remote(lab), lab.services.desk.record(study)
-    interrupt = threading.Timer(0.7, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
+    main, call, waits = threading.get_ident(), far._connection.call, threading.Event()
+
+    def noticed(method: Any, *arguments: Any, **options: Any) -> Any:
+        if method == "GET":  # it has its job, and asks how that goes
+            waits.set()
+        return call(method, *arguments, **options)
+
+    def interrupt() -> None:
+        assert waits.wait(PATIENCE)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    monkeypatch.setattr(far._connection, "call", noticed)
     with lab.services.store.asking(record):  # so that it is not ready before
-        interrupt.start()
+        threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             far.ask()
         [job] = lab.services.workshop.jobs(record)

@@ -16,6 +16,8 @@ from hentropy.decisions.max_value import information, log_density
 from hentropy.decisions.normal import absolute, density, different_signs, distribution, excess, maximum_of_two
 from support.beliefs import tensor
 
+pytestmark = pytest.mark.numerics
+
 Z = torch.linspace(-12.0, 12.0, 200_001, dtype=torch.float64)
 
 

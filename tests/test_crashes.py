@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from hentropy.storage.backend import WRITES
 from hentropy.storage.database import _backend
 from hentropy.storage.migrating import upgrade
 from support.crashing import (
+    LEASE,
     ask_and_tell,
     kept,
     kill,
@@ -30,6 +32,7 @@ from support.crashing import (
     without_rights,
     work,
 )
+from support.waiting import PATIENCE, until
 
 KILLS = 50
 WORKERS = 8
@@ -38,6 +41,11 @@ TRIALS = 500
 
 def lines(file: Path) -> list[list[str]]:
     return [line.split(" ", 1) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def has_told(file: Path, count: int) -> None:
+    """Wait for so many lines."""
+    until(lambda: len(lines(file)) >= count)
 
 
 def sound(url: str) -> None:
@@ -60,10 +68,8 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(store_url: str, tmp_p
     for _ in range(KILLS):
         before = len(lines(acknowledged))
         process = started(ask_and_tell, store_url, acknowledged)
-        deadline = time.monotonic() + 20.0
         wanted = before + moments.choice([0, 1, 5])
-        while len(lines(acknowledged)) < wanted and time.monotonic() < deadline:
-            time.sleep(0.002)
+        has_told(acknowledged, wanted)
         time.sleep(moments.uniform(0.0, 0.06))
         kill(process)
         study = kept(store_url)
@@ -92,7 +98,7 @@ def test_four_make_or_migrate_a_store_at_once(version: str | None, store_url: st
     begin = time.time() + 0.6
     processes = [started(open_it, store_url, begin, tmp_path / "done") for _ in range(4)]
     for process in processes:
-        process.join(timeout=60)
+        process.join(timeout=PATIENCE)
         assert process.exitcode == 0
     assert sorted(number for [number] in lines(tmp_path / "done")) == ["0", "1", "2", "3"]
     study = kept(store_url)
@@ -106,7 +112,7 @@ def test_a_store_opened_twice_here_stays_in_step_with_other_processes(store_url:
     kept(store_url).close()
     for turn in range(3):
         process = started(open_it, store_url, 0.0, tmp_path / "done")
-        process.join(timeout=60)
+        process.join(timeout=PATIENCE)
         assert process.exitcode == 0
         assert len(first.records) == 2 * turn + 1
         kept(store_url).close()
@@ -125,7 +131,7 @@ def test_two_tell_at_once(store_url: str, tmp_path: Path) -> None:
     begin, log = time.time() + 0.5, tmp_path / "taken"
     rivals = [started(tell_all, store_url, range(60), value, log, begin) for value in (1.0, 2.0)]
     for rival in rivals:
-        rival.join(timeout=60)
+        rival.join(timeout=PATIENCE)
         assert rival.exitcode == 0
     taken = {int(number): float(value) for number, value in lines(log)}
     assert len(lines(log)) == len(taken) == 60
@@ -157,7 +163,7 @@ def test_eight_workers_evaluate_every_trial_once(store_url: str, lab: Path) -> N
     study = kept(store_url, **options)
     workers = [started(work, store_url, lab, options) for _ in range(WORKERS)]
     for worker in workers:
-        worker.join(timeout=240)
+        worker.join(timeout=3 * PATIENCE)
         assert worker.exitcode == 0
     evaluated = lines(lab / "evaluated")
     assert len(evaluated) == TRIALS
@@ -172,13 +178,6 @@ def test_eight_workers_evaluate_every_trial_once(store_url: str, lab: Path) -> N
     study.close()
 
 
-def until(condition, patience: float = 20.0) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.01)
-
-
 def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_url: str, lab: Path) -> None:
     options = {"stop": [he.Budget(3)]}
     study = kept(store_url, **options)
@@ -188,7 +187,7 @@ def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_
     kill(worker)
     (lab / "hang").unlink()
     second = started(work, store_url, lab, options)
-    second.join(timeout=20)  # less than the lease of 30 s
+    second.join(timeout=PATIENCE)  # less than the lease
     assert second.exitcode == 0
     assert [trial.state for trial in study.records] == [State.COMPLETE] * 3
     assert len(lines(lab / "evaluated")) == 4
@@ -199,14 +198,15 @@ def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_
 
 def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str) -> None:
     study = kept(store_url)
-    terms = Terms(lease=1.0, lost_retries=1)
+    terms = Terms(lease=LEASE, lost_retries=1)
     for owner in ("far|another-machine|77|123|a", "far|another-machine|78|124|b"):
         if not study.records:
             study.begin(owner, terms.lease)
         else:
             assert claim(study, owner, terms) is not None
         assert claim(study, new_owner(), terms) is None
-        time.sleep(1.1)
+        later = study.book.change(0, lambda entry: replace(entry, lease_until=(entry.lease_until or 0.0) - 2 * LEASE))
+        assert later.owner == owner  # as if that time had passed
     # lost once, and tried again; lost twice, and that is enough
     assert claim(study, new_owner(), terms) is None
     [trial] = study.records
@@ -243,13 +243,13 @@ def test_killed_and_started_again_a_study_proposes_what_it_would_have(store_url:
     for begun in range(1, 9):
         (lab / "hang").touch()
         process = started(work, store_url, lab, options)
-        until(lambda n=begun: len(lines(lab / "evaluated")) >= 2 * n - 1)
+        has_told(lab / "evaluated", 2 * begun - 1)
         kill(process)
         (lab / "hang").unlink()
         note_down(lab / "kills", str(begun))
         study = kept(store_url, **options)
         again = started(work, store_url, lab, {**options, "stop": [he.Budget(begun)]})
-        again.join(timeout=60)
+        again.join(timeout=PATIENCE)
         assert again.exitcode == 0
         study.close()
     study = kept(store_url, **options)
@@ -280,7 +280,7 @@ def test_a_store_that_may_not_be_written_says_so_and_stays_sound(what: str, open
     report.chmod(0o666)
     (path if what == "the file" else open_folder).chmod(0o444 if what == "the file" else 0o555)
     process = started(without_rights, path, report)
-    process.join(timeout=60)
+    process.join(timeout=PATIENCE)
     told, said = report.read_text().split("\n", 1)
     assert told == "0"
     assert said.startswith("StorageError")
@@ -298,7 +298,7 @@ def test_a_disk_without_room_says_so_and_leaves_the_store_sound(open_folder: Pat
     study.close()
     report.touch()
     process = started(with_little_disk, path.stat().st_size + 60_000, path, report)
-    process.join(timeout=60)
+    process.join(timeout=PATIENCE)
     told, said = report.read_text().split("\n", 1)
     assert said.startswith("StorageError")
     assert "nothing was changed" in said

@@ -9,6 +9,8 @@ from hentropy.errors import InputError
 from hentropy.plain.csv_tables import MOST_COLUMNS, csv_table, number_in
 from hentropy.plain.trial_reading import exported_in
 
+pytestmark = pytest.mark.core
+
 SPACE = he.Space(x=he.Real(0, 1))
 
 
@@ -19,7 +21,7 @@ def test_a_header_of_a_million_names_is_refused_at_once(mark: str) -> None:
     began = time.process_time()
     with pytest.raises(InputError, match=f"has 700000 columns; at most {MOST_COLUMNS}"):
         csv_table(f"{head}\n1\n", "the file")
-    assert time.process_time() - began < 5.0  # comparing each name with each takes minutes
+    assert time.process_time() - began < 30.0  # comparing each name with each takes minutes
 
 
 def test_as_many_columns_as_allowed_are_read() -> None:

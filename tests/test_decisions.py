@@ -6,6 +6,8 @@ from hentropy.testing import check_decision
 from support.beliefs import gaussian
 from support.decisions import POOL, ROWS, SPACE
 
+pytestmark = pytest.mark.core
+
 # A suite compares some 30 statistics at 6 standard errors of 8 replicates (t with 7 degrees of freedom: 5e-4 each for a
 # truly random integral); quasi-random replicates with fixed seeds do not change from run to run.
 

@@ -22,6 +22,8 @@ from hentropy.description import (
 )
 from support.words import SMALL, with_changes, written
 
+pytestmark = pytest.mark.core
+
 FULL = """
 version = 1
 name = "alloys"

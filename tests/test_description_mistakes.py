@@ -10,6 +10,8 @@ import hentropy as he
 from hentropy.description import read
 from support.words import with_changes, written
 
+pytestmark = pytest.mark.core
+
 
 @pytest.mark.parametrize(
     ("table", "said"),

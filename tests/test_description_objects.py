@@ -30,6 +30,8 @@ from hentropy.study import checks
 from support.decisions import POOL, ROWS, SPACE
 from support.words import with_changes, written
 
+pytestmark = pytest.mark.core
+
 LIBRARY = sorted({name for name, row in ROWS.items() if not name.startswith("own")})
 MIXED = he.Space(x=he.Real(0, 5), rate=he.Real(1e-4, 1e-1, log=True), steps=he.Integer(1, 6))
 

@@ -15,6 +15,7 @@ import pytest
 from hentropy.errors import ExecutionError, InputError
 from hentropy.execution import CommandObjective, Executor, Local, Objective, Outcome, Processes, PythonObjective
 from hentropy.execution.cluster import Dask
+from support.waiting import PATIENCE
 
 LAB = """
 import os, time
@@ -36,7 +37,7 @@ def meet(x):
     "Wait until 8 have come, and write down from when to when we were here."
     began = time.time()
     (HERE / f"here{x}").touch()
-    until = time.monotonic() + 60
+    until = time.monotonic() + 100
     while len(list(HERE.glob("here*"))) < 8:
         if time.monotonic() > until:
             raise TimeoutError("alone")
@@ -84,7 +85,7 @@ def gather(executor: Executor) -> dict[int, Outcome]:
     outcomes: dict[int, Outcome] = {}
     while executor.pending:
         before = executor.pending
-        ended = executor.wait(60.0)
+        ended = executor.wait(PATIENCE)
         assert ended, f"nothing has ended of {before}"
         assert executor.pending == before - {number for number, _ in ended}
         assert not outcomes.keys() & dict(ended).keys()
@@ -93,14 +94,14 @@ def gather(executor: Executor) -> dict[int, Outcome]:
 
 
 def appears(file: Path) -> str:
-    for _ in range(3000):
+    for _ in range(round(100 * PATIENCE)):
         if file.exists() and (text := file.read_text()):
             return text
         time.sleep(0.01)
     raise AssertionError(f"{file} does not appear")
 
 
-def nothing_is_left(folder: Path, seconds: float = 2.0) -> bool:
+def nothing_is_left(folder: Path, seconds: float = PATIENCE) -> bool:
     """Whether no process works in a folder or names it, now or soon."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -163,12 +164,12 @@ def test_first_come_first_served(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_what_hangs_is_ended_at_its_timeout(make: Make, lab: Lab, tmp_path: Path) -> None:
-    with make(lab("slow", 2.0)) as executor:
+    with make(lab("slow", 4.0)) as executor:
         executor.submit(0, {"x": 1})
         executor.submit(1, {"x": -1})
         executor.submit(2, {"x": -2})
         outcomes = gather(executor)
-        assert outcomes[0].failed == "did not end within 2 s"
+        assert outcomes[0].failed == "did not end within 4 s"
         assert not outcomes[0].lost
         assert (outcomes[1].value, outcomes[2].value) == (-1.0, -2.0)
     assert nothing_is_left(tmp_path)
@@ -186,7 +187,7 @@ def test_closing_while_one_hangs(kind: str, make: Make, lab: Lab, tmp_path: Path
         assert not nothing_is_left(tmp_path, 0.1)
     began = time.monotonic()
     executor.close()
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < PATIENCE
     assert executor.pending == frozenset()
     assert executor.closed
     executor.close()
@@ -240,7 +241,7 @@ def test_waiting_no_longer_than_told(lab: Lab) -> None:
         executor.submit(0, {"x": 1})
         began = time.monotonic()
         assert executor.wait(0.3) == []
-        assert 0.2 < time.monotonic() - began < 3.0
+        assert 0.2 < time.monotonic() - began < PATIENCE
         assert executor.pending == {0}
 
 
@@ -279,7 +280,7 @@ def test_no_scheduler() -> None:
         began = time.monotonic()
         with pytest.raises(ExecutionError, match="no Dask scheduler answers at"):
             Dask(PythonObjective("math:sqrt"), 1, address, patience=1.0)
-        assert time.monotonic() - began < 5.0
+        assert time.monotonic() - began < 25.0  # without our patience, Dask's is 30 s
 
 
 def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
@@ -290,7 +291,7 @@ def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet) as scheduler:  # type: ignore[call-overload]
         try:
-            until = time.monotonic() + 30
+            until = time.monotonic() + PATIENCE
             while not file.exists() or not file.read_text().endswith("}"):
                 assert time.monotonic() < until
                 time.sleep(0.05)
@@ -299,13 +300,13 @@ def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
             assert executor.wait(0.2) == []
         finally:
             scheduler.kill()
-    [(_, outcome)] = executor.wait(30.0)
+    [(_, outcome)] = executor.wait(PATIENCE)
     assert outcome.lost
 
     def insist() -> None:
         for number in range(1, 20):
             executor.submit(number, {"x": 1.0})
-            executor.wait(30.0)
+            executor.wait(PATIENCE)
 
     with pytest.raises(ExecutionError, match=r"scheduler at tcp://.* is gone"):  # once it is clear that it stays away
         insist()
@@ -351,11 +352,8 @@ def test_an_interrupt_ends_all(kind: str, lab: Lab, tmp_path: Path) -> None:
     with subprocess.Popen(arguments, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
         appears(tmp_path / "pids")
         time.sleep(0.3)  # with two workers the second begins, too
-        began = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=20.0)
-        took = time.monotonic() - began
+        _, said = process.communicate(timeout=PATIENCE)  # what it evaluates sleeps for longer
     assert (process.returncode, said) == (0, "")
     assert (tmp_path / "interrupted").exists()
-    assert took < (4.0 if kind == "dask" else 2.0)
     assert nothing_is_left(tmp_path)

@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from hentropy.experiments import Crew, Job, Ledger, News, Plan, Step, Task, crew
 from hentropy.experiments.dask_crew import DaskCrew
 from hentropy.experiments.dask_task import labour
 from support.steps import step_with
+from support.waiting import PATIENCE, until
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
 SOURCE = Path(he.__file__).parents[1]
@@ -41,7 +41,7 @@ def crew(cluster: LocalCluster) -> Crew:
 @pytest.fixture
 def two(cluster: LocalCluster) -> LocalCluster:
     """The cluster with both of its workers, when they are back."""
-    soon(lambda: len(cluster.scheduler.workers) == 2)
+    until(lambda: len(cluster.scheduler.workers) == 2)
     return cluster
 
 
@@ -120,7 +120,7 @@ def test_runs_that_fail_are_written_down_and_the_others_go_on(crew: Crew, ledger
 
 
 def test_a_worker_of_another_version_is_refused(cluster: LocalCluster) -> None:
-    with connect(cluster.scheduler_address, 10.0) as client:
+    with connect(cluster.scheduler_address, PATIENCE) as client:
         found = client.submit(labour, Job(SMALL, "random", 0), [], "0.0.1").result()
     assert found.steps == ()
     assert f"has hentropy {he.__version__}, and the run is of 0.0.1" in found.failed
@@ -146,7 +146,7 @@ def test_an_interrupt_leaves_the_cluster_of_others_and_ends_what_we_began_there(
     assert ledger.failure(job) is None
     with ledger.claimed(job):  # nobody holds it any more
         assert cluster.scheduler.workers
-    soon(lambda: not at_work(cluster))
+    until(lambda: not at_work(cluster))
 
 
 def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
@@ -163,31 +163,24 @@ def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
     with subprocess.Popen(
         [*command, "--executor", "dask", "--workers", "1"], cwd=tmp_path, start_new_session=True, **PIPES
     ) as process:
-        soon(lambda: len(ledger.steps(todo[0])) > 0)
+        until(lambda: len(ledger.steps(todo[0])) > 0)
         began = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGINT)
-        said, complaints = process.communicate(timeout=30)
+        said, complaints = process.communicate(timeout=PATIENCE)
     assert (process.returncode, complaints) == (130, "")
     assert "all steps so far are recorded" in said
     assert began
-    assert not psutil.wait_procs(began, timeout=5)[1]
+    assert not psutil.wait_procs(began, timeout=PATIENCE)[1]
     recorded = ledger.steps(todo[0])
     assert recorded
     again = subprocess.run(
-        [*command, "--scheduler", cluster.scheduler_address], cwd=tmp_path, timeout=60, check=False, **PIPES
+        [*command, "--scheduler", cluster.scheduler_address], cwd=tmp_path, timeout=3 * PATIENCE, check=False, **PIPES
     )
     assert (again.returncode, again.stderr) == (0, "")
     assert ledger.steps(todo[0])[: len(recorded)] == recorded
     for job in todo:
         assert timeless(ledger.steps(job)) == here(job)
     assert list((tmp_path / "results" / "figures").glob("figure-6*.png"))
-
-
-def soon(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_clusters_that_cannot_work_are_told_in_a_sentence(ledger: Ledger) -> None:

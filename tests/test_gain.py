@@ -35,6 +35,8 @@ from hentropy.inner import expected_loss
 from support.beliefs import LOW, WIDTH, dense, designs, gaussian
 from support.decisions import PLACES, POOL, ROWS, SPACE
 
+pytestmark = pytest.mark.core
+
 QUERIES = designs(3, seed=41)
 
 

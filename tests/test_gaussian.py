@@ -8,6 +8,8 @@ from hentropy.beliefs import Gaussian, Moments, Needs, Nodes, outcome_nodes
 from hentropy.beliefs.kernels import Kernel, Profile, Stationary
 from support.beliefs import WIDTH, bayes_weights, dense, designs, gaussian, kernel, rebuilt, tensor, truth
 
+pytestmark = pytest.mark.numerics
+
 B, N, K = 4, 3, 2
 
 

@@ -8,6 +8,8 @@ import pytest
 
 import hentropy
 
+pytestmark = pytest.mark.core
+
 PACKAGE = Path(hentropy.__file__).parent
 
 LAYERS = (

@@ -11,6 +11,8 @@ from hentropy.beliefs.leave_one_out import leave_one_out
 from hentropy.beliefs.quantiles import mixture_quantiles
 from hentropy.models.gp import ConstantMean
 
+pytestmark = pytest.mark.numerics
+
 SPACE = he.Space(a=he.Real(-2.0, 5.0), rate=he.Real(1e-3, 1.0, log=True))
 SHIFT, SCALE = 40.0, 7.0
 

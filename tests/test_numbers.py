@@ -8,6 +8,8 @@ import pytest
 from hentropy.records import Verdict
 from hentropy.records.numbers import short, span
 
+pytestmark = pytest.mark.core
+
 
 @pytest.mark.parametrize(
     ("value", "spread", "text"),

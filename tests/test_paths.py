@@ -8,6 +8,8 @@ from hentropy.beliefs import Needs
 from hentropy.beliefs.kernels import Kernel, Profile, from_gpytorch
 from support.beliefs import designs, gaussian, kernel, truth, two_sided
 
+pytestmark = pytest.mark.numerics
+
 COUNT = 4000
 
 

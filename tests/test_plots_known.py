@@ -92,7 +92,7 @@ def test_the_picture_of_a_line() -> None:
     error = dots[Role.FIRST].error
     assert error is not None
     assert error.tolist() == [0.2]
-    assert dots[Role.PENDING].y.tolist() == [info.trials.expected[-1]]
+    assert dots[Role.PENDING].y.tolist() == pytest.approx([info.trials.expected[-1]], rel=1e-9)
     assert dots[Role.FAILED].y.tolist() == [panel.y.low]
     assert "foot" in picture.caption
     assert "3 measured values" in picture.caption

@@ -23,6 +23,7 @@ from hentropy.plots.scene import Scene
 from hentropy.plots.why import why_info
 from hentropy.plots.with_matplotlib import rendered
 from hentropy.records import State, Trial
+from support.pictures import coarse
 from support.studies import LINE, MIXED, PLANE, Worst, begun, hill, price, ship, study
 
 POOL = he.Pool(MIXED.sample(12, seed=1), names=["x", "rate", "steps"])
@@ -74,7 +75,7 @@ MAKERS: dict[str, Callable[[Tensor], he.Decision]] = {
 QUICK: dict[str, Callable[[Scene], Any]] = {
     "known": lambda scene: known_info(scene, points=7, plane=4),
     "decided": lambda scene: decided_info(scene, draws=4, candidates=12, points=7, plane=4),
-    "why": lambda scene: why_info(scene, seconds=0.05),
+    "why": lambda scene: why_info(scene, numbers=1.5e7),
     "progress": lambda scene: progress_info(scene, draws=20),
     "loss": lambda scene: loss_info(scene, draws=20),
 }
@@ -91,11 +92,21 @@ def asked_once(space: Any, decision: he.Decision) -> he.Study:
 
 
 PNG = b"\x89PNG"
+FILES: dict[str, bytes] = {}
+
+
+def drawn(made: Picture) -> bytes:
+    """The picture as a file; what is known and the model are drawn alike for many decisions, and once is enough."""
+    words = json.dumps(as_plain(made))
+    if words not in FILES:
+        FILES[words] = rendered(made, dpi=30)
+    return FILES[words]
 
 
 @pytest.mark.parametrize("where", SPACES)
 @pytest.mark.parametrize("name", MAKERS)
-def test_every_picture_can_be_made(name: str, where: str) -> None:
+def test_every_picture_can_be_made(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    coarse(monkeypatch)
     space = SPACES[where]
     scene = scene_of(asked_once(space, MAKERS[name](space.sample(3, seed=5))))
     for what, (info_of, picture_of) in PICTURES.items():
@@ -108,7 +119,7 @@ def test_every_picture_can_be_made(name: str, where: str) -> None:
         assert made.name == what
         json.dumps(as_plain(info), allow_nan=False)
         if where == "plane":  # every picture of every decision becomes a file; a warning would be an error
-            assert rendered(made, dpi=30).startswith(PNG)
+            assert drawn(made).startswith(PNG)
 
 
 def check(made: Picture) -> None:

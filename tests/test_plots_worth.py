@@ -48,7 +48,7 @@ def test_gains_are_those_of_the_trials_in_order() -> None:
 def test_the_next_one_is_the_one_that_is_explained() -> None:
     """One computation for both pictures: they cannot contradict each other."""
     seen = scene([0.5, 0.25])
-    info, why = worth_info(seen), why_info(seen, seconds=0.1)
+    info, why = worth_info(seen), why_info(seen, numbers=3e7)
     assert info.target is why.target
     assert info.target is not None
     assert info.target_place == 3

@@ -11,6 +11,8 @@ from hentropy.beliefs.kernels import from_gpytorch
 from hentropy.errors import ModelError
 from support.beliefs import designs, gaussian, tensor, truth
 
+pytestmark = pytest.mark.numerics
+
 NOISE = 0.03
 
 

@@ -49,14 +49,14 @@ def best(made: Problem) -> tuple[float, Tensor]:
 def test_alpine_is_its_formula() -> None:
     problem = alpine(2)
     by_hand = 0.05 * sum(abs(2 * x * math.sin(2 * x) + 0.2 * x) for x in (1.0, 4.0))
-    assert problem.at(x1=1.0, x2=4.0) == pytest.approx(by_hand, rel=1e-14)
-    assert float(problem(torch.tensor([1.0, 4.0], dtype=torch.float64))) == pytest.approx(by_hand, rel=1e-14)
+    assert problem.at(x1=1.0, x2=4.0) == pytest.approx(by_hand, rel=1e-12)
+    assert float(problem(torch.tensor([1.0, 4.0], dtype=torch.float64))) == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_alpine_takes_batches() -> None:
     problem = alpine(3)
     x = problem.space.sample(6, 0)
-    assert problem(x.reshape(2, 3, 3)).tolist() == problem(x).reshape(2, 3).tolist()
+    torch.testing.assert_close(problem(x.reshape(2, 3, 3)), problem(x).reshape(2, 3), rtol=1e-12, atol=0)
     assert problem.space.names == ("x1", "x2", "x3")
     assert problem.space.bounds.tolist() == [[0.0] * 3, [5.0] * 3]
 
@@ -114,8 +114,8 @@ def test_every_problem_is_what_its_name_says(name: str) -> None:
     values = made(x)
     assert values.shape == (6,)
     assert values.dtype == torch.float64
-    torch.testing.assert_close(made(x.reshape(2, 3, -1)), values.reshape(2, 3), rtol=1e-14, atol=1e-14)
-    torch.testing.assert_close(made(x[0]), values[0], rtol=1e-14, atol=1e-14)
+    torch.testing.assert_close(made(x.reshape(2, 3, -1)), values.reshape(2, 3), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(made(x[0]), values[0], rtol=1e-12, atol=1e-12)
     assert made.at(**made.space.decode(x[0])) == pytest.approx(float(values[0]), rel=1e-12)
     assert len(repr(made.decision)) < 160
 

@@ -8,6 +8,8 @@ from rich.console import Console
 import hentropy as he
 from support.studies import DECISIONS, PLANE, begun
 
+pytestmark = pytest.mark.core
+
 
 def verdict(**changes: object) -> he.Verdict:
     rows = [{"x": 1.25, "mean": 3.0, "sd": 0.5}]

@@ -8,6 +8,8 @@ from hentropy.beliefs import Gaussian, Needs, Nodes, Samples, outcome_nodes
 from hentropy.errors import InputError, ModelError
 from support.beliefs import designs, gaussian, tensor, truth, two_sided
 
+pytestmark = pytest.mark.numerics
+
 S = 4000
 
 

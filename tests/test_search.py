@@ -12,6 +12,8 @@ import hentropy as he
 from hentropy.study import State
 from support.studies import LINE, hill
 
+pytestmark = pytest.mark.core
+
 QUICK: dict[str, Any] = {"hyperparameters": "map", "first": 4, "progress": False}
 
 

@@ -17,9 +17,9 @@ import pytest
 import hentropy as he
 from support.commands import hentropy
 from support.serving import SMALL, TOKEN
+from support.waiting import PATIENCE
 
 SOURCE = Path(he.__file__).parents[1]
-PATIENCE = 60.0
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from hentropy.server.settings import Limits, Settings
 from hentropy.server.work import StudyKey
 from support.serving import SMALL, Served, emptied, served
 from support.studies import Worst, hill
+from support.waiting import PATIENCE
 
 CSV = {"Content-Type": "text/csv"}
 
@@ -105,7 +106,7 @@ def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
 
 
 def wait_for(question: Any, key: str, pause: float = 0.1) -> dict[str, Any]:
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not (said := question())[key]:
         assert time.monotonic() < until, said
         time.sleep(pause)

@@ -77,12 +77,12 @@ def test_a_request_that_never_ends_is_ended(sqlite_url: str) -> None:
 
 
 def test_too_many_requests_have_to_wait(sqlite_url: str) -> None:
-    with served(small(sqlite_url, per_second=0.5, burst=5)) as server:
+    with served(small(sqlite_url, per_second=0.01, burst=5)) as server:
         statuses = [server.http.get("/api/studies").status_code for _ in range(6)]
         assert statuses == [200] * 4 + [429] * 2  # one request was there before
         answer = server.http.get("/")
         assert answer.status_code == 429
-        assert 1 <= int(answer.headers["retry-after"]) <= 2
+        assert 1 <= int(answer.headers["retry-after"]) <= 100
 
 
 def test_rates_recover_and_are_remembered_in_bounded_memory() -> None:

@@ -37,6 +37,7 @@ from hentropy.solvers.one_shot import ascend_together
 from hentropy.testing import check_solver
 from support.beliefs import designs, gaussian, tensor
 from support.decisions import POOL, ROWS, SPACE, line
+from support.waiting import PATIENCE
 
 SOLVERS: dict[str, Solver] = {
     "auto": Auto(),
@@ -49,7 +50,7 @@ DECISIONS: dict[str, Decision] = {"maximize": Maximize(), "top_k": TopK(2, weigh
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("decision", DECISIONS)
 def test_solvers_on_a_box(solver: str, decision: str) -> None:
-    check_solver(SOLVERS[solver], DECISIONS[decision], gaussian(1), SPACE)
+    check_solver(SOLVERS[solver], DECISIONS[decision], gaussian(1), SPACE, grace=PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_solvers_on_a_box(solver: str, decision: str) -> None:
 )
 @pytest.mark.parametrize("q", [1, 2])
 def test_auto_with_formulas(decision: Decision, q: int) -> None:
-    check_solver(Auto(), decision, gaussian(1), SPACE, q=q)
+    check_solver(Auto(), decision, gaussian(1), SPACE, q=q, grace=PATIENCE)
 
 
 @pytest.mark.parametrize("name", ["maximize", "best_observed", "top_k", "estimate", "identify_values", "own_options"])

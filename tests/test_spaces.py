@@ -14,6 +14,8 @@ from torch import Tensor
 from hentropy.errors import InputError
 from hentropy.spaces import DesignSpace, Integer, Pool, Real, Space
 
+pytestmark = pytest.mark.numerics
+
 MIXED = Space(a=Real(-3.0, -1.0), rate=Real(1e-4, 10.0, log=True), k=Integer(2, 7), width=Integer(1, 64, log=True))
 TABLE = torch.tensor([[5.0, 1.0, 7.0], [6.0, -1.0, 7.0], [9.0, 0.0, 7.0], [5.5, 0.5, 7.0]], dtype=torch.float64)
 

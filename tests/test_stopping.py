@@ -6,6 +6,8 @@ import hentropy as he
 from hentropy.study import Standing, StoppingRule
 from support.studies import begun, hill, study
 
+pytestmark = pytest.mark.core
+
 
 @pytest.mark.parametrize(
     ("rule", "standing", "reason"),

@@ -3,7 +3,6 @@
 import shutil
 import sqlite3
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from hentropy.errors import InputError, NoStore, StorageError
 from hentropy.records import Entry, State, Trial, Verdict
 from hentropy.storage import MemoryStore, Store, open_store
 from hentropy.testing import check_store
+from support.waiting import PATIENCE
 
 
 def test_memory_conforms() -> None:
@@ -203,7 +203,7 @@ def test_through_a_link_it_is_the_same_store_with_the_same_lock(tmp_path: Path) 
         thread.start()
         thread.join(timeout=0.3)
         assert inside == []
-    thread.join(timeout=5.0)
+    thread.join(timeout=PATIENCE)
     assert len(inside) == 1
 
 
@@ -221,14 +221,12 @@ def test_many_threads_do_not_starve_each_other(store_url: str) -> None:
             errors.append(error)
 
     threads = [threading.Thread(target=tell, args=(number,)) for number in range(count)]
-    begin = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert errors == []
+    assert errors == []  # a pool that is starved gives up after 30 s
     assert values(store) == [9.0] * count
-    assert time.monotonic() - begin < 20.0  # a pool that is starved gives up after 30 s
     store.close()
 
 

@@ -245,7 +245,7 @@ def test_failed_rows_of_a_pool_are_never_asked_again() -> None:
 
 @pytest.mark.parametrize("name", DECISIONS)
 def test_every_decision_asks_and_decides(name: str) -> None:
-    made = begun(PLANE, DECISIONS[name], max_seconds=5.0)
+    made = begun(PLANE, DECISIONS[name])
     trial = made.ask()
     PLANE.encode(trial.params)
     verdict = made.decide()

@@ -14,7 +14,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
-PATIENCE = 40.0
+from support.waiting import PATIENCE
 
 ARGUMENTS = (
     "--headless=new",

@@ -18,9 +18,11 @@ from hentropy.errors import HentropyError, StudyError
 from hentropy.execution import Local, PythonObjective
 from hentropy.execution.leases import Terms
 from hentropy.execution.runner import run
+from support.waiting import PATIENCE
 
 SPACE = he.Space(x=he.Real(-1.0, 3.0), y=he.Real(0.0, 1.0))
 NAME = "crash"
+LEASE = 10 * PATIENCE
 
 
 def kept(url: str, **options: Any) -> he.Study:
@@ -91,7 +93,7 @@ def tell_all(url: str, numbers: range, value: float, log: Path, begin: float) ->
 def work(url: str, folder: Path, options: dict[str, Any]) -> None:
     """Be a worker until the study has enough."""
     torch.set_num_threads(1)
-    run(kept(url, **options), Local(PythonObjective("lab:measure", folder)), Terms(lease=30.0))
+    run(kept(url, **options), Local(PythonObjective("lab:measure", folder)), Terms(lease=LEASE))
 
 
 def without_rights(path: Path, report: Path) -> None:

@@ -1,8 +1,16 @@
 """Pictures made by hand, with every kind of mark."""
 
 import numpy as np
+import pytest
 
 from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule, Table
+
+
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be decided after an outcome is shown with few drawn functions on small grids."""
+    for name, size in (("DRAWS", 4), ("POINTS", 7), ("PLANE", 4)):
+        monkeypatch.setattr(f"hentropy.plots.outcomes.{name}", size)
+
 
 HOSTILE = "</script><script>alert(1)</script> $x$ %{x} <b>_"
 """A text that must be shown as it is."""

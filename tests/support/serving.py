@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from hentropy.cli.serving import Server, listening
 from hentropy.server.services import Services
 from hentropy.server.settings import Settings
+from support.waiting import PATIENCE
 
 TOKEN = "a-token-for-tests-only"
 SMALL: dict[str, Any] = {
@@ -23,8 +24,6 @@ SMALL: dict[str, Any] = {
     "model": {"hyperparameters": "map"},
 }
 """A definition of a study that is cheap to compute."""
-
-PATIENCE = 30.0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from fastapi.routing import APIRoute
 
 from hentropy.server import events, login
 from hentropy.server.pages import asking, attaching, entering, reading
-from support.serving import PATIENCE, TOKEN, Served
+from support.serving import TOKEN, Served
+from support.waiting import PATIENCE
 
 JSON = {"Content-Type": "application/json"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

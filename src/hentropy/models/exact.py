@@ -140,7 +140,7 @@ def _line(transform: OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Ten
 
 def _unbatched(model: SingleTaskGP, X: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The common data of an ensemble whose members carry a copy each (H x n x d, H x n): n x d and n."""
-    same = bool((X[:1] == X).all()) and bool((targets == targets[:1]).all())
+    same = all(torch.allclose(v, v[:1].expand_as(v), rtol=1e-9, atol=1e-12) for v in (X, targets))
     if not (model._is_ensemble and same):
         raise ModelError(
             f"the model has {X.shape[0]} batches of data; a belief is about one function: fit one model per batch"

@@ -3,11 +3,10 @@
 The quick gain of screening takes the best of a pool of actions after each outcome. Actions that audits of some designs
 found best after their outcomes are added to the pool first: then it is nearly as good as an audit that searches anew
 after every outcome, and 10 to 50 times faster. At the target, whose gain is known well, the two are compared. Where
-they differ, a coarser grid is audited; where that is too long or differs too, the map shows shares of its greatest
-gain.
+they differ, a coarser grid is audited; where that is too much work or differs too, the map shows shares of its
+greatest gain.
 
-The grid and the pool follow from counts, not from clocks, so that the same study has the same map on every machine that
-is not too slow for it.
+The work is counted, not timed, so that the same study has the same map on every machine, however slow or busy.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +17,6 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Needs
-from hentropy.clock import Clock
 from hentropy.decisions import Decision
 from hentropy.gain import Appraisal, Effort
 from hentropy.inner import ContinuousSearch, SolvedSearch
@@ -38,11 +36,17 @@ READABLE = 2
 COARSE = 4
 """The place of the grid that is audited where quick gains will not do."""
 
-NUMBERS_A_SECOND = 3e8
-"""How many numbers of the moments of actions a usual machine works through: by experience, within a factor of 3."""
+NUMBERS = 4.5e8
+"""The work of a map, as numbers of the moments of actions: by experience, a usual core does 1e8 to 1e9 in a second."""
 
 SLOWER = 4
-"""Decisions that are solved, and closed forms of joint losses, take so much longer for a number."""
+"""Solved decisions, those among the data, and closed forms of joint losses take so much longer for a number."""
+
+DRAWN = 1_000_000
+"""Numbers for one design of a formula without a gradient, which moves drawn functions by each outcome."""
+
+DESCENT = 24
+"""Numbers in a step of descent for each datum, and draw of a joint loss, at each point of an action."""
 
 MOST_ADDED = 96
 FEWEST_ADDED = 12
@@ -51,8 +55,8 @@ FEWEST_ADDED = 12
 APART = 1e-4
 """Actions nearer than this to others, in the unit cube, are not added."""
 
-SLOW = 3.0
-"""A machine that needs so many times the seconds gets a coarser grid, and the rest is left out after them."""
+PART = 256
+"""Designs that are valued at once."""
 
 LIKE = 0.3
 """Gains that differ by so much, as a share, show the same."""
@@ -65,7 +69,7 @@ Gains = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class GainSlice:
-    """Gains along one or two parameters: g or h x g, NaN where time ran out.
+    """Gains along one or two parameters: g or h x g.
 
     `indices` say which parameters, `grids` their values, `held` what the others are held at, in words. `near` (n) are
     the trials that bear on the slice.
@@ -91,31 +95,28 @@ class GainMap:
     relative: bool
 
 
-def gain_map(scene: Scene, known: Explained, reference: Tensor, designs: np.ndarray, seconds: float) -> GainMap:
-    """The gain over slices through a reference design (d); `designs` are the trials'.
+def gain_map(
+    scene: Scene, known: Explained, reference: Tensor, designs: np.ndarray, numbers: float = NUMBERS
+) -> GainMap:
+    """The gain over slices through a reference design (d), as fine as so many numbers allow.
 
-    The work is what takes a usual machine about so many seconds.
+    `designs` are the trials'.
     """
-    clock = Clock(SLOW * seconds)
-    numbers = NUMBERS_A_SECOND * seconds
-    appraisal = replace(known.appraisal, clock=Clock())  # screening would leave out what its own clock forbids
     fewest = _designs(_views(scene, reference, READABLE))
-    appraisal = with_pool(appraisal, known.actions, numbers / fewest)
+    appraisal = with_pool(known.appraisal, known.actions, numbers / fewest)
     way, exact = quick(appraisal), appraisal.applicable(1) is not None
-    each = numbers_of(appraisal)
-    value, took = _at(way, reference)
+    value = _at(way, reference)
+    affordable = numbers / numbers_of(appraisal)
     if exact or known.target is None or alike(value, known.target, scene.found.value):
-        affordable = min(numbers / each, clock.seconds / took)
-        made = _over(scene, _finest(scene, reference, affordable), way, designs, clock)
+        made = _over(scene, _finest(scene, reference, affordable), way, designs)
         return GainMap(made, value if known.target is not None else None, relative=False)
-    careful = audited(appraisal)
-    better, took_careful = _at(careful, reference)
     views = _views(scene, reference, COARSE)
-    fits = _designs(views) * took_careful < 1.5 * seconds
-    if fits and alike(better, known.target, scene.found.value):
-        return GainMap(_over(scene, views, careful, designs, clock), better, relative=False)
-    affordable = min(numbers / each, (clock.seconds - clock.spent) / took)
-    return _relative(_over(scene, _finest(scene, reference, affordable), way, designs, clock), value)
+    if _designs(views) * audited_numbers(appraisal) < 1.5 * numbers:
+        careful = audited(appraisal)
+        better = _at(careful, reference)
+        if alike(better, known.target, scene.found.value):
+            return GainMap(_over(scene, views, careful, designs), better, relative=False)
+    return _relative(_over(scene, _finest(scene, reference, affordable), way, designs), value)
 
 
 def quick(appraisal: Appraisal) -> Gains:
@@ -129,9 +130,13 @@ def _outcomes(appraisal: Appraisal) -> int:
     return 64 if len(appraisal.pending) else 48 if appraisal.belief.components > 1 else 16
 
 
+def _effort(appraisal: Appraisal) -> Effort:
+    return Effort(replicates=4, outcomes=32, steps=AUDITED.steps) if len(appraisal.pending) else AUDITED
+
+
 def audited(appraisal: Appraisal) -> Gains:
     """The gain by actions searched anew after each outcome."""
-    effort = Effort(replicates=4, outcomes=32, steps=AUDITED.steps) if len(appraisal.pending) else AUDITED
+    effort = _effort(appraisal)
     rows = appraisal.rows(effort.replicates * effort.outcomes, 1)
     seed = appraisal.seed + AUDIT_SEED
     return lambda x: torch.cat([appraisal.audit(part, seed, effort).gain.value for part in x.split(rows)])
@@ -141,14 +146,32 @@ def numbers_of(appraisal: Appraisal) -> int:
     """How many numbers the quick gain of one design takes."""
     formula, search, outcomes = appraisal.applicable(1), appraisal.search, _outcomes(appraisal)
     if formula is not None:
-        return SLOWER * formula.numbers
+        return SLOWER * formula.numbers if formula.differentiable else DRAWN
     numbers = search.numbers_per_design(outcomes)
-    if isinstance(search, SolvedSearch):
+    if isinstance(search, SolvedSearch) or search.decision.follows_data:
         return SLOWER * numbers
-    closed = type(search.decision).expected_loss is not Decision.expected_loss
-    if isinstance(search, ContinuousSearch) and closed and search.decision.needs is Needs.JOINT:
+    if isinstance(search, ContinuousSearch) and search.decision.needs is Needs.JOINT and not _drawn(search):
         return SLOWER * numbers // len(search.draws)  # the bound on memory counts draws, and a closed form needs none
     return numbers
+
+
+def audited_numbers(appraisal: Appraisal) -> int:
+    """How many numbers the audited gain of one design takes."""
+    search, belief, effort = appraisal.search, appraisal.belief, _effort(appraisal)
+    outcomes = effort.replicates * effort.outcomes
+    numbers = search.numbers_per_design(outcomes)
+    if not isinstance(search, ContinuousSearch):
+        return SLOWER * numbers
+    at_each = len(belief.X) + (len(search.draws) if _drawn(search) else 0)
+    points = search.decision.points(search.pool[:1]).shape[-2]
+    return numbers + DESCENT * outcomes * effort.steps * points * belief.components * at_each
+
+
+def _drawn(search: ContinuousSearch) -> bool:
+    """Whether the expected loss is an average over draws; closed forms of joint losses are those of two values."""
+    closed = type(search.decision).expected_loss is not Decision.expected_loss
+    pairs = search.decision.points(search.pool[:1]).shape[-2] <= 2
+    return search.decision.needs is Needs.JOINT and not (closed and pairs)
 
 
 def with_pool(appraisal: Appraisal, actions: Tensor | None, numbers: float) -> Appraisal:
@@ -181,13 +204,9 @@ def alike(gain: float, target: Target, loss: float) -> bool:
     return abs(gain - target.gain) <= max(LIKE * target.gain, 2.0 * target.error, nothing)
 
 
-def _at(way: Gains, row: Tensor) -> tuple[float, float]:
-    """The gain at one design (d), and the seconds that one of a few takes."""
-    x = row.view(1, 1, -1)
-    value = float(way(x))  # the first call makes what others need too
-    clock = Clock()
-    way(x.expand(4, 1, -1))
-    return value, max(clock.spent / 4, 1e-6)
+def _at(way: Gains, row: Tensor) -> float:
+    """The gain at one design (d)."""
+    return float(way(row.view(1, 1, -1)))
 
 
 def _views(scene: Scene, reference: Tensor, place: int) -> tuple[Slice, ...]:
@@ -220,26 +239,20 @@ def _finest(scene: Scene, reference: Tensor, designs: float) -> tuple[Slice, ...
     return views
 
 
-def _over(scene: Scene, views: Sequence[Slice], way: Gains, designs: np.ndarray, clock: Clock) -> tuple[GainSlice, ...]:
-    step = max(8, _designs(views) // 20)
-    return tuple(_valued(scene, view, way, designs, clock, step) for view in views)
+def _over(scene: Scene, views: Sequence[Slice], way: Gains, designs: np.ndarray) -> tuple[GainSlice, ...]:
+    return tuple(_valued(scene, view, way, designs) for view in views)
 
 
 def _relative(views: tuple[GainSlice, ...], at_target: float) -> GainMap:
     """The map as shares of its greatest gain."""
-    finite = [view.gains[np.isfinite(view.gains)] for view in views]
-    top = max([at_target, *(float(gains.max()) for gains in finite if gains.size)])
+    top = max([at_target, *(float(view.gains.max()) for view in views)])
     top = top if top > 0 else 1.0
     return GainMap(tuple(replace(view, gains=view.gains / top) for view in views), at_target / top, relative=True)
 
 
-def _valued(scene: Scene, view: Slice, way: Gains, designs: np.ndarray, clock: Clock, step: int) -> GainSlice:
+def _valued(scene: Scene, view: Slice, way: Gains, designs: np.ndarray) -> GainSlice:
     x = view.designs.to(scene.belief.X).unsqueeze(-2)
-    gains = x.new_full((x.shape[0],), torch.nan)
-    for start in range(0, x.shape[0], step):
-        if clock.expired:
-            break
-        gains[start : start + step] = way(x[start : start + step])
+    gains = torch.cat([way(part) for part in x.split(PART)])
     return GainSlice(
         indices=view.axes,
         axes=tuple(parameter_axis(scene.space, index) for index in view.axes),

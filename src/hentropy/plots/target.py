@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief
-from hentropy.clock import Clock, Limits
 from hentropy.entropy import Entropy
 from hentropy.errors import StudyError
 from hentropy.gain import Appraisal, Effort
@@ -23,12 +22,6 @@ from hentropy.solvers.propose import AUDIT_SEED
 from hentropy.spaces import DesignSpace
 from hentropy.study import Study
 from hentropy.study.asking import Asker
-
-SEARCH_SECONDS = 2.5
-"""How long the next experiment is searched for; most decisions need less, and then it is the one that `ask` gives."""
-
-VALUE_SECONDS = 1.0
-"""After so long no better action of today is looked for."""
 
 LOOK = Effort(replicates=2, outcomes=8, steps=8)
 CAREFUL = Effort(replicates=8, outcomes=32, steps=12)
@@ -42,7 +35,7 @@ class Target:
 
     `weighed` is what counted beside the gain when it was chosen, in words, or nothing. While `left` of the `first`
     designs that fill the space are still to be asked, an experiment without a number is not the next one, but the one
-    that is best by gain. `complete` is False where there was no time to search for it to the end.
+    that is best by gain.
     """
 
     design: np.ndarray
@@ -54,7 +47,6 @@ class Target:
     weighed: str
     left: int
     first: int
-    complete: bool
 
     @property
     def is_next(self) -> bool:
@@ -85,11 +77,10 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
     others = [space.encode(trial.params) for trial in running if trial is not asked]
     pending = torch.stack(others) if others else None
     appraisal = _improved(Appraisal.prepare(found.decision, belief, space, pending=pending, seed=seed), found.action)
-    complete = True
     if asked is not None:
         row: Tensor | None = space.encode(asked.params)
     else:
-        row, complete, action = _next(study, belief)
+        row, action = _next(study, belief)
         appraisal = _improved(appraisal, action)
     appraisal, actions = with_best_today(appraisal, row)
     if row is None:
@@ -109,7 +100,6 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
         weighed=_weighed(study.options.cost is not None, State.FAILED in states),
         left=max(0, study.first - states.count(State.RUNNING) - states.count(State.COMPLETE)),
         first=study.first,
-        complete=complete,
     )
     return Explained(target, replace(appraisal, search=audit.search), actions)
 
@@ -146,11 +136,9 @@ def _weighed(cost: bool, failed: bool) -> str:
     return " and ".join(word for word, counts in (("costs", cost), ("failures", failed)) if counts)
 
 
-def _next(study: Study, belief: Belief) -> tuple[Tensor | None, bool, object]:
-    """The design (d) that would be asked by its gain, whether it was searched to the end, and today's action then."""
+def _next(study: Study, belief: Belief) -> tuple[Tensor | None, object]:
+    """The design (d) that would be asked by its gain, searched as `ask` does, and today's action then."""
     options = study.options
-    own = options.limits.max_seconds
-    seconds = SEARCH_SECONDS if own is None else min(own, SEARCH_SECONDS)
     asker = Asker(
         study.book,
         lambda: belief,
@@ -160,13 +148,13 @@ def _next(study: Study, belief: Belief) -> tuple[Tensor | None, bool, object]:
         study.first,
         Auto() if options.solver is None else options.solver,
         options.cost,
-        Limits(seconds, options.limits.max_memory),
+        options.limits,
     )
     try:
         found = asker.propose(1)
     except StudyError:  # every row of a pool failed, or was measured without noise
-        return None, True, None
-    return found.x[0], found.complete or seconds == own, found.action
+        return None, None
+    return found.x[0], found.action
 
 
 def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal, Tensor | None]:
@@ -177,7 +165,6 @@ def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal
     """
     if appraisal.applicable(1) is not None:
         return appraisal, None
-    clock = Clock(VALUE_SECONDS)
     x = _designs_around(appraisal.space, row, appraisal.seed).to(appraisal.belief.X).unsqueeze(-2)
     size = min(len(x), appraisal.rows(LOOK.replicates * LOOK.outcomes, 1))
     actions: list[Tensor] = []
@@ -188,9 +175,7 @@ def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal
             appraisal = replace(appraisal, search=audit.search)
             if audit.least is not None and audit.least.actions is not audit.least.loss:
                 actions.append(audit.least.actions.flatten(0, 1))
-            if clock.expired:
-                break
-        if appraisal.search is before or clock.expired:
+        if appraisal.search is before:
             break
     return appraisal, torch.cat(actions) if actions else None
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from hentropy.plots.decided import decided_panels
-from hentropy.plots.gain_map import GainSlice, gain_map
+from hentropy.plots.gain_map import NUMBERS, GainSlice, gain_map
 from hentropy.plots.marks import Axis, Band, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
 from hentropy.plots.outcomes import OutcomeInfo, outcomes
 from hentropy.plots.rows import in_rows
@@ -16,9 +16,6 @@ from hentropy.plots.target import Target, filling_words, gain_words
 from hentropy.plots.views import reference_design
 from hentropy.records import State
 from hentropy.records.numbers import short, span
-
-SECONDS = 1.5
-"""The work of the map of the gain, as time of a usual machine."""
 
 PANELS_IN_A_ROW = 3
 
@@ -42,15 +39,15 @@ class WhyInfo:
     filling: tuple[int, ...]
 
 
-def why_info(scene: Scene, seconds: float = SECONDS) -> WhyInfo:
-    """Why the newest proposed experiment that is waited for, or the next one; the map takes about so many seconds.
+def why_info(scene: Scene, numbers: float = NUMBERS) -> WhyInfo:
+    """Why the newest proposed experiment that is waited for, or the next one; `numbers` bound the work of the map.
 
     Gains count what an experiment adds to the others that are waited for.
     """
     target = scene.explained.target
     trials = shown_trials(scene)
     reference = reference_design(scene) if target is None else torch.from_numpy(target.design)
-    gains = gain_map(scene, scene.explained, reference, trials.designs, seconds)
+    gains = gain_map(scene, scene.explained, reference, trials.designs, numbers)
     return WhyInfo(
         slices=gains.slices,
         relative=gains.relative,
@@ -195,8 +192,6 @@ def _caption(info: WhyInfo) -> str:
         )
     if any(view.held for view in info.slices):
         said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
-    if not all(np.isfinite(view.gains).all() for view in info.slices):
-        said.append("Where the map is blank, there was no time to compute it.")
     if info.outcomes:
         said.append(
             "Side by side: what would be decided if it gave a low, a middle or a high value (one outcome in ten is"
@@ -228,6 +223,4 @@ def _about_target(info: WhyInfo) -> list[str]:
         )
     if target.weighed:
         said.append(f"It was weighed against {target.weighed} too, so it need not have the greatest gain.")
-    if not target.complete:
-        said.append("There was no time to search for it to the end, so another one may be asked.")
     return said
