@@ -3,6 +3,7 @@ r"""Looking ahead with a Gaussian belief: what does not depend on the outcome, a
 Letters as in `gaussian`; V = S^-1 (y' - mean(x)) is what an outcome does: mean'(a) = mean(a) + C(a) V.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from hentropy.beliefs.nodes import Nodes
 
 if TYPE_CHECKING:
     from hentropy.beliefs.gaussian import Gaussian
+
+CHUNK = 2**18
+"""Numbers in the largest array of a chunk: 2 MiB stay in the cache, and their memory is used again, not fetched anew."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ class GaussianLookAhead(LookAhead):
         weights = torch.softmax(belief.weights.log()[:, None, None] + log_density, 0)
         return GaussianFantasy(self, nodes, self._unwhiten(white), weights, innovation)
 
+    def part(self, designs: slice) -> "GaussianLookAhead":
+        """Observing at some of the b designs."""
+        tensors = (self.W[:, designs], self.L[:, designs], self.blind[:, designs], self.mean[:, designs])
+        return GaussianLookAhead(self.belief, self.u[designs], *tensors)
+
     def _unwhiten(self, white: Tensor) -> Tensor:
         """L^-T times vectors: H x b x N x q."""
         if self.L.shape[-1] == 1:
@@ -100,6 +109,19 @@ class GaussianFantasy(Fantasy):
     V: Tensor
     component_weights: Tensor
     innovation: Tensor
+
+    def chunks(self, numbers: int) -> Iterator["GaussianFantasy"]:
+        """A few designs at a time, so that an array with so many numbers for each outcome stays in the cache."""
+        b, N = self.V.shape[1:3]
+        size = max(1, CHUNK // (N * numbers))
+        return (self if size >= b else self._part(slice(start, start + size)) for start in range(0, b, size))
+
+    def _part(self, designs: slice) -> "GaussianFantasy":
+        """The beliefs after observing at some of the b designs."""
+        weights = self.component_weights
+        weights = weights if weights.shape[1] == 1 else weights[:, designs]
+        step = (self.V[:, designs], weights, self.innovation[:, designs])
+        return GaussianFantasy(self.look.part(designs), self.nodes, *step)
 
     @property
     def weights(self) -> Tensor:  # type: ignore[override]

@@ -41,7 +41,7 @@ class LevelSets(Solved):
         self.thresholds = tuple(float(c) for c in levels)
         self.at = as_places(at)
         self.relation: Relation = relation
-        self.needs = Needs.MEAN if relation == "difference" else Needs.VARIANCE
+        self.needs = self.saved_by = Needs.MEAN if relation == "difference" else Needs.VARIANCE
         self._levels = torch.tensor(self.thresholds, dtype=torch.float64)
 
     def within(self, space: DesignSpace) -> "LevelSets":
@@ -89,6 +89,19 @@ class LevelSets(Solved):
         """1 where the evidence is positive: ... x T x m."""
         evidence = self._evidence(moments)
         return (evidence > 0).to(evidence)
+
+    def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
+        """The evidence against today's memberships a, where it is positive; twice it for misclassification."""
+        against = torch.where(a > 0.5, -1.0, 1.0) * self._evidence(moments)
+        return against.clamp_min(0.0).sum(-2) * (1.0 if self.relation == "difference" else 2.0)
+
+    def at_stake(self, moments: Moments) -> Tensor:
+        """What knowing f there would save: E (f - c) on the side that is not today's, or min(p, 1 - p)."""
+        if self.relation == "misclassification":
+            return (0.5 - self._evidence(moments).abs()).sum(-2)
+        side = torch.where(self._evidence(moments) > 0, 1.0, -1.0)
+        wrong = excess(side * self._above(moments.mean), moments.variance.sqrt().unsqueeze(-2))  # H x T x m
+        return (moments.weights[:, None, None] * wrong).sum((0, -2))
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Under one GP, for any q: with u = mean - c and s = |C L^-T|, the sum of s phi(u/s) - |u| Phi(-|u|/s).
