@@ -17,6 +17,7 @@ from hentropy.beliefs.ahead import GaussianFantasy
 from hentropy.beliefs.base import Moments, Needs
 from hentropy.beliefs.gaussian import Gaussian
 
+
 @dataclass(frozen=True)
 class FixedPoints:
     """m points as the belief sees them: inputs a (m x d), k(a, X) (H x m x n), mean and variance now (H x m).

@@ -136,6 +136,11 @@ class Solved(Decision):
     def bayes_action(self, moments: Moments) -> Tensor:
         """The action that has it."""
 
+    def judged(self, moments: Moments, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The least expected loss, that of action a (both ...), and the best action: for those that share work."""
+        stay = moments.expect(self.expected_loss(moments, a, moments.mean[..., :0]))
+        return self.solve(moments), stay, self.bayes_action(moments)
+
     def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
         """What the best action saves against action a, point by point: moments H x ... x m, a ... x m: ... x m."""
         raise DecisionError(f"{type(self).__name__} has saved_by = {self.saved_by} but does not define saved_at")
