@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hentropy.beliefs.gaussian import Gaussian
 
 CHUNK = 2**18
-"""Numbers in the largest array of a chunk: 2 MiB stay in the cache, and their memory is used again, not fetched anew."""
+"""Numbers in the largest array of a chunk: 2 MiB stay in the cache, and memory is used again instead of fetched."""
 
 
 @dataclass(frozen=True)

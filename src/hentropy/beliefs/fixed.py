@@ -20,14 +20,14 @@ from hentropy.beliefs.gaussian import Gaussian
 
 @dataclass(frozen=True)
 class FixedPoints:
-    """m points as the belief sees them: inputs a (m x d), k(a, X) (H x m x n), mean and variance now (H x m).
+    """m points as the belief sees them: inputs a (m x d), K = k(a, X) (H x m x n), mean and variance now (H x m).
 
     Mean and variance are in the user's units, as all moments are.
     """
 
     belief: Gaussian
     a: Tensor
-    k_aX: Tensor
+    K: Tensor
     mean: Tensor
     var: Tensor | None
 
@@ -57,7 +57,7 @@ class FixedPoints:
     def take(self, index: Tensor) -> "FixedPoints":
         """Some of the points."""
         var = None if self.var is None else self.var[:, index]
-        return FixedPoints(self.belief, self.a[index], self.k_aX[:, index], self.mean[:, index], var)
+        return FixedPoints(self.belief, self.a[index], self.K[:, index], self.mean[:, index], var)
 
     def cross(self, fantasy: GaussianFantasy) -> Tensor:
         """C(a)^T, in the model's units: H x b x q x m."""
@@ -66,7 +66,7 @@ class FixedPoints:
         H, n = self.belief.alpha.shape
         k_xa = self.belief.kernel(look.u.reshape(b * q, d), self.a)  # H x bq x m
         W = look.W.mT.reshape(H, b * q, n)
-        return torch.baddbmm(k_xa, W, self.k_aX.mT, alpha=-1).unflatten(1, (b, q))
+        return torch.baddbmm(k_xa, W, self.K.mT, alpha=-1).unflatten(1, (b, q))
 
     def means(self, fantasy: GaussianFantasy) -> Tensor:
         """The average over components of the means after each outcome: b x N x m."""

@@ -18,11 +18,17 @@ from torch import Tensor
 
 from hentropy.beliefs import Belief, Gaussian, Needs, Posterior, Samples
 from hentropy.beliefs.linalg import RESOLVABLE
-from hentropy.decisions.normal import density
+from hentropy.decisions.normal import density, distribution
 from hentropy.errors import DecisionError
 
 MAXIMA = 64
-NODES = 48
+NODES = 36
+
+FAR = 8.0
+"""So many standard deviations out, nothing is left to integrate."""
+
+CHUNK = 2**18
+"""Numbers in the largest array of one chunk of designs: what stays in the cache."""
 
 
 def max_value_numbers(belief: Belief) -> int:
@@ -40,6 +46,10 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
     maxima = maxima.clamp_min(best.expect_vector(best.mean).max())
 
     def gain(x: Tensor) -> Tensor:
+        size = max(1, CHUNK // (MAXIMA * NODES * belief.components * x.shape[-2]))
+        return torch.cat([of(part) for part in x.split(size)])
+
+    def of(x: Tensor) -> Tensor:
         mean, var, noise, known = _outcomes(belief, x)
         sd = var.clamp_min(1e-300).sqrt()
         gamma = (maxima - mean.unsqueeze(-1)) / sd.unsqueeze(-1)
@@ -84,14 +94,12 @@ def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     node, weight = torch.from_numpy(nodes).to(gamma), torch.from_numpy(weights).to(gamma)
     root = (1.0 - rho.square()).sqrt()
-    low = ((gamma - 8.0 * root) / rho).clamp(-8.0, 8.0)
-    high = ((gamma + 8.0 * root) / rho).clamp(-8.0, 8.0)
+    low = ((gamma - FAR * root) / rho).clamp(-FAR, FAR)
+    high = ((gamma + FAR * root) / rho).clamp(-FAR, FAR)
     half = 0.5 * (high - low).unsqueeze(-1)
-    t = low.unsqueeze(-1) + half * (node + 1.0)
-    log_w = torch.special.log_ndtr(
-        ((gamma.unsqueeze(-1) - rho.unsqueeze(-1) * t) / root.unsqueeze(-1)).clamp_min(-35.0)
-    )
-    return (half * weight * density(t) * log_w.exp() * log_w).sum(-1)
+    t = torch.addcmul(low.unsqueeze(-1), half, node + 1.0)
+    w = distribution(((gamma / root).unsqueeze(-1) - (rho / root).unsqueeze(-1) * t).clamp_min(-2.0 * FAR))
+    return ((density(t) * torch.xlogy(w, w)) @ weight) * half.squeeze(-1)
 
 
 def log_density(values: Tensor, draws: Tensor, leave_out: bool = False) -> Tensor:

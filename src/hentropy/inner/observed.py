@@ -36,7 +36,7 @@ class ObservedSearch(ActionSearch):
         """The best of the data and the new designs after each outcome."""
         if not isinstance(fantasy, GaussianFantasy):
             raise DecisionError(f"a Gaussian belief looked ahead as {type(fantasy).__name__}")
-        b, q, _ = x.shape
+        b = x.shape[0]
         data = torch.cat([self.data.means(part) for part in fantasy.chunks(self.data.count)])
         losses = self.decision.sign * torch.cat([data, fantasy.own_means()], -1)  # b x N x (n + q)
         loss, choice = losses.min(-1)

@@ -30,18 +30,13 @@ class Block:
     counts: Tensor
     action: Tensor
 
-    @property
-    def count(self) -> int:
-        """m'."""
-        return self.counts.shape[0]
-
 
 @dataclass(frozen=True)
 class SolvedSearch(ActionSearch):
     """A solved decision at its points (m x d).
 
-    Where losses are sums over the points, and the belief is Gaussian, points come in blocks: all of them, and those
-    that stand for all while searching.
+    Where losses are sums over the points, and the belief is a mixture, points come in blocks; `searched` are those that
+    stand for all while searching.
     """
 
     decision: Solved
@@ -49,59 +44,63 @@ class SolvedSearch(ActionSearch):
     points: Tensor
     best: Tensor
     value: Tensor
-    blocks: tuple[Block, ...] = ()
     searched: tuple[Block, ...] = ()
 
     @classmethod
     def prepare(cls, decision: Solved, belief: Belief) -> "SolvedSearch":
-        """The best action now."""
+        """The best action now. One GP has a formula for its gain, and needs nothing else."""
         points = decision.settled_points.to(belief.X)
-        if isinstance(belief, Gaussian) and decision.saved_by is not None:
-            fixed = FixedPoints.prepare(belief, points, Needs.VARIANCE)
-            best = decision.bayes_action(fixed.now)
-            everywhere = tuple(_blocks(fixed, torch.ones_like(points[:, 0]), best))
-            searched = tuple(_blocks(fixed, _counts(decision, fixed), best))
-            return cls(decision, belief, points, best, decision.solve(fixed.now), everywhere, searched)
-        moments = belief.moments(points, decision.needs)
-        return cls(decision, belief, points, decision.bayes_action(moments), decision.solve(moments))
+        if not isinstance(belief, Gaussian) or belief.components == 1 or decision.saved_by is None:
+            moments = belief.moments(points, decision.needs)
+            return cls(decision, belief, points, decision.bayes_action(moments), decision.solve(moments))
+        moments = _moments_now(belief, points)
+        best, counts = decision.bayes_action(moments), _counts(decision, moments)
+        searched = tuple(
+            Block(FixedPoints.prepare(belief, points[index], Needs.VARIANCE), counts[index], best[..., index])
+            for index in counts.nonzero().squeeze(-1).split(BLOCK)
+        )
+        return cls(decision, belief, points, best, decision.solve(moments), searched)
 
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
         """The least expected loss after each outcome, against that of today's action (or the entropy now).
 
         While searching (steps = 0) nobody asks for losses and reports: what is saved is all that counts.
         """
-        if not self.blocks or not isinstance(fantasy, GaussianFantasy):
+        if not self.searched or not isinstance(fantasy, GaussianFantasy):
             moments = fantasy.pool_moments(self.points.unsqueeze(0), self.decision.needs)
             return self._judged(moments, self.best, (x.shape[0], fantasy.weights.shape[0], 1))
         if steps == 0:
             saved = torch.stack([self._saved(block, fantasy) for block in self.searched]).sum(0)
             return Least(-saved, torch.zeros_like(saved), saved)
-        each = [self._judged_block(block, fantasy) for block in self.blocks]
+        each = [self._judged_block(start, fantasy) for start in range(0, self.points.shape[0], BLOCK)]
         loss, stay = (torch.stack(losses).sum(0) for losses in ([p.loss for p in each], [p.stay for p in each]))
         return Least(loss, stay, torch.cat([part.actions for part in each], -1))
 
     def _saved(self, block: Block, fantasy: GaussianFantasy) -> Tensor:
         """What is saved after each outcome at the points of a block: b x N."""
         needs = self.decision.needs if self.decision.saved_by is None else self.decision.saved_by
-        parts = self._after(block, fantasy, needs)
+        parts = self._after(block.points, fantasy, needs)
         return torch.cat([self.decision.saved_at(moments, block.action) @ block.counts for moments in parts])
 
-    def _judged_block(self, block: Block, fantasy: GaussianFantasy) -> Least:
-        parts = self._after(block, fantasy, self.decision.needs)
-        each = [self._judged(moments, block.action, (*moments.mean.shape[1:3],)) for moments in parts]
+    def _judged_block(self, start: int, fantasy: GaussianFantasy) -> Least:
+        """At the points of one block, whose kernels are not kept: there may be many points."""
+        here = slice(start, start + BLOCK)
+        points = FixedPoints.prepare(fantasy.look.belief, self.points[here], self.decision.needs)
+        parts = self._after(points, fantasy, self.decision.needs)
+        each = [self._judged(moments, self.best[..., here], (*moments.mean.shape[1:3],)) for moments in parts]
         return Least(*(torch.cat(field) for field in zip(*((p.loss, p.stay, p.actions) for p in each), strict=True)))
 
-    def _after(self, block: Block, fantasy: GaussianFantasy, needs: Needs) -> Iterator[Moments]:
+    def _after(self, points: FixedPoints, fantasy: GaussianFantasy, needs: Needs) -> Iterator[Moments]:
         """Moments at the points of a block after each outcome, a few designs at a time: H x b' x N x m'.
 
         Where means suffice the loss is affine in f, or a function of the average mean: all components count as one.
         """
         if needs is Needs.MEAN:
-            for part in fantasy.chunks(block.count):
-                mean = block.points.means(part)
+            for part in fantasy.chunks(points.count):
+                mean = points.means(part)
                 yield Moments(mean.new_ones(1, 1, 1), mean.unsqueeze(0))
         else:
-            yield from (block.points.moments(part) for part in fantasy.chunks(block.count * self.belief.components))
+            yield from (points.moments(part) for part in fantasy.chunks(points.count * self.belief.components))
 
     def _judged(self, moments: Moments, best: Tensor, shape: tuple[int, ...]) -> Least:
         """From moments H x b x N (x 1) x m."""
@@ -115,24 +114,25 @@ class SolvedSearch(ActionSearch):
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments at all points after all outcomes; where those come in blocks, the reports after all outcomes."""
         m = self.points.shape[0]
-        if self.blocks:
+        if self.searched:
             return 4 * outcomes * max(self.best.numel(), self.belief.components)
         return 4 * outcomes * m * (m if self.decision.needs is Needs.JOINT else 1) * self.belief.components
 
 
-def _blocks(fixed: FixedPoints, counts: Tensor, action: Tensor) -> Iterator[Block]:
-    """The points that count, in blocks."""
-    for index in counts.nonzero().squeeze(-1).split(BLOCK):
-        yield Block(fixed.take(index), counts[index], action[..., index])
+def _moments_now(belief: Gaussian, points: Tensor) -> Moments:
+    """Means and variances at points m x d, block by block: H x m."""
+    parts = [belief.moments(block, Needs.VARIANCE) for block in points.split(BLOCK)]
+    means, variances = ([part.mean for part in parts], [part.variance for part in parts])
+    return Moments(belief.weights, torch.cat(means, -1), torch.cat(variances, -1))
 
 
-def _counts(decision: Solved, fixed: FixedPoints) -> Tensor:
+def _counts(decision: Solved, moments: Moments) -> Tensor:
     """How much each point counts while searching: m.
 
     Points where nothing is at stake do not. Of too many, points at equal distances along the sum of what is at stake
     stand for all: those where more is at stake are likelier, and count for less, so that sums stay right on average.
     """
-    stake = decision.at_stake(fixed.now)
+    stake = decision.at_stake(moments)
     order = stake.argsort()
     matters = torch.ones_like(stake)
     matters[order] = (stake[order].cumsum(0) > NEGLIGIBLE * stake.sum()).to(stake)
