@@ -111,7 +111,7 @@ def _wins_of_moved(values: Tensor, R: Tensor, t_y: Tensor, t_f: Tensor, weights:
     """How likely each candidate is to be the greatest after each outcome: b x N x m, in double precision.
 
     From paths H x S x m, what moves them H x b x m x q, the outcomes H x b x N x q, the paths' own H x S x b x q, and
-    the weight of each component H x b x N. Candidates that are equal share.
+    the weight of each component H x b x N. Equal candidates share a win.
     """
     H, S, m = values.shape
     b, N, q = t_y.shape[1:]
@@ -120,9 +120,9 @@ def _wins_of_moved(values: Tensor, R: Tensor, t_y: Tensor, t_f: Tensor, weights:
         step = t_y[h].unsqueeze(1) - t_f[h].movedim(0, 1).unsqueeze(2)  # b x S x N x q
         start = values[h].unsqueeze(1).expand(S, N, m).reshape(S * N, m)
         moved = torch.baddbmm(start, step.reshape(b, S * N, q), R[h].mT).unflatten(1, (S, N))
-        won = moved.ge_(moved.amax(-1, keepdim=True)).sum(1)  # 1 where greatest, 0 elsewhere
-        total.addcmul_(won, weights[h].unsqueeze(-1))
-    return (total / total.sum(-1, keepdim=True)).double()
+        won = moved.ge_(moved.amax(-1, keepdim=True))  # 1 where greatest, 0 elsewhere
+        total.addcmul_(won.div_(won.sum(-1, keepdim=True)).sum(1), weights[h].unsqueeze(-1), value=1.0 / S)
+    return total.double()
 
 
 def _noise(H: int, share: int, q: int, seed: int) -> Tensor:

@@ -166,7 +166,9 @@ def _values_gain(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], 
             return values
         nodes = outcome_nodes(OUTCOMES, q, H, seed).to(x)
         after = look.fantasy(nodes).component_weights  # H x b x N
-        return values + (torch.xlogy(after, after / belief.weights.view(H, 1, 1)).sum(0)) @ nodes.weights
+        return (
+            values + (torch.xlogy(after, after / belief.weights.clamp_min(1e-300).view(H, 1, 1)).sum(0)) @ nodes.weights
+        )
 
     return gain
 
