@@ -14,7 +14,7 @@ import botorch
 import torch
 
 import hentropy as he
-from benchmarks import acquisition, growth, level_sets
+from benchmarks import acquisition, decisions, growth, level_sets
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
@@ -40,6 +40,7 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
                 f"| {row['case']} | {row['map_fit']:.3f} | {row['mixture_fit']:.3f} | {row['map']:.3f} |"
                 f" {row['mixture']:.3f} | {row['mixture_over_map']:.2f} |"
             )
+    lines += ["", *decisions.table(results["decisions"]).splitlines()]
     lines += ["", "| `LevelSets`, 2 thresholds, points | seconds | peak MiB of the call |", "|---|---|---|"]
     lines += [
         f"| {row['points']} | {row['seconds']:.3f} | {row['peak_mib']['call']:.0f} |" for row in results["level_sets"]
@@ -82,12 +83,14 @@ def main() -> None:
             "threads": torch.get_num_threads(),
         },
         "acquisition": [],
+        "decisions": [],
         "level_sets": [],
         "growth": [],
     }
     sections = {
         "level_sets": level_sets.run(given.repeats, say),
         "growth": growth.run(min(given.repeats, 3), say),
+        "decisions": decisions.run(min(given.posteriors, 3), min(given.repeats, 3), say),
         "acquisition": acquisition.run(given.posteriors, given.slow_posteriors, given.repeats, given.paper_steps, say),
     }
     for section, rows in sections.items():

@@ -2,27 +2,38 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Timed:
+    """Seconds on the clock and of the processor (all threads), and the result."""
+
     seconds: float
+    cpu_seconds: float
     result: Any
 
 
 def timed(function: Callable[[], Any]) -> Timed:
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     result = function()
-    return Timed(time.perf_counter() - start, result)
+    return Timed(time.perf_counter() - start, time.process_time() - cpu_start, result)
 
 
 def repeated(function: Callable[[], Any], repeats: int) -> Timed:
     """The median time of several runs, the result of the last."""
     runs = [timed(function) for _ in range(repeats)]
-    return Timed(statistics.median(run.seconds for run in runs), runs[-1].result)
+    return middle(runs)
+
+
+def middle(runs: Sequence[Timed]) -> Timed:
+    """The median times of several runs, and the result of the last."""
+    seconds, cpu_seconds = (
+        statistics.median(times) for times in zip(*((r.seconds, r.cpu_seconds) for r in runs), strict=True)
+    )
+    return Timed(seconds, cpu_seconds, runs[-1].result)
 
 
 def median_ratio(slow: list[float], fast: list[float]) -> float:

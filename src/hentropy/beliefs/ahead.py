@@ -3,6 +3,7 @@ r"""Looking ahead with a Gaussian belief: what does not depend on the outcome, a
 Letters as in `gaussian`; V = S^-1 (y' - mean(x)) is what an outcome does: mean'(a) = mean(a) + C(a) V.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ from hentropy.beliefs.quantiles import mixture_outcomes
 
 if TYPE_CHECKING:
     from hentropy.beliefs.gaussian import Gaussian
+
+CHUNK = 2**18
+"""Numbers in the largest array of a chunk: 2 MiB stay in the cache, and memory is used again instead of fetched."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,11 @@ class GaussianLookAhead(LookAhead):
         drawn = drawn.clamp_max(belief.components - 1)
         return self.mean[drawn].movedim(0, 1) + torch.einsum("nbqr,bnr->bnq", self.L[drawn], z)  # mean_h + L_h z
 
+    def part(self, designs: slice) -> "GaussianLookAhead":
+        """Observing at some of the b designs."""
+        tensors = (self.W[:, designs], self.L[:, designs], self.blind[:, designs], self.mean[:, designs])
+        return GaussianLookAhead(self.belief, self.u[designs], *tensors)
+
     def _unwhiten(self, white: Tensor) -> Tensor:
         """L^-T times vectors: H x b x N x q."""
         if self.L.shape[-1] == 1:
@@ -111,6 +120,19 @@ class GaussianFantasy(Fantasy):
     V: Tensor
     component_weights: Tensor
     innovation: Tensor
+
+    def chunks(self, numbers: int) -> Iterator["GaussianFantasy"]:
+        """A few designs at a time, so that an array with so many numbers for each outcome stays in the cache."""
+        b, N = self.V.shape[1:3]
+        size = max(1, CHUNK // (N * numbers))
+        return (self if size >= b else self._part(slice(start, start + size)) for start in range(0, b, size))
+
+    def _part(self, designs: slice) -> "GaussianFantasy":
+        """The beliefs after observing at some of the b designs."""
+        weights = self.component_weights
+        weights = weights if weights.shape[1] == 1 else weights[:, designs]
+        step = (self.V[:, designs], weights, self.innovation[:, designs])
+        return GaussianFantasy(self.look.part(designs), self.nodes, *step)
 
     @property
     def weights(self) -> Tensor:  # type: ignore[override]
@@ -183,6 +205,15 @@ class GaussianFantasy(Fantasy):
         sums = sum_of_kernels(a.reshape(b, N, -1, d)).reshape(-1, b, N, *rest)
         weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
         return Moments(weights, belief._in_user_units(belief.prior_mean(a)) + sums).averaged()
+
+    def own_means(self) -> Tensor:
+        """The average over components of the means at x itself after each outcome: b x N x q."""
+        belief, look = self.look.belief, self.look
+        eye = torch.eye(look.u.shape[-2], dtype=look.u.dtype, device=look.u.device)
+        # S = L L^T with the noise of the outcomes; C(x) is S without it. A known outcome moves nothing: V is zero
+        C = look.L @ look.L.mT - belief.future_noise.view(-1, 1, 1, 1) * eye
+        each = belief._in_user_units(look.mean).unsqueeze(-2) + belief.frame.scale * (self.V @ C)
+        return (self.component_weights.unsqueeze(-1) * each).sum(0)
 
     def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""

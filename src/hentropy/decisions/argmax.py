@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief, Gaussian, Needs, Samples, outcome_nodes
+from hentropy.beliefs.paths import FEATURES
 from hentropy.errors import DecisionError
 
 PATHS = 192
@@ -19,6 +20,9 @@ PLAUSIBLE = 160
 
 CHUNK = 8_000_000
 """Numbers in the largest array of one chunk of designs."""
+
+CACHED = 2**19
+"""The same for arrays that are used several times in a row, and so had better stay in the cache."""
 
 
 def shannon(chances: Tensor) -> Tensor:
@@ -67,39 +71,58 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
 
 
 def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
-    H = belief.components
+    H, frame = belief.components, belief.frame
     share = max(24, PATHS // H)
     paths = [belief.component(h).paths(share, seed + h) for h in range(H)]
-    values = torch.stack([path(at) for path in paths])  # H x S x m
-    weights = belief.weights[:, None].expand(H, share) / share
-    before = shannon(_wins(values.flatten(0, 1), weights.flatten()))
 
-    def of(x: Tensor, nodes_seed: int) -> Tensor:
+    def drawn(points: Tensor) -> Tensor:
+        """The paths in the model's units, component by component: H x S x ... x m."""
+        return (torch.stack([path(points) for path in paths]) - frame.shift) / frame.scale
+
+    # single precision is enough to tell which of a few candidates is greatest, and takes half the time
+    values = drawn(at).float()
+    nowhere = values.new_zeros(H, 1, at.shape[0], 1), values.new_zeros(H, 1, 1, 1), values.new_zeros(H, share, 1, 1)
+    before = shannon(_wins_of_moved(values, *nowhere, belief.weights.float().view(H, 1, 1))).squeeze()
+
+    def of(x: Tensor) -> Tensor:
         b, q, _ = x.shape
-        nodes = outcome_nodes(OUTCOMES if H == 1 else 3 * OUTCOMES, q, H, nodes_seed).to(x)
+        nodes = outcome_nodes(OUTCOMES if H == 1 else 3 * OUTCOMES, q, H, seed).to(x)
         look = belief.look_ahead(x)
         fantasy = look.fantasy(nodes)
-        R = look.whitened_cross(at)  # H x b x m x q
+        R = look.whitened_cross(at) / frame.scale  # H x b x m x q
         t_y = torch.linalg.solve_triangular(look.L, fantasy.innovation.mT, upper=False).mT  # H x b x N x q
-        centre = belief.frame.shift + belief.frame.scale * look.mean  # H x b x q
         e = _noise(H, share, q, seed).to(x) * belief.future_noise.sqrt()[:, None, None, None]  # H x S x 1 x q
-        off = (torch.stack([path(x) for path in paths]) - centre.unsqueeze(1)) / belief.frame.scale + e
+        off = drawn(x) - look.mean.unsqueeze(1) + e
         t_f = torch.linalg.solve_triangular(look.L.unsqueeze(1), off.unsqueeze(-1), upper=False).squeeze(-1)
-        entropy = x.new_zeros(b, nodes.count)
-        for j in range(nodes.count):
-            step = t_y[:, None, :, j] - t_f  # H x S x b x q
-            moved = values[:, :, None] + torch.einsum("hbmq,hsbq->hsbm", R, step)
-            each = (fantasy.component_weights[..., min(j, fantasy.component_weights.shape[-1] - 1)] / share).unsqueeze(
-                1
-            )
-            entropy[:, j] = shannon(_wins(moved.flatten(0, 1), each.expand(H, share, b).flatten(0, 1)))
-        return before - entropy @ nodes.weights
+        R, t_y, t_f = R.float(), t_y.float(), t_f.float()
+        weights = fantasy.component_weights.expand(H, b, nodes.count).float()
+        few = max(1, CACHED // (share * nodes.count * at.shape[0]))
+        parts = (slice(start, start + few) for start in range(0, b, few))
+        wins = [_wins_of_moved(values, R[:, p], t_y[:, p], t_f[:, :, p], weights[:, p]) for p in parts]
+        return before - shannon(torch.cat(wins)) @ nodes.weights
 
     def gain(x: Tensor) -> Tensor:
-        size = max(1, CHUNK // (H * share * at.shape[0]))
-        return torch.cat([of(part, seed) for part in x.split(size)])
+        return torch.cat([of(part) for part in x.split(max(1, CHUNK // (H * FEATURES)))])
 
     return gain
+
+
+def _wins_of_moved(values: Tensor, R: Tensor, t_y: Tensor, t_f: Tensor, weights: Tensor) -> Tensor:
+    """How likely each candidate is to be the greatest after each outcome: b x N x m, in double precision.
+
+    From paths H x S x m, what moves them H x b x m x q, the outcomes H x b x N x q, the paths' own H x S x b x q, and
+    the weight of each component H x b x N. Equal candidates share a win.
+    """
+    H, S, m = values.shape
+    b, N, q = t_y.shape[1:]
+    total = values.new_zeros(b, N, m)
+    for h in range(H):  # one component at a time: its paths after all outcomes stay in the cache
+        step = t_y[h].unsqueeze(1) - t_f[h].movedim(0, 1).unsqueeze(2)  # b x S x N x q
+        start = values[h].unsqueeze(1).expand(S, N, m).reshape(S * N, m)
+        moved = torch.baddbmm(start, step.reshape(b, S * N, q), R[h].mT).unflatten(1, (S, N))
+        won = moved.ge_(moved.amax(-1, keepdim=True))  # 1 where greatest, 0 elsewhere
+        total.addcmul_(won.div_(won.sum(-1, keepdim=True)).sum(1), weights[h].unsqueeze(-1), value=1.0 / S)
+    return total.double()
 
 
 def _noise(H: int, share: int, q: int, seed: int) -> Tensor:

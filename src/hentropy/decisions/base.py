@@ -122,6 +122,12 @@ class Solved(Decision):
     scores_actions: bool = True
     """Whether `expected_loss` has a closed form for any action, not only for the best one."""
 
+    saved_by: Needs | None = None
+    """What of the belief after an outcome tells `saved_at`: means averaged over components, or variances as well.
+
+    None where the loss is not a sum over the points.
+    """
+
     @abstractmethod
     def solve(self, moments: Moments) -> Tensor:
         """The least expected loss of any action, given moments H x ... x m: ... ."""
@@ -133,6 +139,19 @@ class Solved(Decision):
     @abstractmethod
     def bayes_action(self, moments: Moments) -> Tensor:
         """The action that has it."""
+
+    def judged(self, moments: Moments, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The least expected loss, that of action a (both ...), and the best action: for those that share work."""
+        stay = moments.expect(self.expected_loss(moments, a, moments.mean[..., :0]))
+        return self.solve(moments), stay, self.bayes_action(moments)
+
+    def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
+        """What the best action saves against action a, point by point: moments H x ... x m, a ... x m: ... x m."""
+        raise DecisionError(f"{type(self).__name__} has saved_by = {self.saved_by} but does not define saved_at")
+
+    def at_stake(self, moments: Moments) -> Tensor:
+        """At least what any experiment can be expected to save at each point, given moments now: H x m to m."""
+        raise DecisionError(f"{type(self).__name__} has saved_by = {self.saved_by} but does not define at_stake")
 
     def points(self, a: Any) -> Tensor:
         """The fixed points: m x d."""

@@ -23,13 +23,18 @@ class BestObserved(Decision):
     def __init__(self, largest: bool = True) -> None:
         self.largest = largest
 
+    @property
+    def sign(self) -> float:
+        """The loss is so many times f(a)."""
+        return -1.0 if self.largest else 1.0
+
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-f(a), or f(a)."""
-        return -f[..., 0] if self.largest else f[..., 0]
+        return self.sign * f[..., 0]
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """Minus the mean, or the mean."""
-        return -moments.mean[..., 0] if self.largest else moments.mean[..., 0]
+        return self.sign * moments.mean[..., 0]
 
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The observed designs, one at a time."""
@@ -44,7 +49,7 @@ class BestObserved(Decision):
         """
         if not isinstance(belief, Gaussian) or belief.components > 1 or belief.X.shape[0] == 0:
             return None
-        sign = 1.0 if self.largest else -1.0
+        sign = -self.sign
         data = sign * belief.moments(belief.X, Needs.MEAN).mean[0]
         best = data.max()
 

@@ -16,6 +16,7 @@ class Estimate(Solved):
 
     actions = Report("a number per point")
     needs = Needs.VARIANCE
+    saved_by = Needs.MEAN
 
     def __init__(self, at: Places = None) -> None:
         self.at = as_places(at)
@@ -39,6 +40,14 @@ class Estimate(Solved):
     def bayes_action(self, moments: Moments) -> Tensor:
         """The means: ... x m."""
         return moments.expect_vector(moments.mean)
+
+    def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
+        """(mean - a)^2: by so much the sum of squares about a exceeds the one about the mean."""
+        return (moments.expect_vector(moments.mean) - a).square()
+
+    def at_stake(self, moments: Moments) -> Tensor:
+        """The variances."""
+        return moments.total()[1]
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Under one GP: sum over the points of |C L^-T|^2, which is C^2 / S for one observation."""

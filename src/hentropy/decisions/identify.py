@@ -6,12 +6,13 @@ points (m x d)    the values of f there               information about given po
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.beliefs import Belief, Gaussian, Moments, Needs, outcome_nodes
 from hentropy.beliefs.base import joint_draws
 from hentropy.beliefs.linalg import robust_root
 from hentropy.decisions.actions import Report
@@ -26,6 +27,10 @@ _LOG_TWO_PI_E = math.log(2.0 * math.pi * math.e)
 
 DRAWS = 512
 """Functions drawn to find the distribution of the property."""
+
+
+OUTCOMES = 32
+"""Outcomes that show what is learnt about the component of a mixture."""
 
 
 class Identify(Solved):
@@ -114,24 +119,15 @@ class Identify(Solved):
         return torch.bincount(draws.argmax(-1), minlength=draws.shape[-1]).to(draws) / DRAWS
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
-        """Argmax: Shannon entropy of moved paths. Max: truncated normals. Values under one GP: half a log det ratio."""
+        """Argmax: Shannon entropy of moved paths. Max: truncated normals. Values: half a log det ratio."""
         at = self.settled_points.to(belief.X)
         if self.what == "argmax":
             return GainFormula(argmax_gain(belief, at, seed), exact=False, differentiable=False)
         if self.what == "max":
             return GainFormula(max_value_gain(belief, at, seed), exact=False, numbers=max_value_numbers(belief))
-        if not isinstance(belief, Gaussian) or belief.components > 1:
+        if not isinstance(belief, Gaussian):
             return None
-        root = robust_root(belief.moments(at, Needs.JOINT).covariance[0])
-
-        def gain(x: Tensor) -> Tensor:
-            """-1/2 log det (I - R^T Sigma^-1 R), R = C L^-T: the information of the outcome about the values."""
-            R = belief.look_ahead(x).whitened_cross(at)[0]
-            white = torch.linalg.solve_triangular(root, R, upper=False)
-            eye = torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
-            return -_half_log_det(robust_root(eye - white.mT @ white))
-
-        return GainFormula(gain, numbers=2 * at.shape[0])
+        return GainFormula(_values_gain(belief, at, seed), exact=belief.components == 1, numbers=2 * at.shape[0])
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The likeliest places, the quantiles of the maximum, or each value with its standard deviation."""
@@ -148,6 +144,33 @@ class Identify(Solved):
         return (
             f"Identify({self.what!r})" if isinstance(self.what, str) else f"Identify(values at {len(self.what)} points)"
         )
+
+
+def _values_gain(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+    """The information of the outcome about the values at points (m x d), and about the component they come from.
+
+    Given the component, -1/2 log det (I - R^T Sigma^-1 R) with R = C L^-T, whatever the outcome; they are averaged.
+    The rest is what the outcome says about the component of a mixture: E_y sum_g w'_g log(w'_g / w_g).
+    """
+    H, m = belief.components, at.shape[0]
+    root = robust_root(belief.moments(at, Needs.JOINT).covariance)
+
+    def gain(x: Tensor) -> Tensor:
+        b, q, _ = x.shape
+        look = belief.look_ahead(x)
+        R = look.whitened_cross(at).movedim(2, 1).reshape(H, m, b * q)
+        white = torch.linalg.solve_triangular(root, R, upper=False).unflatten(-1, (b, q)).movedim(1, 2)  # H x b x m x q
+        eye = torch.eye(q, dtype=x.dtype, device=x.device)
+        values = belief.weights @ -_half_log_det(robust_root(eye - white.mT @ white))
+        if H == 1:
+            return values
+        nodes = outcome_nodes(OUTCOMES, q, H, seed).to(x)
+        after = look.fantasy(nodes).component_weights  # H x b x N
+        return (
+            values + (torch.xlogy(after, after / belief.weights.clamp_min(1e-300).view(H, 1, 1)).sum(0)) @ nodes.weights
+        )
+
+    return gain
 
 
 def _half_log_det(root: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from hentropy.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.decisions.actions import Report
 from hentropy.decisions.base import GainFormula, Solved
-from hentropy.decisions.normal import different_signs, distribution, excess
+from hentropy.decisions.normal import different_signs, excess
 from hentropy.decisions.places import Places, as_places, places_in
 from hentropy.errors import InputError
 from hentropy.spaces import DesignSpace
@@ -41,7 +41,7 @@ class LevelSets(Solved):
         self.thresholds = tuple(float(c) for c in levels)
         self.at = as_places(at)
         self.relation: Relation = relation
-        self.needs = Needs.MEAN if relation == "difference" else Needs.VARIANCE
+        self.needs = self.saved_by = Needs.MEAN if relation == "difference" else Needs.VARIANCE
         self._levels = torch.tensor(self.thresholds, dtype=torch.float64)
 
     def within(self, space: DesignSpace) -> "LevelSets":
@@ -61,7 +61,9 @@ class LevelSets(Solved):
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """Linear in the evidence for each membership."""
-        evidence = self._component_evidence(moments)
+        return self._given(self._component_evidence(moments), a)
+
+    def _given(self, evidence: Tensor, a: Any) -> Tensor:
         if self.relation == "difference":
             return -(a * evidence).sum((-1, -2))
         return (0.5 + (1.0 - 2.0 * a) * evidence).sum((-1, -2))
@@ -70,8 +72,8 @@ class LevelSets(Solved):
         above = self._above(moments.mean)
         if self.relation == "difference":
             return above
-        sd = moments.variance.clamp_min(1e-300).sqrt().unsqueeze(-2)
-        return distribution((above / sd).clamp(-40.0, 40.0)) - 0.5
+        root = (2.0 * moments.variance.clamp_min(1e-300)).sqrt().unsqueeze(-2)
+        return 0.5 * torch.erf((above / root).clamp(-28.0, 28.0))  # Phi(above / sd) - 1/2
 
     def _evidence(self, moments: Moments) -> Tensor:
         """E (f - c), or P(f > c) - 1/2: positive where membership is the better answer, ... x T x m."""
@@ -80,7 +82,9 @@ class LevelSets(Solved):
 
     def solve(self, moments: Moments) -> Tensor:
         """Difference: -sum max(0, mean - c). Misclassification: sum min(p, 1 - p)."""
-        evidence = self._evidence(moments)
+        return self._least(self._evidence(moments))
+
+    def _least(self, evidence: Tensor) -> Tensor:
         if self.relation == "difference":
             return -evidence.clamp_min(0.0).sum((-1, -2))
         return (0.5 - evidence.abs()).sum((-1, -2))
@@ -89,6 +93,24 @@ class LevelSets(Solved):
         """1 where the evidence is positive: ... x T x m."""
         evidence = self._evidence(moments)
         return (evidence > 0).to(evidence)
+
+    def judged(self, moments: Moments, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """All three from the same evidence."""
+        evidence = self._evidence(moments)
+        return self._least(evidence), self._given(evidence, a), (evidence > 0).to(evidence)
+
+    def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
+        """The evidence against today's memberships a, where it is positive; twice it for misclassification."""
+        against = torch.where(a > 0.5, -1.0, 1.0) * self._evidence(moments)
+        return against.clamp_min(0.0).sum(-2) * (1.0 if self.relation == "difference" else 2.0)
+
+    def at_stake(self, moments: Moments) -> Tensor:
+        """What knowing f there would save: E (f - c) on the side that is not today's, or min(p, 1 - p)."""
+        if self.relation == "misclassification":
+            return (0.5 - self._evidence(moments).abs()).sum(-2)
+        side = torch.where(self._evidence(moments) > 0, 1.0, -1.0)
+        wrong = excess(side * self._above(moments.mean), moments.variance.sqrt().unsqueeze(-2))  # H x T x m
+        return (moments.weights[:, None, None] * wrong).sum((0, -2))
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Under one GP, for any q: with u = mean - c and s = |C L^-T|, the sum of s phi(u/s) - |u| Phi(-|u|/s).

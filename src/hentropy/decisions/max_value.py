@@ -18,11 +18,17 @@ from torch import Tensor
 
 from hentropy.beliefs import Belief, Gaussian, Needs, Posterior, Samples
 from hentropy.beliefs.linalg import RESOLVABLE
-from hentropy.decisions.normal import density
+from hentropy.decisions.normal import density, distribution
 from hentropy.errors import DecisionError
 
 MAXIMA = 64
-NODES = 48
+NODES = 36
+
+FAR = 8.0
+"""So many standard deviations out, nothing is left to integrate."""
+
+CHUNK = 2**18
+"""Numbers in the largest array of one chunk of designs: what stays in the cache."""
 
 
 def max_value_numbers(belief: Belief) -> int:
@@ -39,35 +45,56 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
     best = belief.moments(at, Needs.MEAN)
     maxima = maxima.clamp_min(best.expect_vector(best.mean).max())
 
+    def told(mean: Tensor, var: Tensor, noise: Tensor) -> Tensor:
+        """The information of outcomes with these moments, a few designs at a time: H x b x q."""
+        size = max(1, CHUNK // (MAXIMA * NODES * mean.shape[0] * max(1, mean.shape[-1])))
+        parts = []
+        for start in range(0, mean.shape[1], size):
+            m, v, n = (each[:, start : start + size].unsqueeze(-1) for each in (mean, var, noise))
+            gamma = (maxima - m) / v.clamp_min(1e-300).sqrt()
+            rho = (v / (v + n).clamp_min(1e-300)).clamp(1e-12, 1.0 - 1e-12).sqrt()
+            parts.append(information(gamma, rho).mean(-1))
+        return torch.cat(parts, 1)
+
     def gain(x: Tensor) -> Tensor:
-        mean, var, noise, known = _outcomes(belief, x)
-        sd = var.clamp_min(1e-300).sqrt()
-        gamma = (maxima - mean.unsqueeze(-1)) / sd.unsqueeze(-1)
-        rho = (var / (var + noise).clamp_min(1e-300)).clamp(1e-12, 1.0 - 1e-12).sqrt().unsqueeze(-1)
-        each = torch.where(known, 0.0, information(gamma, rho).mean(-1))  # H x b x q
-        return belief.moments(x, Needs.MEAN).expect_vector(each).sum(-1)
+        weights, mean, var, noise, known = _outcomes(belief, x)
+        shared = _common(x)  # pending designs, say, tell the same whatever comes after them
+        first = told(*(each[:, :1, :shared] for each in (mean, var, noise)))
+        rest = told(*(each[:, :, shared:] for each in (mean, var, noise)))
+        each = torch.cat([first.expand(-1, x.shape[0], -1), rest], -1)
+        return torch.tensordot(weights, torch.where(known, 0.0, each).sum(-1), 1)
 
     return gain
 
 
-def _outcomes(belief: Belief, x: Tensor) -> tuple[Tensor, Tensor, Tensor | float, Tensor]:
-    """Mean, variance and noise variance of f at x (b x q x d), each given those before; which are known: H x b x q."""
-    moments = belief.moments(x, Needs.VARIANCE)
+def _common(x: Tensor) -> int:
+    """How many of the first designs all rows of b x q x d share; none where a gradient is wanted of each."""
+    if x.requires_grad:
+        return 0
+    return int((x == x[:1]).flatten(2).all(-1).all(0).long().cumprod(0).sum())
+
+
+def _outcomes(belief: Belief, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Weights (H); mean, variance and noise variance of f at x (b x q x d), each given those before; which are known:
+    H x b x q.
+    """
     if isinstance(belief, Samples | Posterior):
         # all functions together count as one normal distribution
-        mean, marginal = moments.total()
+        mean, marginal = belief.moments(x, Needs.VARIANCE).total()
         given = belief.look_ahead(x).L.diagonal(dim1=-2, dim2=-1).square() - belief.noise_std**2
         known = (given <= RESOLVABLE * marginal).unsqueeze(0)
-        return mean.unsqueeze(0), torch.where(known, 1.0, given.unsqueeze(0)), belief.noise_std**2, known
+        mean, var = mean.unsqueeze(0), torch.where(known, 1.0, given.unsqueeze(0))
+        return mean.new_ones(1), mean, var, torch.full_like(mean, belief.noise_std**2), known
     if not isinstance(belief, Gaussian):
         raise DecisionError(
             f'Identify("max") does not know how to look ahead with a belief of type {type(belief).__name__}'
         )
     look, scale = belief.look_ahead(x), belief.frame.scale
-    noise = (scale.square() * belief.future_noise)[:, None, None]
+    noise = (scale.square() * belief.future_noise)[:, None, None].expand(look.mean.shape)
     var = (scale * look.L.diagonal(dim1=-2, dim2=-1)).square() - noise
     known = look.blind | (var <= 0)
-    return moments.mean, torch.where(known, 1.0, var), noise, known
+    mean = belief.frame.shift + scale * look.mean
+    return belief.weights, mean, torch.where(known, 1.0, var), noise, known
 
 
 def information(gamma: Tensor, rho: Tensor) -> Tensor:
@@ -84,14 +111,12 @@ def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     node, weight = torch.from_numpy(nodes).to(gamma), torch.from_numpy(weights).to(gamma)
     root = (1.0 - rho.square()).sqrt()
-    low = ((gamma - 8.0 * root) / rho).clamp(-8.0, 8.0)
-    high = ((gamma + 8.0 * root) / rho).clamp(-8.0, 8.0)
+    low = ((gamma - FAR * root) / rho).clamp(-FAR, FAR)
+    high = ((gamma + FAR * root) / rho).clamp(-FAR, FAR)
     half = 0.5 * (high - low).unsqueeze(-1)
-    t = low.unsqueeze(-1) + half * (node + 1.0)
-    log_w = torch.special.log_ndtr(
-        ((gamma.unsqueeze(-1) - rho.unsqueeze(-1) * t) / root.unsqueeze(-1)).clamp_min(-35.0)
-    )
-    return (half * weight * density(t) * log_w.exp() * log_w).sum(-1)
+    t = torch.addcmul(low.unsqueeze(-1), half, node + 1.0)
+    w = distribution(((gamma / root).unsqueeze(-1) - (rho / root).unsqueeze(-1) * t).clamp_min(-2.0 * FAR))
+    return ((density(t) * torch.xlogy(w, w)) @ weight) * half.squeeze(-1)
 
 
 def log_density(values: Tensor, draws: Tensor, leave_out: bool = False) -> Tensor:

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief
+from hentropy.beliefs import Belief, Gaussian
 from hentropy.clock import Clock
-from hentropy.decisions import Box, Decision, Listed, Options, Points, Solved, base_samples
+from hentropy.decisions import BestObserved, Box, Decision, Listed, Options, Points, Solved, base_samples
 from hentropy.errors import DecisionError
 from hentropy.inner.base import ActionSearch, Least, expected_loss
 from hentropy.inner.continuous import ContinuousSearch
@@ -13,6 +13,7 @@ from hentropy.inner.descent import descend
 from hentropy.inner.domains import BoxDomain, PointsDomain
 from hentropy.inner.finite import FiniteSearch
 from hentropy.inner.listed import ENUMERABLE, ListedSearch, OptionsSearch, all_tuples, rows_given
+from hentropy.inner.observed import ObservedSearch
 from hentropy.inner.present import SEED
 from hentropy.inner.solved import SolvedSearch
 from hentropy.spaces import DesignSpace
@@ -63,6 +64,8 @@ def _prepared(
 ) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
+    if isinstance(decision, BestObserved) and isinstance(belief, Gaussian) and len(belief.X):
+        return ObservedSearch.prepare(decision, belief)
     draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space, belief.X), SEED).to(belief.X)
     actions = decision.actions
     if decision.follows_data:

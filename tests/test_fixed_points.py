@@ -1,0 +1,253 @@
+"""Decisions that need no search: the fast paths under a mixture against slow and obvious ones."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from gpytorch.kernels import PeriodicKernel, ScaleKernel
+from torch import Tensor
+
+from hentropy import BestObserved, Estimate, Gaussian, Identify, LevelSets, Needs, Space, fit, gain, propose
+from hentropy.beliefs import Moments, ahead, outcome_nodes
+from hentropy.beliefs.ahead import GaussianFantasy
+from hentropy.beliefs.fixed import FixedPoints
+from hentropy.beliefs.kernels import from_gpytorch
+from hentropy.decisions import Solved
+from hentropy.decisions.argmax import _wins_of_moved
+from hentropy.inner import prepare_search, solved
+from hentropy.inner.listed import ListedSearch, rows_given
+from support.beliefs import designs, gaussian
+from support.decisions import PLACES, SPACE
+
+POINTS = designs(30, seed=21)
+
+REPORTS: dict[str, Solved] = {
+    "difference": LevelSets([2.5, 4.0, 5.5], at=POINTS),
+    "misclassification": LevelSets([2.5, 4.0, 5.5], at=POINTS, relation="misclassification"),
+    "estimate": Estimate(POINTS),
+}
+
+
+def close(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def looked(belief: Gaussian, x: Tensor, outcomes: int = 9) -> GaussianFantasy:
+    nodes = outcome_nodes(outcomes, x.shape[-2], belief.components, seed=1)
+    return belief.look_ahead(x).fantasy(nodes)
+
+
+def saved_slowly(decision: Solved, fantasy: GaussianFantasy, action: Tensor) -> Tensor:
+    """Today's expected loss less the least one after each outcome, from the moments of all components: b x N."""
+    moments = fantasy.pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    stay = moments.expect(decision.expected_loss(moments, action, moments.mean))
+    return (stay - decision.solve(moments)).squeeze(-1)
+
+
+@pytest.fixture(params=[2**18, 64])
+def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """All designs at once, and one design at a time."""
+    monkeypatch.setattr(ahead, "CHUNK", request.param)
+    monkeypatch.setattr(solved, "BLOCK", 256 if request.param > 64 else 7)
+    return int(request.param)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("name", REPORTS)
+def test_what_is_saved_is_the_difference_of_expected_losses(name: str, q: int, chunk: int) -> None:
+    belief, x = gaussian(3), designs(5, q, seed=4)
+    search, fantasy = prepare_search(REPORTS[name], belief, SPACE), looked(belief, x)
+    expected = saved_slowly(REPORTS[name], fantasy, search.best)
+    assert float(expected.max()) > 1e-3
+    close(search.least(fantasy, x, steps=0).saved, expected)
+    audited = search.least(fantasy, x, steps=1)
+    close(audited.saved, expected)
+    moments = fantasy.pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    close(audited.loss, REPORTS[name].solve(moments).squeeze(-1))
+    close(audited.actions, REPORTS[name].bayes_action(moments).squeeze(2))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_gradients_of_what_is_saved(name: str, chunk: int) -> None:
+    belief = gaussian(3)
+    search = prepare_search(REPORTS[name], belief, SPACE)
+
+    def slope(saved: Callable[[GaussianFantasy, Tensor], Tensor]) -> Tensor:
+        x = designs(4, 2, seed=6).requires_grad_(True)
+        (gradient,) = torch.autograd.grad(saved(looked(belief, x), x).sum(), x)
+        return gradient
+
+    fast = slope(lambda fantasy, x: search.least(fantasy, x, steps=0).saved)
+    slow = slope(lambda fantasy, x: saved_slowly(REPORTS[name], fantasy, search.best))
+    torch.testing.assert_close(fast, slow, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_one_look_gives_loss_stay_and_action(name: str) -> None:
+    decision, moments = REPORTS[name], gaussian(3).moments(POINTS, Needs.VARIANCE)
+    action = decision.bayes_action(gaussian(3, n=4).moments(POINTS, Needs.VARIANCE))
+    loss, stay, best = decision.judged(moments, action)
+    close(loss, decision.solve(moments))
+    close(stay, moments.expect(decision.expected_loss(moments, action, moments.mean)))
+    assert torch.equal(best, decision.bayes_action(moments))
+    close(decision.saved_at(moments, action).sum(), stay - loss)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_experiment_saves_more_at_a_point_than_is_at_stake_there(name: str) -> None:
+    belief, decision = gaussian(3), REPORTS[name]
+    nodes = outcome_nodes(512, 1, 3, seed=0)
+    moments = belief.look_ahead(designs(20, 1, seed=8)).fantasy(nodes).pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    now = belief.moments(POINTS, Needs.VARIANCE)
+    after = Moments(moments.weights.squeeze(-1), moments.mean.squeeze(-2), moments.variance.squeeze(-2))
+    saved = (decision.saved_at(after, decision.bayes_action(now)) * nodes.weights.view(-1, 1)).sum(1)  # b x m
+    assert bool((saved <= 1.05 * decision.at_stake(now) + 1e-9).all())
+    # and not much less than a good experiment saves: an experiment at the very point, without noise, saves most of it
+    sharp = gaussian(3, future_noise=1e-6)
+    own = torch.diagonal(_saved_at(decision, sharp, POINTS.unsqueeze(1), nodes), dim1=0, dim2=1)
+    some = decision.at_stake(sharp.moments(POINTS, Needs.VARIANCE)) > 1e-3
+    assert bool((own[some] >= 0.8 * decision.at_stake(sharp.moments(POINTS, Needs.VARIANCE))[some]).all())
+
+
+def _saved_at(decision: Solved, belief: Gaussian, x: Tensor, nodes: Any) -> Tensor:
+    """What designs b x 1 x d are expected to save at each point: b x m."""
+    moments = belief.look_ahead(x).fantasy(nodes).pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    after = Moments(moments.weights.squeeze(-1), moments.mean.squeeze(-2), moments.variance.squeeze(-2))
+    now = belief.moments(POINTS, Needs.VARIANCE)
+    return (decision.saved_at(after, decision.bayes_action(now)) * nodes.weights.view(-1, 1)).sum(1)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_some_of_many_points_stand_for_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weighted sample has the whole's sum of what is at stake and nearly its gains; the audit counts all points."""
+    belief, many = gaussian(3), SPACE.sample(3000, 0)
+    decision = REPORTS[name]
+    made = Estimate(many) if name == "estimate" else LevelSets([2.5, 4.0, 5.5], many, relation=decision.relation)  # type: ignore[attr-defined]
+    whole = prepare_search(made, belief, SPACE)
+    monkeypatch.setattr(solved, "SEARCHED", 500)
+    monkeypatch.setattr(solved, "SEARCHED_COMPONENTS", 500)
+    some = prepare_search(made, belief, SPACE)
+    assert isinstance(some, solved.SolvedSearch)
+    assert 100 < sum(len(block.counts) for block in some.searched) <= 500
+    stake = made.at_stake(belief.moments(many, Needs.VARIANCE))
+    at = torch.cat([made.at_stake(block.points.now) * block.counts for block in some.searched])
+    assert float(at.sum()) == pytest.approx(float(stake.sum()), rel=1e-5)
+    x = designs(8, 1, seed=9)
+    fantasy = looked(belief, x, outcomes=16)
+    part, full = (search.least(fantasy, x, steps=0).saved @ fantasy.weights for search in (some, whole))
+    torch.testing.assert_close(part, full, rtol=0.1, atol=0.02 * float(full.max()))
+    close(some.least(fantasy, x, steps=1).saved, whole.least(fantasy, x, steps=1).saved)
+
+
+def test_points_with_nothing_at_stake_are_left_out_of_the_search() -> None:
+    certain = gaussian(3, noise=1e-8).X
+    search = prepare_search(Estimate(torch.cat([POINTS, certain])), gaussian(3, noise=1e-8), SPACE)
+    assert isinstance(search, solved.SolvedSearch)
+    assert sum(len(block.counts) for block in search.searched) == len(POINTS)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_moments_at_fixed_points_are_those_of_a_pool(q: int, wrapped: bool) -> None:
+    kernel = from_gpytorch(
+        ScaleKernel(PeriodicKernel(batch_shape=torch.Size([3])), batch_shape=torch.Size([3])).double()
+    )
+    belief = gaussian(3, covariance=kernel if wrapped else None)
+    fixed = FixedPoints.prepare(belief, POINTS, Needs.VARIANCE)
+    x = designs(4, q, seed=5)
+    x[1] = belief.X[0]  # observed before
+    if q > 1:
+        x[2, 1] = x[2, 0]  # the same design twice
+    fantasy = looked(belief, x)
+    pool = fantasy.pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    found = fixed.moments(fantasy)
+    close(found.mean, pool.mean.squeeze(-2))
+    close(found.variance, pool.variance.squeeze(-2))
+    close(fixed.means(fantasy), pool.expect_vector(pool.mean).squeeze(-2))
+    own = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
+    torch.testing.assert_close(fantasy.own_means(), own.expect_vector(own.mean), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("H", [1, 3])
+def test_the_best_observed_design_is_the_best_of_a_list(H: int, q: int, largest: bool, chunk: int) -> None:
+    belief, x, decision = gaussian(H, noise=0.2), designs(6, q, seed=14), BestObserved(largest)
+    listed = ListedSearch.prepare(decision, belief, rows_given(decision, belief), torch.zeros(1, 1).double())
+    search, fantasy = prepare_search(decision, belief, SPACE), looked(belief, x)
+    assert float(search.value) == pytest.approx(float(listed.value), rel=1e-9)
+    assert torch.equal(search.best, listed.best)
+    found, expected = (each.least(fantasy, x, steps=1) for each in (search, listed))
+    assert len(torch.unique(expected.actions.flatten(0, 2), dim=0)) > 2
+    close(found.loss, expected.loss)
+    close(found.stay, expected.stay)
+    assert torch.equal(found.actions, expected.actions)
+
+
+def test_wins_of_moved_paths_are_counted_one_by_one() -> None:
+    generator = torch.Generator().manual_seed(2)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator)
+
+    H, S, m, b, N, q = 2, 5, 6, 3, 4, 2
+    values, R, t_y, t_f = draw(H, S, m), draw(H, b, m, q), draw(H, b, N, q), draw(H, S, b, q)
+    weights = torch.softmax(draw(H, b, N), 0)
+    found = _wins_of_moved(values, R, t_y, t_f, weights)
+    expected = torch.zeros(b, N, m, dtype=torch.float64)
+    for h in range(H):
+        for s in range(S):
+            for i in range(b):
+                for j in range(N):
+                    moved = values[h, s] + R[h, i] @ (t_y[h, i, j] - t_f[h, s, i])
+                    expected[i, j, moved.argmax()] += float(weights[h, i, j]) / S
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_equal_candidates_share_a_win() -> None:
+    none = torch.zeros(1, 1, 3, 1), torch.zeros(1, 1, 1, 1), torch.zeros(1, 2, 1, 1)
+    values = torch.tensor([[[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]])
+    found = _wins_of_moved(values, *none, torch.ones(1, 1, 1))
+    torch.testing.assert_close(found.squeeze(), torch.tensor([0.25, 0.25, 0.5]).double())
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_information_about_values_under_a_mixture(q: int) -> None:
+    """Against the entropy now less the average of the entropies after many outcomes, each solved by itself."""
+    belief, decision = gaussian(3), Identify(PLACES)
+    x = designs(3, q, seed=17)
+    nodes = outcome_nodes(4096, q, 3, seed=5)
+    moments = belief.look_ahead(x).fantasy(nodes).pool_moments(PLACES.unsqueeze(0), Needs.JOINT)
+    falls = decision.solve(belief.moments(PLACES, Needs.JOINT)) - decision.solve(moments).squeeze(-1) @ nodes.weights
+    found = gain(decision, belief, x, SPACE)
+    assert not found.exact
+    torch.testing.assert_close(found.value, falls, rtol=0.02, atol=0.01)
+    alone = gain(decision, replace(belief, weights=torch.tensor([1.0, 0.0, 0.0]).double()), x, SPACE)
+    exact = gain(decision, gaussian(1), x, SPACE)
+    torch.testing.assert_close(alone.value, exact.value, rtol=1e-9, atol=1e-9)
+
+
+def test_a_space_of_one_parameter() -> None:
+    """Shapes with d = 1 and a single point."""
+    X = torch.linspace(0.0, 1.0, 5, dtype=torch.float64).unsqueeze(-1)
+    belief = fit(X, torch.sin(6.0 * X), hyperparameters="mixture", draws=2)
+    line = Space.box([0.0], [1.0])
+    for decision in (LevelSets(0.2, at=[[0.35]]), Estimate([[0.35]]), BestObserved()):
+        proposal = propose(decision, belief, line, q=2)
+        assert proposal.gain >= 0.0
+        assert proposal.x.shape == (2, 1)
+
+
+@pytest.mark.parametrize("what", ["max", "argmax"])
+def test_designs_that_come_first_tell_the_same_whatever_follows(what: Any) -> None:
+    """Sets that share their first designs, as with pending ones, have the gains that each has alone."""
+    belief, decision = gaussian(3), Identify(what, candidates=32).within(SPACE)
+    formula = decision.gain_formula(belief, SPACE, seed=3)
+    assert formula is not None
+    x = torch.cat([designs(2, seed=31).expand(5, 2, 2), designs(5, 1, seed=32)], 1)
+    alone = torch.cat([formula(each.unsqueeze(0)) for each in x])
+    assert float(alone.std()) > 1e-3
+    torch.testing.assert_close(formula(x), alone, rtol=1e-6, atol=1e-7)
+    assert bool((formula(x) >= formula(x[:, :2]) - 0.1).all())
