@@ -12,8 +12,9 @@ from hentropy.inner.continuous import ContinuousSearch
 from hentropy.inner.descent import descend
 from hentropy.inner.domains import BoxDomain, PointsDomain
 from hentropy.inner.finite import FiniteSearch
-from hentropy.inner.listed import ENUMERABLE, ListedSearch, OptionsSearch, all_tuples, rows_given
+from hentropy.inner.listed import ListedSearch, OptionsSearch, all_tuples, enumerable, rows_given
 from hentropy.inner.solved import SolvedSearch
+from hentropy.inner.tuples import TupleSearch
 from hentropy.spaces import DesignSpace
 
 VALUE_DRAWS = 64
@@ -55,7 +56,7 @@ def _prepared(decision: Decision, belief: Belief, space: DesignSpace, seed: int,
     draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space, belief.X), seed).to(belief.X)
     actions = decision.actions
     if decision.follows_data:
-        return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws)
+        return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
     if isinstance(actions, Listed):
         return ListedSearch.prepare(decision, belief, actions.rows.to(belief.X), draws)
     if isinstance(actions, Options):
@@ -68,9 +69,12 @@ def _prepared(decision: Decision, belief: Belief, space: DesignSpace, seed: int,
             domain_of_points = PointsDomain(space, actions.k)
             return ContinuousSearch.prepare(decision, belief, space, domain_of_points, draws, seed, clock)
         points = space.points.to(belief.X)
-        if actions.count_on(points.shape[0]) <= ENUMERABLE:
+        if enumerable(points.shape[0], actions):
             return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)
-        return FiniteSearch.prepare(decision, belief, points, actions, draws, seed)
+        sums = decision.sums()
+        if sums is not None:
+            return FiniteSearch.prepare(decision, belief, points, sums, clock)
+        return TupleSearch.prepare(decision, belief, points, actions, draws, clock)
     raise DecisionError(
         f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed or"
         " Options(items), or the decision a Solved one"

@@ -1,0 +1,78 @@
+"""A look at a whole list: mean and standard deviation of every row, and the means of rows after outcomes.
+
+Lists are long, and fresh large arrays cost more than the arithmetic: all is done in pieces that fit the cache.
+"""
+
+import torch
+from torch import Tensor
+
+from hentropy.beliefs import Belief, Fantasy, Needs
+from hentropy.beliefs.ahead import GaussianFantasy
+from hentropy.clock import Clock, pieces
+
+ORDER_SEED = 20_011
+"""Of the order in which rows are looked at when time is short: the same for all, and not that of the file."""
+
+
+SURVEY_SHARE = 0.4
+"""The part of a time limit that the look at a list may take."""
+
+
+@torch.no_grad()
+def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and standard deviation over all components at rows m x d, and the positions of those looked at: m' each.
+
+    All rows in their order, unless the clock has a limit: then rows spread over the list, as many as time allows.
+    """
+    order = torch.arange(points.shape[0], device=points.device)
+    if clock.limited:
+        generator = torch.Generator().manual_seed(ORDER_SEED)
+        order = torch.randperm(points.shape[0], generator=generator).to(points.device)
+    means, variances, seen = [], [], 0
+    for part in order.split(pieces(belief.components * (belief.X.shape[0] + 1))):
+        rows = points[part] if clock.limited else points[seen : seen + len(part)]
+        mean, var = belief.moments(rows, Needs.VARIANCE).total()
+        means.append(mean)
+        variances.append(var)
+        seen += len(part)
+        if clock.expired:
+            break
+    mean, sd = torch.cat(means), torch.cat(variances).clamp_min(0.0).sqrt()
+    if not clock.limited:
+        return mean, sd, order
+    looked, place = order[:seen].sort()
+    return mean[place], sd[place], looked
+
+
+def once_told(belief: Belief, pending: Tensor) -> Belief:
+    """The belief with pending designs (p x d) observed at their means: what it then does not know."""
+    if not len(pending):
+        return belief
+    moments = belief.moments(pending, Needs.MEAN)
+    return belief.condition(pending, moments.expect_vector(moments.mean))
+
+
+def mean_moves(sd: Tensor, noise_std: float) -> Tensor:
+    """The standard deviation of the mean after one observation, from that of f: sd^2 / sqrt(sd^2 + noise^2)."""
+    return sd.square() / (sd.square() + noise_std**2).clamp_min(1e-300).sqrt()
+
+
+def means_after(fantasy: Fantasy, points: Tensor) -> Tensor:
+    """The mean over all components after each outcome at rows that all designs share (m x d): b x N x m.
+
+    With component weights w and moves V of an outcome: sum_h w_h mean_h + sum_h w_h V_h C_h, two matrix products.
+    """
+    if not isinstance(fantasy, GaussianFantasy):
+        moments = fantasy.pool_moments(points.unsqueeze(0), Needs.MEAN)
+        return moments.expect_vector(moments.mean).squeeze(-2)
+    look, belief = fantasy.look, fantasy.look.belief
+    b, H, m = look.u.shape[0], belief.components, points.shape[0]
+    a = belief.frame.transform(points)
+    k_aX, C = look.pool_kernels(a)  # H x m x n, H x b x m x q
+    before = belief._in_user_units(belief._mean(a, k_aX))  # H x m
+    weights = fantasy.component_weights.expand(H, b, -1)  # H x b x N
+    V = fantasy.V.expand(H, b, *fantasy.V.shape[2:])
+    moves = (belief.frame.scale * weights.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(-2)  # b x N x Hq
+    crosses = C.permute(1, 0, 3, 2).reshape(b, -1, m)  # b x Hq x m
+    start = (weights.permute(1, 2, 0).reshape(-1, H) @ before).reshape(b, -1, m)
+    return torch.baddbmm(start, moves, crosses)
