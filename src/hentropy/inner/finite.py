@@ -22,7 +22,7 @@ from hentropy.decisions import Decision, GainFormula, Points, Sums
 from hentropy.decisions.envelope import expected_rise
 from hentropy.decisions.normal import excess
 from hentropy.inner.base import ActionSearch, Least
-from hentropy.inner.sums import LongExchange, exchange_sums, gains_of, worth_of
+from hentropy.inner.sums import LongExchange, exchange_sums, gains_of, greedy_sums, worth_of
 from hentropy.inner.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
 from hentropy.spaces.rows import RowIndex
 
@@ -42,7 +42,9 @@ TOGETHER = 16
 LEADING = 2**14
 """Designs whose promise is computed anew while others are pending."""
 
-SWEEPS = 4
+QUICK_SWEEPS, SWEEPS = 1, 4
+NEVER = 1e300
+"""What a row lacks that cannot take a place at all."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,14 @@ class FiniteSearch(ActionSearch):
             points = points[looked]
         exchange = LongExchange(sums, points, mean, _distinct(decision))
         index = exchange.best()
-        best, barriers = points[index], exchange.barriers(index)
-        value = decision.loss(mean[index], best)
+        barriers = exchange.barriers(index)
         promising = _promising(points, mean, sd, index, barriers, exchange.u)
+        again = exchange.again(promising, index)
+        if not torch.equal(again, index):
+            index, barriers = again, exchange.barriers(again)
+            promising = _promising(points, mean, sd, index, barriers, exchange.u)
+        best = points[index]
+        value = decision.loss(mean[index], best)
         return cls(decision, belief, sums, points, mean, sd, looked, best, value, index, barriers, promising, clock)
 
     @cached_property
@@ -111,7 +118,7 @@ class FiniteSearch(ActionSearch):
         # what is still running will be known: of the leading designs, count what it leaves unknown
         first = value.topk(min(len(value), LEADING)).indices
         sd = survey(once_told(self.belief, pending), x[first], Clock())[1]
-        left = torch.full_like(value, -torch.inf)
+        left = torch.where(known, -1.0, -torch.inf).to(value)
         left[first] = torch.where(known[first], self._own_gain(position[first], sd), -torch.inf)
         return left
 
@@ -122,7 +129,7 @@ class FiniteSearch(ActionSearch):
         value = torch.zeros_like(s)
         for member, own in enumerate(self.index):
             lacks = -(u[member] * self.mean + self.barriers[:, member])
-            lacks[self.index] = torch.inf
+            lacks[self.index] = NEVER
             lacks[own] = lacks.min()  # a member leaves if it falls below its best replacement
             value = torch.maximum(value, excess(lacks[position], u[member].abs() * s))
         return value
@@ -130,14 +137,17 @@ class FiniteSearch(ActionSearch):
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
         """Exchange after each outcome, from today's action: among promising rows, or (`steps` > 0) all that matter."""
         with torch.no_grad():
-            rows = self._joined(x, self.promising if steps == 0 else self._lifted(fantasy))
+            rows = self._joined(x, self.promising)
+            if steps > 0 and len(rows) < len(self.points):
+                rows = torch.cat([rows, self._lifted(fantasy, rows)]).unique()
         listed = self.points[rows]
         R = None if self.sums.reward is None else self.sums.reward(listed, listed)
         start = torch.searchsorted(rows, self.index)
         after = means_after(fantasy, listed)
         b, N, C = after.shape
         parts = [
-            self._solved(part, R, start, 1 if steps == 0 else SWEEPS) for part in after.flatten(0, 1).split(pieces(C))
+            self._solved(part, R, start, QUICK_SWEEPS if steps == 0 else SWEEPS)
+            for part in after.flatten(0, 1).split(pieces(C))
         ]
         index, loss, stay = (torch.cat(each) for each in zip(*parts, strict=True))
         stay = stay.reshape(b, N)
@@ -148,10 +158,10 @@ class FiniteSearch(ActionSearch):
         u, distinct = self._u, _distinct(self.decision)
         today = start.expand(len(values), -1)
         index, worth = exchange_sums(values, u, R, today, distinct, sweeps)
-        if sweeps > 1 and R is not None:
-            leading = (u[0] * values).topk(len(u), -1).indices
-            other, more = exchange_sums(values, u, R, leading, distinct, sweeps)
-            index, worth = torch.where((more > worth).unsqueeze(-1), other, index), torch.maximum(worth, more)
+        if sweeps == SWEEPS and R is not None:
+            for begin in ((u[0] * values).topk(len(u), -1).indices, greedy_sums(values, u, R)):
+                other, more = exchange_sums(values, u, R, begin, distinct, sweeps)
+                index, worth = torch.where((more > worth).unsqueeze(-1), other, index), torch.maximum(worth, more)
         return index, -worth, -worth_of(values, u, R, today)
 
     def _joined(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -161,30 +171,28 @@ class FiniteSearch(ActionSearch):
         own = self.positions(x).flatten()
         return torch.cat([rows, own[own >= 0], self.index]).unique()
 
-    def _lifted(self, fantasy: Fantasy) -> Tensor:
-        """The promising rows, and those that some outcome of these designs brings closest to a place in the action."""
-        m, u = len(self.points), self._u
-        if m <= ALL:
-            return self.promising
-        members = means_after(fantasy, self.best)  # b x N x k
-        fallen = (u * (members - self.mean[self.index])).amin(-1, keepdim=True)  # the member that falls most
-        kinds = {float(each): self.barriers[:, u == each].amax(-1) for each in u}  # m, or 1 without rewards
-        b, N, _ = members.shape
-        scores, clock = [], self.clock.share(AUDIT_SHARE)
-        order = self._audited
-        size = pieces(b * N + self.belief.components * self.belief.X.shape[0])
-        for part in order.split(size):
-            after = means_after(fantasy, self.points[part])  # b x N x r
-            each = [
-                torch.add(-fallen, after, alpha=kind).amax(1) + (barrier[part] if len(barrier) > 1 else barrier)
-                for kind, barrier in kinds.items()
-            ]
-            scores.append(torch.stack(each).amax(0))
+    def _lifted(self, fantasy: Fantasy, known: Tensor) -> Tensor:
+        """The rows that some outcome of these designs brings furthest above, or least below, those known to matter."""
+        kinds = [(float(each), (self._u == each).nonzero()[:, 0]) for each in self._u.unique()]
+
+        def standing(rows: Tensor) -> list[Tensor]:
+            """How far above what they have to overcome rows are after each outcome: b x N x r for each kind."""
+            after = means_after(fantasy, self.points[rows])
+            at = rows if len(self.barriers) > 1 else slice(None)
+            return [torch.add(self.barriers[at][:, members].amax(-1), after, alpha=u) for u, members in kinds]
+
+        places = [min(len(members), len(known)) for _, members in kinds]
+        taken = [each.topk(k, -1).values[..., -1:] for each, k in zip(standing(known), places, strict=True)]
+        b, N, _ = taken[0].shape
+        clock, order, passed = self.clock.share(AUDIT_SHARE), self._audited, 0
+        score = taken[0].new_empty(b, len(order))
+        for part in order.split(pieces(b * N + self.belief.components * len(self.belief.X))):
+            each = [(s - t).amax(1) for s, t in zip(standing(part), taken, strict=True)]
+            score[:, passed : passed + len(part)] = torch.stack(each).amax(0)
+            passed += len(part)
             if clock.expired:
                 break
-        score = torch.cat(scores, -1)  # b x rows passed
-        lifted = order[score.topk(min(ROWS, score.shape[-1]), -1).indices.flatten()]
-        return torch.cat([self.promising, lifted]).unique()
+        return order[score[:, :passed].topk(min(ROWS, passed), -1).indices.flatten()]
 
     @cached_property
     def _audited(self) -> Tensor:

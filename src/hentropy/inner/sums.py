@@ -15,6 +15,7 @@ from hentropy.decisions import Sums
 MOST_SWEEPS = 20
 STARTS = 8
 FEW_STARTS = 3
+MANY_STARTS = 64
 LONG = 2**16
 """Lists longer than this are searched from fewer starts."""
 
@@ -56,6 +57,17 @@ def exchange_sums(
     return index, worth_of(values, u, R, index)
 
 
+def greedy_sums(values: Tensor, u: Tensor, R: Tensor) -> Tensor:
+    """Different rows taken one after the other, each the best beside those before it: P x k."""
+    total = u[0] * values
+    index = total.argmax(-1, keepdim=True)
+    for _ in range(len(u) - 1):
+        total += R[index[:, -1]]
+        free = total.scatter(-1, index, -torch.inf)
+        index = torch.cat([index, free.argmax(-1, keepdim=True)], -1)
+    return index
+
+
 def worth_of(values: Tensor, u: Tensor, R: Tensor | None, index: Tensor) -> Tensor:
     """What actions P x k are worth on values P x C: P."""
     worth = (u * values.gather(-1, index)).sum(-1)
@@ -89,6 +101,22 @@ class LongExchange:
         starts = [self._leading(), *(self._greedy(first) for first in self._firsts())]
         found = [self.improved(start) for start in starts]
         return max(found, key=lambda pair: pair[1])[0]
+
+    def again(self, rows: Tensor, known: Tensor) -> Tensor:
+        """The best action from many random starts among some rows, improved on the list; the known one if not better.
+
+        Where distances count for more than values, few starts miss the best action.
+        """
+        if self.sums.reward is None:
+            return known
+        generator = torch.Generator().manual_seed(0)
+        order = torch.rand(MANY_STARTS, len(rows), generator=generator).argsort(-1)[:, : self.k].to(rows.device)
+        listed = self.points[rows]
+        values = self.values[rows].expand(MANY_STARTS, -1)
+        R = self.sums.reward(listed, listed)
+        index, worth = exchange_sums(values, self.u, R, order, self.distinct, MOST_SWEEPS)
+        found = [self.improved(rows[index[worth.argmax()]]), self.improved(known)]
+        return found[0][0] if found[0][1] > found[1][1] + 1e-12 * abs(found[1][1]) else known
 
     def _leading(self) -> Tensor:
         g = self.u[0] * self.values

@@ -28,16 +28,15 @@ def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor
     if clock.limited:
         generator = torch.Generator().manual_seed(ORDER_SEED)
         order = torch.randperm(points.shape[0], generator=generator).to(points.device)
-    means, variances, seen = [], [], 0
+    # one array for all: small results between large pieces would keep the memory of all pieces from being reused
+    found, seen = points.new_empty(2, points.shape[0]), 0
     for part in order.split(pieces(belief.components * (belief.X.shape[0] + 1))):
         rows = points[part] if clock.limited else points[seen : seen + len(part)]
-        mean, var = belief.moments(rows, Needs.VARIANCE).total()
-        means.append(mean)
-        variances.append(var)
+        found[:, seen : seen + len(part)] = torch.stack(belief.moments(rows, Needs.VARIANCE).total())
         seen += len(part)
         if clock.expired:
             break
-    mean, sd = torch.cat(means), torch.cat(variances).clamp_min(0.0).sqrt()
+    mean, sd = found[0, :seen], found[1, :seen].clamp_min(0.0).sqrt()
     if not clock.limited:
         return mean, sd, order
     looked, place = order[:seen].sort()

@@ -14,12 +14,15 @@ from hentropy.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision, Points
 from hentropy.errors import DecisionError
-from hentropy.inner.base import ActionSearch, Least, expected_loss
+from hentropy.inner.base import ActionSearch, Least, expected_loss, take
 from hentropy.inner.exchange import exchange, replacement_losses
 from hentropy.inner.survey import SURVEY_SHARE, survey
 from hentropy.spaces.rows import RowIndex
 
 STARTS = 8
+RANDOM = 4
+"""Random tuples from which exchange starts after an outcome, besides today's and a leading one."""
+
 CANDIDATES = 512
 PROMISING = {Needs.MEAN: 256, Needs.VARIANCE: 128, Needs.JOINT: 40}
 """Rows among which exchange after an outcome chooses; the more a loss needs, the fewer."""
@@ -44,6 +47,7 @@ class TupleSearch(ActionSearch):
     index: Tensor
     promising: Tensor
     scores: Tensor
+    cut_short: bool
 
     @classmethod
     def prepare(
@@ -56,8 +60,10 @@ class TupleSearch(ActionSearch):
                 f"{type(decision).__name__} looks at f elsewhere than at its action, and {actions.count_on(m)} actions"
                 f" on {m} designs are too many to try: give the actions as Listed(rows), or take a smaller pool"
             )
+        cut_short = False
         if m > CANDIDATES:
             mean, sd, looked = survey(belief, points, clock.share(SURVEY_SHARE))
+            cut_short = len(looked) < m
             points = points[looked[_candidates(mean, sd, max(CANDIDATES, 2 * k))]]
             m = points.shape[0]
         generator = torch.Generator().manual_seed(0)
@@ -72,16 +78,17 @@ class TupleSearch(ActionSearch):
         scores[winner] = torch.inf
         count = max(PROMISING[decision.needs], 2 * k)
         promising = scores.topk(min(m, count)).indices if m > count else torch.arange(m, device=points.device)
-        return cls(decision, belief, points, draws, points[winner], value, winner, promising, scores)
+        return cls(decision, belief, points, draws, points[winner], value, winner, promising, scores, cut_short)
 
     @cached_property
     def _rows(self) -> RowIndex:
         return RowIndex(self.points)
 
     def promise(self, x: Tensor, pending: Tensor) -> Tensor | None:
-        """The scores of the rows at designs b x d: b. Rows that were not kept come last."""
+        """The scores of the rows at designs b x d: b. Rows that were not kept come last, -inf if time ran out."""
         position = self._rows.find(x)
-        return torch.where(position >= 0, self.scores[position.clamp_min(0)], -torch.inf)
+        others = -torch.inf if self.cut_short else float(self.scores.min()) - 1.0
+        return torch.where(position >= 0, self.scores[position.clamp_min(0)], others)
 
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
         """Exchange from today's tuple after each outcome: one sweep while screening, more when refining."""
@@ -92,15 +99,32 @@ class TupleSearch(ActionSearch):
         b, N = x.shape[0], fantasy.weights.shape[0]
         start = where[self.index].expand(b, N, 1, 1, -1)
         distinct = isinstance(self.decision.actions, Points) and self.decision.actions.as_set
-        sweeps = 1 if steps == 0 else 4
+        sweeps = 1
+        if steps > 0:
+            start, sweeps = torch.cat([start, self._other_starts(moments, listed, distinct)], -2), 4
         index, loss = exchange(self.decision, moments, listed, start, self.draws, sweeps, distinct)
-        actions = listed[index[..., 0, 0, :]]
-        loss = loss[..., 0, 0]
+        loss, best = loss[..., 0, :].min(-1)
+        each = index[..., 0, :, :]  # b x N x starts x k
+        actions = listed[each.gather(-2, best[..., None, None].expand(*best.shape, 1, each.shape[-1])).squeeze(-2)]
         today = self.best.expand(b, 1, *self.best.shape)
         stay = self._judge(fantasy, today, self.draws if draws is None else draws).expand(b, N)
         if draws is not None:
             loss = self._judge(fantasy, actions, draws)
         return Least(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
+
+    def _other_starts(self, moments: Moments, listed: Tensor, distinct: bool) -> Tensor:
+        """The rows best if taken for all members, after each outcome, and random tuples: b x N x 1 x starts x k."""
+        k, M = self.index.shape[0], listed.shape[0]
+        alike = torch.arange(M, device=listed.device)[:, None].expand(M, k)
+        batch = moments.mean.shape[1:-1]
+        every = alike.expand(*batch, M, k)
+        losses = expected_loss(self.decision, take(moments, every), listed[every], self.draws)  # b x N x 1 x M
+        leading = losses.topk(min(k, M), -1, largest=False).indices
+        if not distinct or k > M:
+            leading = leading[..., :1].expand(*leading.shape[:-1], k)
+        generator = torch.Generator().manual_seed(1)
+        random = torch.rand(RANDOM, max(k, M), generator=generator).argsort(-1)[:, :k].remainder(M).to(listed.device)
+        return torch.cat([leading.unsqueeze(-2), random.expand(*batch, RANDOM, k)], -2)
 
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "TupleSearch":

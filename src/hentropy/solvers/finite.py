@@ -34,44 +34,42 @@ class Finite(Solver):
         if q < 1:
             raise InputError(f"at least one design must be proposed, got q = {q}")
         points = appraisal.space.points.to(appraisal.belief.X)
-        chosen, valued = points[:0], len(points)
+        chosen, valued, looked = points[:0], len(points), len(points)
         for turn in range(q):
             known = replace(appraisal, pending=torch.cat([appraisal.pending, chosen]))
-            x, scores, all_valued = self._valued(known, _unused(points, known.pending), cost)
+            x, missed = self._in_order(known, _unused(points, known.pending), cost)
+            scores = self._scores(known, x, cost)
             best = leading(x, scores, self.finalists if turn == q - 1 else 1, appraisal, apart=0.0)
-            if not all_valued:
+            looked = min(looked, len(points) - missed)
+            if bool((scores == -torch.inf).any()):
                 valued = min(valued, int((scores > -torch.inf).sum()))
             if turn < q - 1:
                 chosen = torch.cat([chosen, best[0]])
         sets = torch.cat([chosen.expand(best.shape[0], *chosen.shape), best], -2)
-        looked = len(points)
-        if isinstance(appraisal.search, FiniteSearch):
-            looked = min(looked, len(appraisal.search.looked))
         complete = min(looked, valued) == len(points) and not appraisal.clock.expired
-        note = f"{looked:,} of {len(points):,} designs were looked at, and the {min(looked, valued):,} most promising"
-        return Finalists(sets, complete, note="" if complete else f"{note} valued")
+        few = min(valued, len(x))
+        note = f"{looked:,} of {len(points):,} designs were looked at and the {few:,} most promising of them valued"
+        return Finalists(sets, complete, note="" if complete else note)
 
-    def _valued(self, appraisal: Appraisal, points: Tensor, cost: Cost | None) -> tuple[Tensor, Tensor, bool]:
-        """Promising designs (b x 1 x d), their gains per cost (b), and whether time sufficed for all of them."""
-        clock = appraisal.clock.share(SCREEN_SHARE)
-        # exact formulas of long lists pass over all rows: here the promising ones do
+    def _scores(self, appraisal: Appraisal, x: Tensor, cost: Cost | None) -> Tensor:
+        """Quick gains per cost of designs b x 1 x d: b, -inf where time ran out."""
+        # exact formulas of long lists pass over all rows; here the promising ones do
         formula = None if isinstance(appraisal.search, FiniteSearch) else appraisal.formula
-        quick = replace(appraisal, clock=clock, formula=formula)
-        x = self._in_order(appraisal, points, cost).unsqueeze(-2)
-        scores = per_cost(quick.screen(x, quick.nodes(self.outcomes, 1)), x, cost)
-        return x, scores, not bool((scores == -torch.inf).any())
+        quick = replace(appraisal, clock=appraisal.clock.share(SCREEN_SHARE), formula=formula)
+        return per_cost(quick.screen(x, quick.nodes(self.outcomes, 1)), x, cost)
 
-    def _in_order(self, appraisal: Appraisal, points: Tensor, cost: Cost | None) -> Tensor:
-        """The designs worth valuing, the most promising first: b x d."""
-        promise = appraisal.search.promise(points, appraisal.pending)
-        if promise is not None:
-            promise = per_cost(promise, points.unsqueeze(-2), cost)
-            first = promise.topk(min(self.valued, len(points))).indices
-            return points[first[promise[first] > -torch.inf]] if bool((promise[first] > -torch.inf).any()) else points
-        if not appraisal.clock.limited:
-            return points
-        _, sd, looked = survey(appraisal.belief, points, appraisal.clock.share(SURVEY_SHARE))
-        return points[looked[sd.argsort(descending=True)]]
+    def _in_order(self, appraisal: Appraisal, points: Tensor, cost: Cost | None) -> tuple[Tensor, int]:
+        """The designs worth valuing, the most promising first (b x 1 x d), and how many time left no look at."""
+        promise, count = appraisal.search.promise(points, appraisal.pending), self.valued
+        if promise is None:
+            if not appraisal.clock.limited:
+                return points.unsqueeze(-2), 0
+            _, sd, looked = survey(appraisal.belief, points, appraisal.clock.share(SURVEY_SHARE))
+            promise, count = torch.full((len(points),), -torch.inf).to(sd), len(points)
+            promise[looked] = sd
+        seen = promise > -torch.inf
+        order = per_cost(promise, points.unsqueeze(-2), cost).topk(min(count, max(1, int(seen.sum())))).indices
+        return points[order].unsqueeze(-2), int((~seen).sum())
 
 
 def _unused(points: Tensor, taken: Tensor) -> Tensor:
