@@ -54,6 +54,8 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
         console().print(asked_table(asked, study.space.names, gains=len(together) < 2))
         if len(together) > 1:
             _say_together(together, len(asked))
+        for text in dict.fromkeys(trial.note for trial in asked if trial.note):
+            say(f"Note: {text}")
     new = {trial.number for trial in asked}
     waiting = [e for e in study.book.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]

@@ -114,12 +114,16 @@ class Pool(DesignSpace):
         if count >= size:
             extra = torch.randint(size, (count - size,), generator=generator)
             return self._points[torch.cat([torch.randperm(size, generator=generator), extra])]
-        unit, free = self.to_unit(self._points), torch.ones(size, dtype=torch.bool)
+        columns = self.to_unit(self._points).T.contiguous()
+        taken = torch.zeros(size, dtype=self._points.dtype)  # infinite once a row is
         chosen = []
         for target in sobol(count, self.dim, seed):
-            distance = (unit - target).square().sum(-1)
-            chosen.append(int(torch.where(free, distance, torch.inf).argmin()))
-            free[chosen[-1]] = False
+            distance = taken.clone()
+            for column, place in zip(columns, target.tolist(), strict=True):
+                gap = column - place
+                distance.addcmul_(gap, gap)
+            chosen.append(int(distance.argmin()))
+            taken[chosen[-1]] = torch.inf
         return self._points[chosen]
 
     def check(self, x: Tensor) -> None:
