@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief, Fantasy, Gaussian
-from hentropy.clock import Clock, pieces
+from hentropy.clock import DEFAULT_MEMORY, Clock, pieces
 from hentropy.decisions import Decision, GainFormula, Points, Sums
 from hentropy.decisions.envelope import expected_rise
 from hentropy.decisions.normal import excess
@@ -36,8 +36,8 @@ FAR = 4.0
 AUDIT_SHARE = 0.9
 """The part of a time limit after which an audit's pass over the list ends."""
 
-TOGETHER = 16
-"""Designs that are audited in one pass."""
+TOGETHER = 32
+"""Designs that are valued, or audited, in one pass: few enough for a time limit to be kept."""
 
 LEADING = 2**14
 """Designs whose promise is computed anew while others are pending."""
@@ -76,7 +76,7 @@ class FiniteSearch(ActionSearch):
         mean, sd, looked = survey(belief, points, clock.share(SURVEY_SHARE))
         if len(looked) < len(points):
             points = points[looked]
-        exchange = LongExchange(sums, points, mean, _distinct(decision))
+        exchange = LongExchange(sums, points, mean, _distinct(decision), clock.share(SURVEY_SHARE))
         index = exchange.best()
         barriers = exchange.barriers(index)
         promising = _promising(points, mean, sd, index, barriers, exchange.u)
@@ -158,7 +158,7 @@ class FiniteSearch(ActionSearch):
         u, distinct = self._u, _distinct(self.decision)
         today = start.expand(len(values), -1)
         index, worth = exchange_sums(values, u, R, today, distinct, sweeps)
-        if sweeps == SWEEPS and R is not None:
+        if sweeps == SWEEPS and R is not None and not self.clock.share(AUDIT_SHARE).expired:
             for begin in ((u[0] * values).topk(len(u), -1).indices, greedy_sums(values, u, R)):
                 other, more = exchange_sums(values, u, R, begin, distinct, sweeps)
                 index, worth = torch.where((more > worth).unsqueeze(-1), other, index), torch.maximum(worth, more)
@@ -212,7 +212,7 @@ class FiniteSearch(ActionSearch):
         if not len(losses) or not bool(losses.min() < self.value - 1e-12 * self.value.abs()):
             return self
         best = losses.argmin()
-        exchange = LongExchange(self.sums, self.points, self.mean, _distinct(self.decision))
+        exchange = LongExchange(self.sums, self.points, self.mean, _distinct(self.decision), self.clock)
         return replace(
             self, best=flat[best], value=losses[best], index=index[best], barriers=exchange.barriers(index[best])
         )
@@ -237,11 +237,11 @@ class FiniteSearch(ActionSearch):
             rows = _near_the_top(m, s)
             return expected_rise(m.gather(-1, rows), s.gather(-1, rows))
 
-        return GainFormula(gain, max_q=1, differentiable=False, numbers=pieces(1) // TOGETHER)
+        return GainFormula(gain, max_q=1, differentiable=False, numbers=DEFAULT_MEMORY // (8 * TOGETHER))
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Means after the outcomes; a pass over the list serves several designs."""
-        return max(1, min(outcomes * len(self.promising), pieces(1) // TOGETHER))
+        return DEFAULT_MEMORY // (8 * TOGETHER)
 
 
 def _near_the_top(m: Tensor, s: Tensor) -> Tensor:

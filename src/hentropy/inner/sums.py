@@ -10,6 +10,7 @@ A member j may be replaced by row i if u_j g_i + T_i - R(i, j) is more than what
 import torch
 from torch import Tensor
 
+from hentropy.clock import Clock
 from hentropy.decisions import Sums
 
 MOST_SWEEPS = 20
@@ -85,10 +86,13 @@ def _best_apart(values: Tensor, u: Tensor, distinct: bool) -> Tensor:
 
 
 class LongExchange:
-    """Exchange on one long list: values m, points m x d. Rewards are computed a column at a time."""
+    """Exchange on one long list: values m, points m x d. Rewards are computed a column at a time.
 
-    def __init__(self, sums: Sums, points: Tensor, values: Tensor, distinct: bool) -> None:
-        self.sums, self.points, self.values, self.distinct = sums, points, values, distinct
+    Once the clock has expired, no further start is tried.
+    """
+
+    def __init__(self, sums: Sums, points: Tensor, values: Tensor, distinct: bool, clock: Clock) -> None:
+        self.sums, self.points, self.values, self.distinct, self.clock = sums, points, values, distinct, clock
         self.u = gains_of(sums, values)
         self.k = len(sums.coefficients)
 
@@ -98,8 +102,11 @@ class LongExchange:
             return exchange_sums(self.values[None], self.u, None, self._leading()[None], self.distinct, MOST_SWEEPS)[0][
                 0
             ]
-        starts = [self._leading(), *(self._greedy(first) for first in self._firsts())]
-        found = [self.improved(start) for start in starts]
+        found = [self.improved(self._leading())]
+        for first in self._firsts():
+            if self.clock.expired:
+                break
+            found.append(self.improved(self._greedy(first)))
         return max(found, key=lambda pair: pair[1])[0]
 
     def again(self, rows: Tensor, known: Tensor) -> Tensor:
@@ -107,7 +114,7 @@ class LongExchange:
 
         Where distances count for more than values, few starts miss the best action.
         """
-        if self.sums.reward is None:
+        if self.sums.reward is None or self.clock.expired:
             return known
         generator = torch.Generator().manual_seed(0)
         order = torch.rand(MANY_STARTS, len(rows), generator=generator).argsort(-1)[:, : self.k].to(rows.device)
