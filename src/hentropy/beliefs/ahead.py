@@ -14,6 +14,7 @@ from hentropy.beliefs.base import Fantasy, LookAhead, Moments, Needs
 from hentropy.beliefs.expansions import KernelSum
 from hentropy.beliefs.linalg import white_outcomes
 from hentropy.beliefs.nodes import Nodes
+from hentropy.beliefs.quantiles import mixture_outcomes
 
 if TYPE_CHECKING:
     from hentropy.beliefs.gaussian import Gaussian
@@ -75,14 +76,24 @@ class GaussianLookAhead(LookAhead):
         if belief.components == 1:
             step = self.L * z if z.shape[-1] == 1 else z @ self.L.mT
             return GaussianFantasy(self, nodes, self._unwhiten(z), belief.weights.view(1, 1, 1), step)
-        drawn = torch.searchsorted(belief.weights.cumsum(0), nodes.component.contiguous())
-        drawn = drawn.clamp_max(belief.components - 1)
-        step = torch.einsum("nbqr,bnr->bnq", self.L[drawn], z[0])  # L_h z; blind outcomes are so for all components
-        outcome = self.mean[drawn].movedim(0, 1) + step  # b x N x q
-        innovation = outcome - self.mean.unsqueeze(-2)  # H x b x N x q
+        innovation = self._outcomes(nodes, z[0]) - self.mean.unsqueeze(-2)  # H x b x N x q
         white, log_density = white_outcomes(innovation, self.L, self.blind)
         weights = torch.softmax(belief.weights.log()[:, None, None] + log_density, 0)
         return GaussianFantasy(self, nodes, self._unwhiten(white), weights, innovation)
+
+    def _outcomes(self, nodes: Nodes, z: Tensor) -> Tensor:
+        """Outcomes of a mixture: b x N x q, from nodes z (b x N x q; blind outcomes are so for all components).
+
+        One outcome is a number, whichever component it comes from: its nodes are quantiles of the mixture itself. Of
+        several, each node is drawn from one component.
+        """
+        belief = self.belief
+        if z.shape[-1] == 1:
+            weights, mean, sd = belief.weights[:, None, None], self.mean, self.L.squeeze(-1)
+            return mixture_outcomes(z.squeeze(-1), weights, mean, sd).unsqueeze(-1)
+        drawn = torch.searchsorted(belief.weights.cumsum(0), nodes.component.contiguous())
+        drawn = drawn.clamp_max(belief.components - 1)
+        return self.mean[drawn].movedim(0, 1) + torch.einsum("nbqr,bnr->bnq", self.L[drawn], z)  # mean_h + L_h z
 
     def _unwhiten(self, white: Tensor) -> Tensor:
         """L^-T times vectors: H x b x N x q."""
@@ -124,6 +135,8 @@ class GaussianFantasy(Fantasy):
         C = k_ax - k_aX @ look.W
         before = belief._in_user_units(belief._mean(a.reshape(b, -1, d), k_aX)).reshape(H, b, own, -1)
         V = belief.frame.scale * self.V  # scaled here and not later: it is the smaller array
+        if needs is Needs.MEAN and H > 1:
+            return self._averaged(before.reshape(H, b, -1), V, C, rest)
         if C.shape[-1] == 1:
             mean = _moved(before, V, C.reshape(H, b, own, -1))
         elif own == 1:
@@ -159,8 +172,8 @@ class GaussianFantasy(Fantasy):
         # a sum that carries a graph of x serves one evaluation only
         sum_of_kernels = self._new_mean_sum() if self.look.u.requires_grad else self._mean_sum
         sums = sum_of_kernels(a.reshape(b, N, -1, d)).reshape(-1, b, N, *rest)
-        mean = belief._in_user_units(belief.prior_mean(a)) + sums
-        return Moments(self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1)), mean)
+        weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
+        return Moments(weights, belief._in_user_units(belief.prior_mean(a)) + sums).averaged()
 
     def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
@@ -170,6 +183,8 @@ class GaussianFantasy(Fantasy):
         a = belief.frame.transform(points)
         k_aX, C = look.pool_kernels(a.reshape(-1, d))  # C is H x b x PK x q
         before = belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None]
+        if needs is Needs.MEAN and H > 1:
+            return self._averaged(before[:, 0], belief.frame.scale * self.V, C, [P, K])
         mean = _moved(before, belief.frame.scale * self.V, C.mT).unflatten(-1, (P, K))
         weights = self.component_weights.unsqueeze(-1)
         if needs is Needs.MEAN:
@@ -178,6 +193,17 @@ class GaussianFantasy(Fantasy):
         var, cov = belief._spread(a, k_aX.reshape(H, P, K, n), needs)
         spread = (None if s is None else s[:, None, None] for s in (var, cov))
         return belief._moments(weights, mean, *_shrunk(root, *spread))
+
+    def _averaged(self, before: Tensor, V: Tensor, C: Tensor, shape: list[int]) -> Moments:
+        """Means averaged over the components, from those before (H x (b or 1) x m), V and C (H x b x m x q).
+
+        sum_h w_h (before_h + C_h V_h) as two matrix products: no array of H x b x N x m numbers is made.
+        """
+        w = self.component_weights  # H x b x N
+        b, m, q = C.shape[1:]
+        moves = (w.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(-2)  # b x N x Hq
+        mean = torch.baddbmm(w.permute(1, 2, 0) @ before.transpose(0, 1), moves, C.permute(1, 0, 3, 2).flatten(1, 2))
+        return Moments(w.new_ones(1, *[1] * (1 + len(shape))), mean.reshape(1, b, -1, *shape))
 
 
 def _moved(before: Tensor, V: Tensor, C: Tensor) -> Tensor:

@@ -65,6 +65,12 @@ class Moments:
             raise ValueError("these moments were asked for without covariances")
         return self.cov
 
+    def averaged(self) -> "Moments":
+        """The means alone, averaged over the components: 1 x ... x m, all that an affine loss needs."""
+        return (
+            self if self.mean.shape[0] == 1 else Moments(self.weights[:1], self.expect_vector(self.mean).unsqueeze(0))
+        )
+
     def total(self) -> tuple[Tensor, Tensor]:
         """Mean and variance over all components together: ... x m each."""
         mean = self.expect_vector(self.mean)
@@ -73,7 +79,11 @@ class Moments:
 
 
 class Fantasy(ABC):
-    """A batch b x N of beliefs: each of b designs observed with each of N outcomes."""
+    """A batch b x N of beliefs: each of b designs observed with each of N outcomes.
+
+    With `Needs.MEAN` the moments may come averaged over the components already (H = 1): the expectation of a loss that
+    is affine in f depends on that average alone.
+    """
 
     weights: Tensor
     """The integration weights of the outcomes: N."""

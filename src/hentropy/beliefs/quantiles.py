@@ -26,3 +26,36 @@ def mixture_quantiles(shares: Sequence[float], weights: Tensor, mean: Tensor, sd
         below = (weights * torch.special.ndtr((middle - mean) / sd)).sum(0) < share
         low, high = torch.where(below, middle, low), torch.where(below, high, middle)
     return 0.5 * (low + high)
+
+
+BRACKETING = 14
+NEWTON = 3
+
+
+def mixture_outcomes(z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
+    """The quantiles of mixtures at probability Phi(z): z b x N, weights, mean and sd H x b x 1: b x N.
+
+    Differentiable in weights, mean and sd: the last Newton step from a solution has the derivative of the solution.
+    """
+    with torch.no_grad():
+        share = 0.5 * torch.erfc(z * -(0.5**0.5))
+        own = mean + sd * z
+        low, high = own.amin(0), own.amax(0)
+        for _ in range(BRACKETING):
+            middle = 0.5 * (low + high)
+            below = _distribution(middle, weights, mean, sd) < share
+            low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+        y = 0.5 * (low + high)
+        for _ in range(NEWTON):
+            step = (_distribution(y, weights, mean, sd) - share) / _density(y, weights, mean, sd)
+            y = torch.minimum(torch.maximum(y - step, low), high)
+        slope = _density(y, weights, mean, sd)
+    return y - (_distribution(y, weights, mean, sd) - share) / slope
+
+
+def _distribution(y: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
+    return (weights * torch.erfc((mean - y) / sd * 0.5**0.5)).sum(0) * 0.5
+
+
+def _density(y: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
+    return (weights * torch.exp(-0.5 * ((y - mean) / sd).square()) / sd).sum(0).clamp_min(1e-300) * 0.3989422804014327
