@@ -32,7 +32,7 @@ from hentropy.gain import Appraisal
 from hentropy.inner import prepare_search
 from hentropy.inner.finite import ALL, FiniteSearch
 from hentropy.inner.listed import ListedSearch, all_tuples
-from hentropy.inner.survey import means_after, survey
+from hentropy.inner.survey import survey
 from hentropy.inner.tuples import TupleSearch
 from hentropy.solvers import Finite
 from support.beliefs import designs, gaussian
@@ -180,15 +180,6 @@ def test_best_observed_under_a_mixture(largest: bool, q: int) -> None:
     found = propose(decision, belief, Pool(MANY.points[::10]))
     best = int(every.value.argmax())
     assert found.gain >= float(every.value[best]) - 4 * (found.std_error + float(every.std_error[best]))
-
-
-def test_means_after_outcomes_are_those_of_the_moments() -> None:
-    x = MANY.points[:3].unsqueeze(1)
-    functions = gaussian(3).paths(40, 0)
-    for belief in (gaussian(1), gaussian(3), Samples(gaussian(3).X, functions, torch.ones(40).double(), 0.3)):
-        fantasy = belief.look_ahead(x).fantasy(outcome_nodes(6, 1, belief.components))
-        moments = fantasy.pool_moments(FEW.unsqueeze(0), Needs.MEAN)
-        assert torch.allclose(means_after(fantasy, FEW), moments.expect_vector(moments.mean)[..., 0, :], rtol=1e-9)
 
 
 def test_a_belief_of_samples_chooses_from_a_long_list() -> None:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief, Fantasy, Needs
-from hentropy.beliefs.ahead import GaussianFantasy
 from hentropy.clock import Clock, pieces
 
 ORDER_SEED = 20_011
@@ -57,21 +56,6 @@ def mean_moves(sd: Tensor, noise_std: float) -> Tensor:
 
 
 def means_after(fantasy: Fantasy, points: Tensor) -> Tensor:
-    """The mean over all components after each outcome at rows that all designs share (m x d): b x N x m.
-
-    With component weights w and moves V of an outcome: sum_h w_h mean_h + sum_h w_h V_h C_h, two matrix products.
-    """
-    if not isinstance(fantasy, GaussianFantasy):
-        moments = fantasy.pool_moments(points.unsqueeze(0), Needs.MEAN)
-        return moments.expect_vector(moments.mean).squeeze(-2)
-    look, belief = fantasy.look, fantasy.look.belief
-    b, H, m = look.u.shape[0], belief.components, points.shape[0]
-    a = belief.frame.transform(points)
-    k_aX, C = look.pool_kernels(a)  # H x m x n, H x b x m x q
-    before = belief._in_user_units(belief._mean(a, k_aX))  # H x m
-    weights = fantasy.component_weights.expand(H, b, -1)  # H x b x N
-    V = fantasy.V.expand(H, b, *fantasy.V.shape[2:])
-    moves = (belief.frame.scale * weights.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(-2)  # b x N x Hq
-    crosses = C.permute(1, 0, 3, 2).reshape(b, -1, m)  # b x Hq x m
-    start = (weights.permute(1, 2, 0).reshape(-1, H) @ before).reshape(b, -1, m)
-    return torch.baddbmm(start, moves, crosses)
+    """The mean over all components after each outcome at rows that all designs share (m x d): b x N x m."""
+    moments = fantasy.pool_moments(points.unsqueeze(0), Needs.MEAN)
+    return moments.expect_vector(moments.mean).squeeze(-2)
