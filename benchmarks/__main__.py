@@ -14,7 +14,7 @@ import botorch
 import torch
 
 import hentropy as he
-from benchmarks import acquisition, decisions, growth, level_sets
+from benchmarks import acquisition, decisions, growth, level_sets, lists
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
@@ -55,7 +55,7 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
         f" {row['peak_mib']['process']:.0f} |"
         for row in results["growth"]
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n" + lists.table(results["lists"], results["lists_single"])
 
 
 def main() -> None:
@@ -86,11 +86,15 @@ def main() -> None:
         "decisions": [],
         "level_sets": [],
         "growth": [],
+        "lists": [],
+        "lists_single": [],
     }
     sections = {
         "level_sets": level_sets.run(given.repeats, say),
         "growth": growth.run(min(given.repeats, 3), say),
         "decisions": decisions.run(min(given.posteriors, 3), min(given.repeats, 3), say),
+        "lists": lists.run(min(given.repeats, 3), say),
+        "lists_single": lists.run_single(min(given.repeats, 3), say),
         "acquisition": acquisition.run(given.posteriors, given.slow_posteriors, given.repeats, given.paper_steps, say),
     }
     for section, rows in sections.items():

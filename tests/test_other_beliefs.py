@@ -62,13 +62,13 @@ def test_gains_through_a_posterior_are_those_of_the_gaussian(name: str, q: int) 
 
 @pytest.mark.parametrize("name", ["maximize", "estimate", "level_sets", "values", "max"])
 def test_gains_under_many_paths_follow_those_of_the_gaussian(name: str) -> None:
-    """600 paths and noise that leaves many of them: the same designs are worth most, by about as much."""
+    """Many paths and noise that leaves many of them: the same designs are worth most, by about as much."""
     belief, _ = both()
     decision: Decision = DECISIONS[name]
-    drawn = Samples(belief.X, belief.paths(600, seed=0), torch.ones(600, dtype=torch.float64), noise_std=NOISE)
+    count = 3000 if name == "maximize" else 600  # it takes a surprise to change that decision, and few paths hold one
+    drawn = Samples(belief.X, belief.paths(count, seed=0), torch.ones(count, dtype=torch.float64), noise_std=NOISE)
     future = torch.full((1,), (NOISE / float(belief.frame.scale)) ** 2, dtype=torch.float64)
     exact = gain(decision, replace(belief, future_noise=future), POOL.points, POOL).value
-    many = Effort(outcomes=128)  # it takes a surprise to change the decision, and few paths hold one
-    sampled = gain(decision, drawn, POOL.points, POOL, effort=many).value
+    sampled = gain(decision, drawn, POOL.points, POOL, effort=Effort(outcomes=64)).value
     assert float(torch.corrcoef(torch.stack([exact, sampled]))[0, 1]) > 0.9, (exact, sampled)
     assert 0.6 < float(sampled.max()) / float(exact.max()) < 1.7, (exact, sampled)

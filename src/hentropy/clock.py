@@ -2,7 +2,8 @@
 
 import math
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from hentropy.errors import InputError
 
@@ -10,22 +11,45 @@ DEFAULT_MEMORY = 512 * 2**20
 """Bytes that a search may hold in its largest arrays when no bound is given."""
 
 
+CACHE = 4 * 2**20
+"""Bytes of an array that a processor's cache holds: work on long lists is cut into pieces of this size."""
+
+
 @dataclass(frozen=True)
 class Clock:
-    """Work that has to end `seconds` after its start."""
+    """Work that has to end `seconds` after its start, by the time that `now` tells."""
 
     seconds: float = math.inf
-    start: float = field(default_factory=time.monotonic)
+    now: Callable[[], float] = time.monotonic
+    start: float = math.nan
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.start):
+            object.__setattr__(self, "start", self.now())
 
     @property
     def expired(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() - self.start > self.seconds
+        return self.spent > self.seconds
 
     @property
     def spent(self) -> float:
         """Seconds since the start."""
-        return time.monotonic() - self.start
+        return self.now() - self.start
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return math.isfinite(self.seconds)
+
+    def share(self, part: float) -> "Clock":
+        """A clock that expires after this part of the time: what comes later needs the rest."""
+        return replace(self, seconds=part * self.seconds)
+
+
+def pieces(numbers_per_row: int) -> int:
+    """How many rows of so many float64 numbers fit the cache."""
+    return max(16, CACHE // (8 * max(1, numbers_per_row)))
 
 
 @dataclass(frozen=True)
@@ -47,4 +71,4 @@ class Limits:
 
     def rows(self, numbers_per_row: int) -> int:
         """How many rows of so many float64 numbers may be worked on at once."""
-        return max(1, (self.max_memory or DEFAULT_MEMORY) // (8 * max(1, numbers_per_row)))
+        return max(1, min(self.max_memory or DEFAULT_MEMORY, DEFAULT_MEMORY) // (8 * max(1, numbers_per_row)))

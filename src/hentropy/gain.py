@@ -22,6 +22,7 @@ from hentropy.entropy import check_fit
 from hentropy.errors import InputError
 from hentropy.inner import ActionSearch, ContinuousSearch, Least, ListedSearch, points_per_action, prepare_search
 from hentropy.inner.base import expected_loss
+from hentropy.inner.finite import FiniteSearch
 from hentropy.spaces import DesignSpace
 
 
@@ -301,6 +302,8 @@ def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
 
     The expected losses after observing are lines in its standardised outcome: the upper envelope of lines.
     """
+    if isinstance(search, FiniteSearch):
+        return search.lines()
     if not isinstance(search, ListedSearch) or not isinstance(belief, Gaussian) or belief.components > 1:
         return None
     decision = search.decision

@@ -37,6 +37,7 @@ class Follower:
         self._glances = Glances(study, rarely=workers > 1)
         self._as_json = as_json
         self._running: dict[int, Trial] = {}
+        self._begun: set[int] = set()
         self._console = console()
         self._status: Status | None = None
         self._out = sys.stdout
@@ -53,6 +54,9 @@ class Follower:
             yield Watch(self._began, self._ended, self._trouble)
 
     def _began(self, trial: Trial) -> None:
+        if trial.note and trial.number not in self._begun:  # a search cut short; later it says why a try failed
+            note(f"{trial.number}: {trial.note}")
+        self._begun.add(trial.number)
         self._running[trial.number] = trial
         self._show_running()
 

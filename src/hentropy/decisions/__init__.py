@@ -1,7 +1,7 @@
 """What will be decided: one file each; `base` says what a decision is, `actions` the action spaces."""
 
 from hentropy.decisions.actions import ActionSpace, Box, Listed, Options, Points, Report
-from hentropy.decisions.base import Decision, GainFormula, Solved, base_samples, checked_loss, monte_carlo_loss
+from hentropy.decisions.base import Decision, GainFormula, Solved, Sums, base_samples, checked_loss, monte_carlo_loss
 from hentropy.decisions.best_observed import BestObserved
 from hentropy.decisions.custom import decision
 from hentropy.decisions.estimate import Estimate
@@ -34,6 +34,7 @@ __all__ = [
     "Report",
     "Sequence",
     "Solved",
+    "Sums",
     "TopK",
     "base_samples",
     "checked_loss",

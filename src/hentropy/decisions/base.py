@@ -6,6 +6,7 @@ given the values there (`loss`); nothing else is required. Where it knows more, 
     `needs`           that the loss is affine in f (MEAN), separable (VARIANCE), or neither (JOINT)
     `expected_loss`   the expectation given moments, in closed form; otherwise quasi-Monte Carlo with fixed base samples
     `gain_formula`    the gain itself, in closed form
+    `sums`            that the loss is a sum over the members of an action and over pairs of them
     `actions_given`   an action space that depends on the data (with `follows_data = True`)
 
 A decision whose best action follows from the belief at fixed points is a `Solved` one.
@@ -51,6 +52,18 @@ class GainFormula:
         return self.max_q is None or q <= self.max_q
 
 
+@dataclass(frozen=True)
+class Sums:
+    """A loss that adds over the k points of an action: sum_j c_j f(a_j) - sum over pairs i < j of reward(a_i, a_j).
+
+    `coefficients` are the c_j. `reward` maps points m x d and p x d to m x p; it is symmetric, and where there is one,
+    all coefficients are equal. A search over lists then replaces members without evaluating whole actions.
+    """
+
+    coefficients: tuple[float, ...]
+    reward: Callable[[Tensor, Tensor], Tensor] | None = None
+
+
 class Decision(ABC):
     """What will be decided in the end."""
 
@@ -84,6 +97,10 @@ class Decision(ABC):
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """The gain in closed form under this belief, where there is one."""
+        return None
+
+    def sums(self) -> Sums | None:
+        """The loss as sums over members and pairs, where it is one."""
         return None
 
     def actions_given(self, observed: Tensor) -> ActionSpace:

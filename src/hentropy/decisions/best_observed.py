@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.decisions.actions import ActionSpace, Listed
-from hentropy.decisions.base import Decision, GainFormula
+from hentropy.decisions.base import Decision, GainFormula, Sums
 from hentropy.decisions.envelope import expected_rise
 from hentropy.errors import DecisionError
 from hentropy.spaces import DesignSpace
@@ -35,6 +35,10 @@ class BestObserved(Decision):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """Minus the mean, or the mean."""
         return self.sign * moments.mean[..., 0]
+
+    def sums(self) -> Sums:
+        """One value."""
+        return Sums((-1.0 if self.largest else 1.0,))
 
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The observed designs, one at a time."""

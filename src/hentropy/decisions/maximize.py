@@ -6,7 +6,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Moments, Needs
 from hentropy.decisions.actions import Points
-from hentropy.decisions.base import Decision
+from hentropy.decisions.base import Decision, Sums
 
 
 class Maximize(Decision):
@@ -23,6 +23,10 @@ class Maximize(Decision):
         """Minus the mean."""
         return -moments.mean[..., 0]
 
+    def sums(self) -> Sums:
+        """One value."""
+        return Sums((-1.0,))
+
 
 class Minimize(Decision):
     """The design with the least value: loss f(a)."""
@@ -37,3 +41,7 @@ class Minimize(Decision):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The mean."""
         return moments.mean[..., 0]
+
+    def sums(self) -> Sums:
+        """One value."""
+        return Sums((1.0,))

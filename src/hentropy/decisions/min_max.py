@@ -6,7 +6,7 @@ from torch import Tensor
 
 from hentropy.beliefs import Moments, Needs
 from hentropy.decisions.actions import Points
-from hentropy.decisions.base import Decision
+from hentropy.decisions.base import Decision, Sums
 from hentropy.spaces import DesignSpace
 
 
@@ -23,6 +23,10 @@ class MinMax(Decision):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The difference of the means."""
         return moments.mean[..., 0] - moments.mean[..., 1]
+
+    def sums(self) -> Sums:
+        """One value counts for the loss, the other against it."""
+        return Sums((1.0, -1.0))
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The two designs, named."""

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from hentropy.beliefs import Moments, Needs
 from hentropy.decisions.actions import Points
-from hentropy.decisions.base import Decision
-from hentropy.decisions.distances import Distance, all_pairs
+from hentropy.decisions.base import Decision, Sums
+from hentropy.decisions.distances import Distance, all_pairs, between
 from hentropy.errors import DecisionError, InputError
 from hentropy.spaces import DesignSpace
 
@@ -96,6 +96,18 @@ class TopK(Decision):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """Affine in f: the means take the place of the values."""
         return self.loss(moments.mean, a)
+
+    def sums(self) -> Sums:
+        """Each value counts alike; each pair has its share of the mean over pairs."""
+        sign = -1.0 if self.largest else 1.0
+        alone = self.k == 1 or self.weight == 0
+        return Sums((sign,) * self.k, None if alone else self._reward_of_pairs)
+
+    def _reward_of_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        apart = between(self.distance, self.coordinates(a), self.coordinates(b))
+        if self.cap is not None:
+            apart = apart.clamp_max(self.cap)
+        return apart * (2.0 * self.weight / (self.k * (self.k - 1)))
 
     def _reward(self, a: Tensor) -> Tensor | float:
         if self.k == 1 or self.weight == 0:

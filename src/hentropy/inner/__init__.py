@@ -12,10 +12,11 @@ from hentropy.inner.continuous import ContinuousSearch
 from hentropy.inner.descent import descend
 from hentropy.inner.domains import BoxDomain, PointsDomain
 from hentropy.inner.finite import FiniteSearch
-from hentropy.inner.listed import ENUMERABLE, ListedSearch, OptionsSearch, all_tuples, rows_given
+from hentropy.inner.listed import ListedSearch, OptionsSearch, all_tuples, enumerable, rows_given
 from hentropy.inner.observed import ObservedSearch
 from hentropy.inner.present import SEED
 from hentropy.inner.solved import SolvedSearch
+from hentropy.inner.tuples import TupleSearch
 from hentropy.spaces import DesignSpace
 
 VALUE_DRAWS = 64
@@ -64,12 +65,12 @@ def _prepared(
 ) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
-    if isinstance(decision, BestObserved) and isinstance(belief, Gaussian) and len(belief.X):
+    if isinstance(decision, BestObserved) and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
         return ObservedSearch.prepare(decision, belief)
     draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space, belief.X), SEED).to(belief.X)
     actions = decision.actions
     if decision.follows_data:
-        return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws)
+        return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
     if isinstance(actions, Listed):
         return ListedSearch.prepare(decision, belief, actions.rows.to(belief.X), draws)
     if isinstance(actions, Options):
@@ -82,9 +83,12 @@ def _prepared(
             domain_of_points = PointsDomain(space, actions.k)
             return ContinuousSearch.prepare(decision, belief, space, domain_of_points, draws, clock, known)
         points = space.points.to(belief.X)
-        if actions.count_on(points.shape[0]) <= ENUMERABLE:
+        if enumerable(points.shape[0], actions):
             return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)
-        return FiniteSearch.prepare(decision, belief, points, actions, draws, SEED)
+        sums = decision.sums()
+        if sums is not None:
+            return FiniteSearch.prepare(decision, belief, points, sums, clock)
+        return TupleSearch.prepare(decision, belief, points, actions, draws, clock)
     raise DecisionError(
         f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed or"
         " Options(items), or the decision a Solved one"

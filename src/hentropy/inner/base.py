@@ -57,6 +57,10 @@ class ActionSearch(ABC):
         """
         return self
 
+    def promise(self, x: Tensor, pending: Tensor) -> Tensor | None:
+        """A quick guess at the gains of designs b x d, to value the best first: b; None where there is none."""
+        return None
+
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor | None:
         """The expected loss of today's action after each outcome (b x N), where `improved_by` may have changed it."""
         return None

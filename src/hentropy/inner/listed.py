@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -9,12 +10,26 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs import Belief, Fantasy, Needs
+from hentropy.clock import Clock
 from hentropy.decisions import Decision, Listed, Options, Points
+from hentropy.decisions.normal import excess
 from hentropy.errors import DecisionError
 from hentropy.inner.base import ActionSearch, Least, expected_loss
+from hentropy.inner.sums import gains_of
+from hentropy.inner.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
 
 ENUMERABLE = 4096
 """Tuples of a finite space up to this many are all tried."""
+
+
+WORK = 2**19
+"""Tuples times designs up to this many are all tried: a longer list has its own search even for single rows."""
+
+
+def enumerable(rows: int, actions: Points) -> bool:
+    """Whether every action on a list of so many designs is tried."""
+    count = actions.count_on(rows)
+    return count <= ENUMERABLE and count * rows <= WORK
 
 
 def all_tuples(points: Tensor, actions: Points) -> Tensor:
@@ -34,20 +49,45 @@ class ListedSearch(ActionSearch):
     draws: Tensor
     best: Tensor
     value: Tensor
+    clock: Clock
 
     @classmethod
-    def prepare(cls, decision: Decision, belief: Belief, rows: Tensor, draws: Tensor) -> "ListedSearch":
+    def prepare(
+        cls, decision: Decision, belief: Belief, rows: Tensor, draws: Tensor, clock: Clock | None = None
+    ) -> "ListedSearch":
         """Find the best row now."""
         losses = expected_loss(decision, belief.moments(decision.points(rows), decision.needs), rows, draws)
-        return cls(decision, belief, rows, draws, rows[losses.argmin()], losses.min())
+        clock = Clock() if clock is None else clock
+        return cls(decision, belief, rows, draws, rows[losses.argmin()], losses.min(), clock)
 
     def losses_after(self, fantasy: Fantasy, draws: Tensor) -> Tensor:
         """The expected loss of each row after each outcome: b x N x m."""
         moments = fantasy.pool_moments(self.decision.points(self.rows), self.decision.needs)
         return expected_loss(self.decision, moments, self.rows, draws)
 
+    @cached_property
+    def _observed(self) -> Tensor | None:
+        """What f at an observed design counts (1), where the actions are these designs, one at a time."""
+        sums = self.decision.sums() if self.decision.follows_data else None
+        if sums is None or len(sums.coefficients) > 1 or not torch.equal(self.rows.squeeze(-2), self.belief.X):
+            return None
+        return gains_of(sums, self.value)
+
+    @torch.no_grad()
+    def promise(self, x: Tensor, pending: Tensor) -> Tensor | None:
+        """Expected improvement of designs b x d on the best of those observed: b; -inf where time ran out."""
+        u = self._observed
+        if u is None:
+            return None
+        mean, sd, looked = survey(once_told(self.belief, pending), x, self.clock.share(SURVEY_SHARE))
+        value = torch.full((len(x),), -torch.inf).to(mean)
+        value[looked] = excess(-self.value - u * mean, mean_moves(sd, self.belief.noise_std))
+        return value
+
     def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
         """The best row after each outcome: exact, so `steps` are not needed."""
+        if self._observed is not None:
+            return self._least_of_observed(fantasy, x, self._observed)
         if self.decision.follows_data:
             return self._least_with_new_rows(fantasy, x, draws)
         losses = self.losses_after(fantasy, self.draws)
@@ -55,6 +95,16 @@ class ListedSearch(ActionSearch):
         judged = losses if draws is None else self.losses_after(fantasy, draws)
         now = (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]
         return Least(_chosen(judged, choice), judged[..., now], self.rows[choice])
+
+    def _least_of_observed(self, fantasy: Fantasy, x: Tensor, u: Tensor) -> Least:
+        """The best of the designs observed before, which all outcomes share, and of those observed now."""
+        before = means_after(fantasy, self.belief.X)  # b x N x n
+        moments = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
+        worth = u * torch.cat([before, moments.expect_vector(moments.mean).expand(*before.shape[:2], -1)], -1)
+        now = (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]
+        rows = torch.cat([self.rows.expand(len(x), *self.rows.shape), x.unsqueeze(-2)], 1)  # b x (n + q) x 1 x d
+        best, choice = worth.max(-1)
+        return Least(-best, -worth[..., now], rows[torch.arange(len(x), device=x.device)[:, None], choice])
 
     def _least_with_new_rows(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None) -> Least:
         """Each design opens actions of its own: those given the data and the design itself."""

@@ -10,6 +10,7 @@ from hentropy.beliefs.quantiles import mixture_quantiles
 from hentropy.entropy import Entropy, entropy_of
 from hentropy.inner import ActionSearch, ContinuousSearch, expected_loss, prepare_search
 from hentropy.inner.finite import FiniteSearch
+from hentropy.inner.tuples import TupleSearch
 from hentropy.plots.decided import DecidedInfo, decided_info
 from hentropy.plots.relevance import by_relevance
 from hentropy.plots.scene import Scene
@@ -67,17 +68,19 @@ def decided_after(scene: Scene, belief: Belief) -> Entropy:
     Where valuing the experiment met a better action of today, that one is tried as well.
     """
     search = prepare_search(scene.decision, belief, scene.space)
-    if not isinstance(search, ContinuousSearch | FiniteSearch):  # every action was tried, or the best follows
+    if not isinstance(search, ContinuousSearch | FiniteSearch | TupleSearch):  # all were tried, or the best follows
         return entropy_of(search, belief, scene.seed)
     today = scene.action.to(belief.X)
     other = torch.as_tensor(scene.explained.appraisal.search.best).to(today)
     best = entropy_of(search.improved_by(torch.stack([today, other])[None]), belief, scene.seed)
+    if isinstance(search, FiniteSearch):  # exact: today's is no better
+        return best
     stay = entropy_of(_staying(search, belief, today), belief, scene.seed)
     return best if best.value <= stay.value else stay
 
 
 @torch.no_grad()
-def _staying(search: ContinuousSearch | FiniteSearch, belief: Belief, action: Tensor) -> ActionSearch:
+def _staying(search: ContinuousSearch | TupleSearch, belief: Belief, action: Tensor) -> ActionSearch:
     """The search as if it had come to a given action."""
     moments = belief.moments(search.decision.points(action), search.decision.needs)
     return replace(search, best=action, value=expected_loss(search.decision, moments, action, search.draws))

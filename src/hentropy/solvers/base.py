@@ -19,12 +19,14 @@ Cost = Callable[[Tensor], Tensor]
 class Finalists:
     """Designs that a search found best, F x q x d, first the one it would choose; `complete` unless time ran out.
 
-    `actions` (R x N x event) were met on the way: one of them may be better today than the best action known.
+    `actions` (R x N x event) were met on the way: one of them may be better today than the best action known. `note`
+    says what a search that time cut short has looked at.
     """
 
     x: Tensor
     complete: bool
     actions: Tensor | None = None
+    note: str = ""
 
 
 class Solver(ABC):

@@ -90,7 +90,7 @@ def propose(
     gain, search = audit.gain, audit.search
     complete = complete and not clock.expired
     bound = "" if max_seconds is None else f" (max_seconds = {max_seconds:g})"
-    note = "" if complete else f"stopped after {clock.spent:.2g} s{bound}; the best found so far"
+    note = "" if complete else f"stopped after {clock.spent:.2g} s{bound}; {finalists.note or 'the best found so far'}"
     return Proposal(
         x=x[best],
         params=[space.decode(row) for row in x[best]],

@@ -1,6 +1,7 @@
 """`Pool`: a finite list of designs, such as the rows of a table of samples on the shelf."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +10,10 @@ from torch import Tensor
 
 from hentropy.errors import InputError
 from hentropy.spaces.base import DesignSpace, sobol
+from hentropy.spaces.rows import RowIndex
+
+PAIRS = 2**22
+"""Distances between designs and rows that are held at once."""
 
 
 @runtime_checkable
@@ -55,9 +60,14 @@ class Pool(DesignSpace):
             raise InputError(f"the names of a pool's columns must differ, got {list(names)}")
         self.names = tuple(names)
         self._points = torch.from_numpy(values)
-        self._low = self._points.min(0).values
-        width = self._points.max(0).values - self._low
+        self._low, self._high = self._points.min(0).values, self._points.max(0).values
+        width = self._high - self._low
         self._width = torch.where(width > 0, width, torch.ones_like(width))
+
+    @cached_property
+    def index(self) -> RowIndex:
+        """Where designs stand in the list."""
+        return RowIndex(self._points)
 
     @property
     def points(self) -> Tensor:
@@ -67,7 +77,7 @@ class Pool(DesignSpace):
     @property
     def bounds(self) -> Tensor:
         """The least and the greatest value of each column: 2 x d."""
-        return torch.stack([self._low, self._points.max(0).values])
+        return torch.stack([self._low, self._high])
 
     def to_unit(self, x: Tensor) -> Tensor:
         """Designs to the unit cube of the pool's own range: ... x d."""
@@ -79,11 +89,23 @@ class Pool(DesignSpace):
 
     def project(self, x: Tensor) -> Tensor:
         """The nearest row of the pool, distances in unit coordinates: ... x d."""
-        flat = self.to_unit(x.detach()).reshape(-1, self.dim)
+        flat = x.detach().reshape(-1, self.dim)
+        position = self.index.find(flat.to(self._points))
+        missing = (position < 0).nonzero()[:, 0]
+        if len(missing):
+            position[missing] = self._nearest(flat[missing])
+        return self._points.to(x)[position.to(x.device)].reshape(x.shape)
+
+    def _nearest(self, x: Tensor) -> Tensor:
+        """The positions of the rows nearest to designs b x d: b."""
         rows = self.to_unit(self._points.to(x))
         # by differences: the faster product form cannot tell rows that are closer than the root of rounding errors
-        nearest = torch.cdist(flat, rows, compute_mode="donot_use_mm_for_euclid_dist").argmin(-1)
-        return self._points.to(x)[nearest].reshape(x.shape)
+        return torch.cat(
+            [
+                torch.cdist(part, rows, compute_mode="donot_use_mm_for_euclid_dist").argmin(-1)
+                for part in self.to_unit(x).split(max(1, PAIRS // rows.shape[0]))
+            ]
+        ).to(self._points.device)
 
     def sample(self, count: int, seed: int) -> Tensor:
         """Rows spread over the pool: count x d; without repetition while the pool lasts."""
@@ -92,12 +114,16 @@ class Pool(DesignSpace):
         if count >= size:
             extra = torch.randint(size, (count - size,), generator=generator)
             return self._points[torch.cat([torch.randperm(size, generator=generator), extra])]
-        unit, free = self.to_unit(self._points), torch.ones(size, dtype=torch.bool)
+        columns = self.to_unit(self._points).T.contiguous()
+        taken = torch.zeros(size, dtype=self._points.dtype)  # infinite once a row is
         chosen = []
         for target in sobol(count, self.dim, seed):
-            distance = (unit - target).square().sum(-1)
-            chosen.append(int(torch.where(free, distance, torch.inf).argmin()))
-            free[chosen[-1]] = False
+            distance = taken.clone()
+            for column, place in zip(columns, target.tolist(), strict=True):
+                gap = column - place
+                distance.addcmul_(gap, gap)
+            chosen.append(int(distance.argmin()))
+            taken[chosen[-1]] = torch.inf
         return self._points[chosen]
 
     def check(self, x: Tensor) -> None:

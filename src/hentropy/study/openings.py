@@ -14,41 +14,52 @@ from hentropy.spaces import DesignSpace, Pool
 Rows = Callable[[Trial], Tensor]
 """The design of a trial as a row (d)."""
 
+PAIRS = 2**18
+"""Pairs of a design and a trial that are compared at once."""
+
 REACH = 0.1
 """How far a trial tells of success or failure around it: this share of the diagonal of the unit cube."""
 
 
 @dataclass(frozen=True)
 class Among(Solver):
-    """A solver that may choose designs among some rows of a pool only; actions still range over all of it."""
+    """A solver that may choose designs among some rows of a pool only (positions m); actions range over all of it."""
 
     rows: Tensor
     solver: Solver
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """What the solver finds among the rows."""
-        return self.solver.search(replace(appraisal, space=Pool(self.rows, appraisal.space.names)), q, cost)
+        space = appraisal.space
+        if not isinstance(space, Pool) or len(self.rows) == len(space.points):
+            return self.solver.search(appraisal, q, cost)
+        return self.solver.search(replace(appraisal, space=Pool(space.points[self.rows], space.names)), q, cost)
 
 
 def open_rows(space: DesignSpace, trials: Iterable[Trial], row_of: Rows) -> Tensor | None:
-    """The rows of a pool that may be asked next (m x d, maybe none of them), or None where the space is not a list.
+    """The positions of a pool's rows that may be asked next (m, maybe none), or None where the space is not a list.
 
     A row that failed, or was measured without noise (standard error 0), is never asked again. One that is running, or
     was told without a standard error, is asked again only once no other is left.
     """
-    if space.points is None:
+    if not isinstance(space, Pool):
         return None
-    never, later = set(), set()
+    never, later = [], []
     for trial in trials:
-        row = tuple(row_of(trial).tolist())
         if trial.state is State.FAILED or (trial.state is State.COMPLETE and trial.std_error == 0):
-            never.add(row)
+            never.append(row_of(trial))
         elif trial.state is State.RUNNING or (trial.state is State.COMPLETE and trial.std_error is None):
-            later.add(row)
-    rows = [tuple(row) for row in space.points.tolist()]
-    possible = [row for row in rows if row not in never]
-    fresh = [row for row in possible if row not in later]
-    return torch.tensor(fresh or possible, dtype=torch.float64).reshape(-1, space.dim)
+            later.append(row_of(trial))
+    possible = ~_listed(space, never)
+    fresh = possible & ~_listed(space, later)
+    return (fresh if bool(fresh.any()) else possible).nonzero()[:, 0]
+
+
+def _listed(space: Pool, rows: list[Tensor]) -> Tensor:
+    """Which rows of the pool are among these: m."""
+    if not rows:
+        return torch.zeros(len(space.points), dtype=torch.bool)
+    return space.index.equal_to_any(torch.stack(rows))
 
 
 @dataclass(frozen=True)
@@ -72,9 +83,15 @@ class PerSuccess:
         return dearer if self.cost is None else dearer * self.cost(x)
 
     def _nearness(self, unit: Tensor, trials: Tensor) -> Tensor:
-        square = (unit.unsqueeze(-2) - self.space.to_unit(trials.to(unit))).square().sum(-1)  # b x q x n
-        reach = REACH**2 * self.space.dim
-        return (reach / (square + 1e-4 * reach)).square().sum(-1)
+        """The sum over trials of (reach / distance)^4, at designs b x q x d of the unit cube: b x q."""
+        if not len(trials):
+            return unit.new_zeros(unit.shape[:-1])
+        places, reach = self.space.to_unit(trials.to(unit)), REACH**2 * self.space.dim
+        parts = []
+        for part in unit.reshape(-1, unit.shape[-1]).split(max(1, PAIRS // len(trials))):
+            square = (part.unsqueeze(-2) - places).square().sum(-1)
+            parts.append((reach / (square + 1e-4 * reach)).square().sum(-1))
+        return torch.cat(parts).reshape(unit.shape[:-1])
 
 
 def cost_per_success(space: DesignSpace, trials: Sequence[Trial], row_of: Rows, cost: Cost | None) -> Cost | None:

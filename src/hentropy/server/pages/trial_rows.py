@@ -26,6 +26,7 @@ class Pending:
     number: int
     design: tuple[tuple[str, str], ...]
     why: str
+    note: str
     holder: str
     asked: Moment
     by_hand: bool
@@ -36,7 +37,7 @@ def pending(entry: Entry, now: float, form: Form) -> Pending:
     """A running trial for a page."""
     trial, by_hand = entry.trial, entry.lease_until is None
     held = "" if by_hand else f"{holder(entry, now)}."
-    return Pending(trial.number, design(trial), reason(trial), held, moment(entry.asked_at), by_hand, form)
+    return Pending(trial.number, design(trial), reason(trial), trial.note, held, moment(entry.asked_at), by_hand, form)
 
 
 def design(trial: Trial) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,134 @@
+"""Proposals on long lists, as multiples of the bare look: mean and variance of the same belief at all rows once.
+
+`python -m benchmarks.lists` prints the table alone; `--rows` chooses lists.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from statistics import median
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+import hentropy as he
+from benchmarks.memory import peak_memory
+from benchmarks.timing import median_ratio, repeated, timed
+from hentropy.beliefs import Needs
+
+DECISIONS: dict[str, Callable[[], he.Decision]] = {
+    "Maximize": he.Maximize,
+    "BestObserved": he.BestObserved,
+    "TopK(3)": lambda: he.TopK(3, weight=2.0, cap=1.0),
+    "TopK(10)": lambda: he.TopK(10, weight=2.0, cap=1.0),
+}
+ASKED = {5_000: (20, 40, 1.5), 100_000: (8, 12, 2.0), 1_000_000: (3, 4, 4.0)}
+"""Rows: at most so many looks for one row, and for several rows with distances; GB of the process."""
+
+BEFORE = (
+    ("TopK(3)", 250, 6, 1.3),
+    ("TopK(3)", 500, 6, 5.0),
+    ("TopK(3)", 1_000, 6, 19.0),
+    ("TopK(3)", 1_728, 24, 117.0),
+    ("Maximize", 4_320, 6, 29.0),
+)
+"""Cases with one model, and their seconds in the version before."""
+
+PIECE = 1024
+COLUMNS, OBSERVED = 6, 60
+
+
+def case(rows: int, columns: int, hyperparameters: Literal["map", "mixture"]) -> tuple[he.Gaussian, he.Pool]:
+    """Rows that fill the unit cube, of which some were measured: an Alpine function with noise."""
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(rows, columns, generator=generator, dtype=torch.float64)
+    X = points[torch.randperm(rows, generator=generator)[:OBSERVED]]
+    t = 10.0 * (X - 0.5)
+    Y = -(t * torch.sin(t) + 0.1 * t).abs().sum(-1)
+    Y = Y + 0.1 * torch.randn(len(Y), generator=generator, dtype=torch.float64)
+    pool = he.Pool(points)
+    return he.fit(X, Y, space=pool, hyperparameters=hyperparameters), pool
+
+
+@torch.no_grad()
+def look(belief: he.Gaussian, points: Tensor) -> Tensor:
+    """The bare look: mean and variance over all components at all rows, in pieces that fit the cache."""
+    found = points.new_empty(2, len(points))
+    for start in range(0, len(points), PIECE):
+        part = belief.moments(points[start : start + PIECE], Needs.VARIANCE).total()
+        found[:, start : start + PIECE] = torch.stack(part)
+    return found
+
+
+def measure(rows: int, decision: int) -> None:
+    """One proposal, for the memory measurement in a process of its own."""
+    belief, pool = case(rows, COLUMNS, "mixture")
+    he.propose(list(DECISIONS.values())[decision](), belief, pool)
+
+
+def run(repeats: int, say: Callable[[str], None], sizes: Sequence[int] = tuple(ASKED)) -> Iterator[dict[str, Any]]:
+    """A row for each list and decision: looks and proposals by turns, the median of their ratios."""
+    for rows in sizes:
+        belief, pool = case(rows, COLUMNS, "mixture")
+        bare = partial(look, belief, pool.points)
+        for place, (name, make) in enumerate(DECISIONS.items()):
+            say(f"{name} on a list of {rows:,} rows")
+            proposal = partial(he.propose, make(), belief, pool)
+            turns = range(repeats if rows < 1_000_000 else 1)
+            looks, proposals = zip(*((timed(bare).seconds, timed(proposal).seconds) for _ in turns), strict=True)
+            most, most_of_sets, memory = ASKED[rows]
+            yield {
+                "rows": rows,
+                "decision": name,
+                "look_seconds": median(looks),
+                "seconds": median(proposals),
+                "looks": median_ratio(list(proposals), list(looks)),
+                "asked_looks": most_of_sets if name.startswith("TopK") else most,
+                "peak_mib": peak_memory("benchmarks.lists", "measure", rows, place)["process"],
+                "asked_gb": memory,
+            }
+
+
+def run_single(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """The cases with one model that took long before."""
+    for name, rows, columns, before in BEFORE:
+        say(f"{name} on a list of {rows:,} rows and {columns} columns, one model")
+        seconds = repeated(partial(he.propose, DECISIONS[name](), *case(rows, columns, "map")), repeats).seconds
+        yield {"decision": name, "rows": rows, "columns": columns, "before": before, "seconds": seconds}
+
+
+def table(lists: list[dict[str, Any]], single: list[dict[str, Any]]) -> str:
+    """Both as Markdown, the asked figure beside each measured one."""
+    lines = [
+        "| list, mixture of 8 | decision | bare look s | proposal s | looks | asked | GB of the process | asked |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {row['rows']:,} rows | {row['decision']} | {row['look_seconds']:.3f} | {row['seconds']:.3f} |"
+        f" {row['looks']:.1f} | {row['asked_looks']} | {row['peak_mib'] / 1024:.2f} | {row['asked_gb']} |"
+        for row in lists
+    ]
+    lines += ["", "| list, one model | decision | s before | s now |", "|---|---|---|---|"]
+    lines += [
+        f"| {row['rows']:,} x {row['columns']} | {row['decision']} | {row['before']:g} | {row['seconds']:.3f} |"
+        for row in single
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rows", type=int, nargs="*", default=list(ASKED), choices=list(ASKED))
+    options.add_argument("--repeats", type=int, default=3)
+    given = options.parse_args()
+
+    def say(what: str) -> None:
+        print(what, flush=True)
+
+    lists = list(run(given.repeats, say, tuple(given.rows)))
+    print(table(lists, list(run_single(given.repeats, say))))
+
+
+if __name__ == "__main__":
+    main()
