@@ -14,32 +14,41 @@ from hentropy.experiments import METHODS, plan
 from hentropy.experiments.figures import FIGURES
 from hentropy.experiments.tasks import TASKS
 from hentropy.experiments.timing import CONTENDERS
+from support.commands import hentropy
 
 SOURCE = Path(he.__file__).parents[1]
 
 
-def hentropy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for commands in this process, which start at once."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+def as_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
     command = [sys.executable, "-m", "hentropy", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, check=False)
 
 
-def test_help_shows_an_example(tmp_path: Path) -> None:
-    found = hentropy("reproduce", "--help", cwd=tmp_path)
-    assert found.returncode == 0
-    assert "hentropy reproduce figure-2 --quick" in found.stdout
+def test_help_shows_an_example(here: Path) -> None:
+    found = hentropy("reproduce", "--help")
+    assert found.code == 0
+    assert "hentropy reproduce figure-2 --quick" in found.out
     for option in ("--seeds", "--quick", "--workers", "--executor", "--scheduler", "--out"):
-        assert option in found.stdout
+        assert option in found.out
 
 
 def test_the_version_is_told(tmp_path: Path) -> None:
-    assert hentropy("--version", cwd=tmp_path).stdout == f"hentropy {he.__version__}\n"
+    assert as_process("--version", cwd=tmp_path).stdout == f"hentropy {he.__version__}\n"
 
 
-def test_unknown_names_list_the_known_ones(tmp_path: Path) -> None:
-    found = hentropy("reproduce", "figure-9", cwd=tmp_path)
-    assert found.returncode == 2
-    said = " ".join(found.stderr.replace("│", " ").split())
+def test_unknown_names_list_the_known_ones(here: Path) -> None:
+    found = hentropy("reproduce", "figure-9")
+    assert found.code == 2
+    said = " ".join(found.err.replace("│", " ").split())
     assert "figure-9" in said
     for name in ("figure-1", "figure-7", "timing", "all"):
         assert name in said
@@ -48,28 +57,28 @@ def test_unknown_names_list_the_known_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options", [("--seeds", "0"), ("--workers", "0"), ("--seeds", "many"), ("--executor", "elves")]
 )
-def test_nonsense_options_are_refused(options: tuple[str, str], tmp_path: Path) -> None:
-    found = hentropy("reproduce", "figure-1", *options, cwd=tmp_path)
-    assert found.returncode == 2
-    assert options[0] in found.stderr
-    assert not list(tmp_path.iterdir())
+def test_nonsense_options_are_refused(options: tuple[str, str], here: Path) -> None:
+    found = hentropy("reproduce", "figure-1", *options)
+    assert found.code == 2
+    assert options[0] in found.err
+    assert not list(here.iterdir())
 
 
-def test_a_scheduler_is_of_no_use_to_processes(tmp_path: Path) -> None:
+def test_a_scheduler_is_of_no_use_to_processes(here: Path) -> None:
     options = ("--executor", "processes", "--scheduler", "tcp://127.0.0.1:9")
-    found = hentropy("reproduce", "figure-1", *options, cwd=tmp_path)
-    assert found.returncode == 1
-    assert "is that of a Dask scheduler, but the executor is processes" in " ".join(found.stderr.split())
-    assert not list(tmp_path.iterdir())
+    found = hentropy("reproduce", "figure-1", *options)
+    assert found.code == 1
+    assert "is that of a Dask scheduler, but the executor is processes" in " ".join(found.err.split())
+    assert not list(here.iterdir())
 
 
-def test_a_foreign_folder_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "precious.txt").write_text("mine")
-    found = hentropy("reproduce", "figure-1", "--out", ".", cwd=tmp_path)
-    assert found.returncode == 1
-    assert "does not hold results of hentropy" in found.stderr
-    assert "Traceback" not in found.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+def test_a_foreign_folder_is_refused_in_one_sentence(here: Path) -> None:
+    (here / "precious.txt").write_text("mine")
+    found = hentropy("reproduce", "figure-1", "--out", ".")
+    assert found.code == 1
+    assert "does not hold results of hentropy" in found.err
+    assert "Traceback" not in found.err
+    assert [path.name for path in here.iterdir()] == ["precious.txt"]
 
 
 def test_every_task_is_in_a_figure() -> None:
@@ -77,7 +86,7 @@ def test_every_task_is_in_a_figure() -> None:
 
 
 def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(tmp_path: Path) -> None:
-    first = hentropy("reproduce", "all", "--quick", "--seeds", "1", "--workers", "2", "--out", "new", cwd=tmp_path)
+    first = as_process("reproduce", "all", "--quick", "--seeds", "1", "--workers", "2", "--out", "new", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     folder = tmp_path / "new"
     figures = {path.name for path in (folder / "figures").iterdir()}
@@ -98,14 +107,14 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(tmp_path
     for path in (folder / "figures").iterdir():
         path.unlink()
     # nothing is run again; tables and figures are made of the records
-    again = hentropy("reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "new", cwd=tmp_path)
+    again = as_process("reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "new", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert {path: path.read_bytes() for path in records} == records
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".svg"}
 
 
 def test_figure_1_needs_no_runs(tmp_path: Path) -> None:
-    found = hentropy("reproduce", "figure-1", "--out", "new", cwd=tmp_path)
+    found = as_process("reproduce", "figure-1", "--out", "new", cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     assert (tmp_path / "new" / "figures" / "figure-1.png").is_file()
     assert not (tmp_path / "new" / "runs").exists()
