@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -39,7 +39,7 @@ PIECE = 1024
 COLUMNS, OBSERVED = 6, 60
 
 
-def case(rows: int, columns: int, hyperparameters: str) -> tuple[he.Gaussian, he.Pool]:
+def case(rows: int, columns: int, hyperparameters: Literal["map", "mixture"]) -> tuple[he.Gaussian, he.Pool]:
     """Rows that fill the unit cube, of which some were measured: an Alpine function with noise."""
     generator = torch.Generator().manual_seed(0)
     points = torch.rand(rows, columns, generator=generator, dtype=torch.float64)
