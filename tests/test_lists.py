@@ -158,6 +158,8 @@ def test_seeds_do_not_change_what_is_best_today(decision: Decision) -> None:
     belief = gaussian(3)
     found = [entropy(decision, belief, MANY, seed=seed) for seed in (0, 1, 2)]
     assert all(torch.equal(each.action, found[0].action) for each in found)
+    if decision.sums() is None:
+        return
     proposal = propose(decision, belief, MANY, seed=5)
     assert proposal.entropy == pytest.approx(found[0].value, rel=1e-12)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from hentropy.errors import InputError
 
-DEFAULT_MEMORY = 512 * 2**20
-"""Bytes that a search may hold in its largest arrays when no bound is given."""
+DEFAULT_MEMORY = 64 * 2**20
+"""Bytes that a search holds in its largest arrays, unless a lower bound is given: larger ones are not faster."""
 
 
 CACHE = 4 * 2**20
