@@ -118,8 +118,9 @@ def _wins_of_moved(values: Tensor, R: Tensor, t_y: Tensor, t_f: Tensor, weights:
     total = values.new_zeros(b, N, m)
     for h in range(H):  # one component at a time: its paths after all outcomes stay in the cache
         step = t_y[h].unsqueeze(1) - t_f[h].movedim(0, 1).unsqueeze(2)  # b x S x N x q
-        start = values[h].unsqueeze(1).expand(S, N, m).reshape(S * N, m)
-        moved = torch.baddbmm(start, step.reshape(b, S * N, q), R[h].mT).unflatten(1, (S, N))
+        moved = values[h].unsqueeze(1)  # S x 1 x m, then b x S x N x m
+        for j in range(q):  # a product of matrices, but of so few columns that it is slower as one
+            moved = torch.addcmul(moved, step[..., j : j + 1], R[h, :, None, None, :, j])
         won = moved.ge_(moved.amax(-1, keepdim=True))  # 1 where greatest, 0 elsewhere
         total.addcmul_(won.div_(won.sum(-1, keepdim=True)).sum(1), weights[h].unsqueeze(-1), value=1.0 / S)
     return total.double()
