@@ -126,6 +126,7 @@ def test_some_of_many_points_stand_for_all(name: str, monkeypatch: pytest.Monkey
     decision = REPORTS[name]
     made = Estimate(many) if name == "estimate" else LevelSets([2.5, 4.0, 5.5], many, relation=decision.relation)  # type: ignore[attr-defined]
     whole = prepare_search(made, belief, SPACE)
+    monkeypatch.setattr(solved, "BLOCK", 60)
     monkeypatch.setattr(solved, "SEARCHED", 500)
     monkeypatch.setattr(solved, "SEARCHED_COMPONENTS", 500)
     some = prepare_search(made, belief, SPACE)
@@ -136,8 +137,12 @@ def test_some_of_many_points_stand_for_all(name: str, monkeypatch: pytest.Monkey
     assert float(at.sum()) == pytest.approx(float(stake.sum()), rel=1e-5)
     x = designs(8, 1, seed=9)
     fantasy = looked(belief, x, outcomes=16)
-    part, full = (search.least(fantasy, x, steps=0).saved @ fantasy.weights for search in (some, whole))
-    torch.testing.assert_close(part, full, rtol=0.1, atol=0.02 * float(full.max()))
+    monkeypatch.setattr(solved, "MANY", 1000)
+    full = whole.least(fantasy, x, steps=0).saved @ fantasy.weights
+    for many_blocks, tolerance in ((1000, 0.1), (2, 0.2)):  # all blocks of the sample, and half of them
+        monkeypatch.setattr(solved, "MANY", many_blocks)
+        part = some.least(fantasy, x, steps=0).saved @ fantasy.weights
+        torch.testing.assert_close(part, full, rtol=tolerance, atol=0.02 * float(full.max()))
     close(some.least(fantasy, x, steps=1).saved, whole.least(fantasy, x, steps=1).saved)
 
 
@@ -240,14 +245,16 @@ def test_a_space_of_one_parameter() -> None:
         assert proposal.x.shape == (2, 1)
 
 
-@pytest.mark.parametrize("what", ["max", "argmax"])
-def test_designs_that_come_first_tell_the_same_whatever_follows(what: Any) -> None:
-    """Sets that share their first designs, as with pending ones, have the gains that each has alone."""
+@pytest.mark.parametrize(("what", "tolerance"), [("max", 1e-9), ("argmax", 0.02)])
+def test_designs_that_come_first_tell_the_same_whatever_follows(what: Any, tolerance: float) -> None:
+    """Sets that share their first designs, as with pending ones, have the gains that each has alone.
+
+    Rounding may decide which of two candidates a path has its maximum at: hence the tolerance of "argmax".
+    """
     belief, decision = gaussian(3), Identify(what, candidates=32).within(SPACE)
     formula = decision.gain_formula(belief, SPACE, seed=3)
     assert formula is not None
     x = torch.cat([designs(2, seed=31).expand(5, 2, 2), designs(5, 1, seed=32)], 1)
     alone = torch.cat([formula(each.unsqueeze(0)) for each in x])
-    assert float(alone.std()) > 1e-3
-    torch.testing.assert_close(formula(x), alone, rtol=1e-6, atol=1e-7)
-    assert bool((formula(x) >= formula(x[:, :2]) - 0.1).all())
+    assert float(alone.max() - alone.min()) > 2 * tolerance
+    torch.testing.assert_close(formula(x), alone, rtol=0, atol=tolerance)

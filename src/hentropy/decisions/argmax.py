@@ -86,7 +86,7 @@ def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Ten
 
     def of(x: Tensor) -> Tensor:
         b, q, _ = x.shape
-        nodes = outcome_nodes(OUTCOMES if H == 1 else 3 * OUTCOMES, q, H, seed).to(x)
+        nodes = outcome_nodes(OUTCOMES if H == 1 else 2 * OUTCOMES, q, H, seed).to(x)
         look = belief.look_ahead(x)
         fantasy = look.fantasy(nodes)
         R = look.whitened_cross(at) / frame.scale  # H x b x m x q
@@ -115,11 +115,12 @@ def _wins_of_moved(values: Tensor, R: Tensor, t_y: Tensor, t_f: Tensor, weights:
     """
     H, S, m = values.shape
     b, N, q = t_y.shape[1:]
-    total = values.new_zeros(b, N, m)
-    for h in range(H):  # one component at a time: its paths after all outcomes stay in the cache
+    total, moved = values.new_zeros(b, N, m), values.new_empty(b, S, N, m)
+    for h in range(H):  # one component at a time, always in the same memory: it stays in the cache
         step = t_y[h].unsqueeze(1) - t_f[h].movedim(0, 1).unsqueeze(2)  # b x S x N x q
-        start = values[h].unsqueeze(1).expand(S, N, m).reshape(S * N, m)
-        moved = torch.baddbmm(start, step.reshape(b, S * N, q), R[h].mT).unflatten(1, (S, N))
+        torch.addcmul(values[h].unsqueeze(1), step[..., :1], R[h, :, None, None, :, 0], out=moved)
+        for j in range(1, q):  # a product of matrices, but of so few columns that it is slower as one
+            moved.addcmul_(step[..., j : j + 1], R[h, :, None, None, :, j])
         won = moved.ge_(moved.amax(-1, keepdim=True))  # 1 where greatest, 0 elsewhere
         total.addcmul_(won.div_(won.sum(-1, keepdim=True)).sum(1), weights[h].unsqueeze(-1), value=1.0 / S)
     return total.double()
