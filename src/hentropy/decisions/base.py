@@ -214,9 +214,23 @@ def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor
             " leave needs at Needs.JOINT to have the loss averaged over draws"
         )
     root = robust_root(moments.covariance)
-    noise = draws.view(draws.shape[0], *[1] * (root.dim() - 2), draws.shape[1])
-    f = moments.mean + (root @ noise.unsqueeze(-1)).squeeze(-1)  # M x H x ... x K
+    noise = shares_of_draws(draws, root.shape[0])  # M' x H x K
+    noise = noise.view(noise.shape[0], -1, *[1] * (root.dim() - 3), noise.shape[-1])
+    f = moments.mean + (root @ noise.unsqueeze(-1)).squeeze(-1)  # M' x H x ... x K
     return checked_loss(decision, f, _spread(a, f, decision)).mean(0)
+
+
+def shares_of_draws(draws: Tensor, components: int) -> Tensor:
+    """Base samples M x K dealt out among the components of a mixture: M' x H x K, in antithetic pairs of variance one.
+
+    The average over components is taken anyway: each needs but a share of the draws.
+    """
+    pairs = draws.shape[0] // 2
+    if components == 1 or pairs < components:
+        return draws.unsqueeze(1).expand(-1, components, -1)
+    own = draws[: pairs - pairs % components].unflatten(0, (-1, components))  # M'/2 x H x K
+    own = own / own.square().mean(0).sqrt().clamp_min(1e-12)
+    return torch.cat([own, -own])
 
 
 def _spread(a: Any, f: Tensor, decision: Decision) -> Any:

@@ -19,7 +19,7 @@ from hentropy.inner.solved import SolvedSearch
 from hentropy.inner.tuples import TupleSearch
 from hentropy.spaces import DesignSpace
 
-VALUE_DRAWS = 64
+VALUE_DRAWS, MIXTURE_DRAWS = 64, 128
 """Base samples of the values at an action's points while searching, for losses without a closed form."""
 
 
@@ -67,7 +67,8 @@ def _prepared(
         return SolvedSearch.prepare(decision, belief)
     if isinstance(decision, BestObserved) and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
         return ObservedSearch.prepare(decision, belief)
-    draws = base_samples(decision, VALUE_DRAWS, points_per_action(decision, space, belief.X), SEED).to(belief.X)
+    count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
+    draws = base_samples(decision, count, points_per_action(decision, space, belief.X), SEED).to(belief.X)
     actions = decision.actions
     if decision.follows_data:
         return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)

@@ -251,11 +251,11 @@ class ContinuousSearch(ActionSearch):
         return self.loss_after(fantasy, self.best.expand(b, 1, *self.domain.event), draws)
 
     def numbers_per_design(self, outcomes: int) -> int:
-        """The pool's moments dominate: N x P x K, K times that for joint ones, a few copies."""
+        """The pool's moments dominate, N x P x K, for each component or, where values are drawn, for each draw."""
         K = self.decision.points(self.pool[:1]).shape[-2]
-        square = K if self.decision.needs is Needs.JOINT else 1
-        draws = self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
-        return 6 * outcomes * (self.pool.shape[0] + K) * K * max(square, draws) * self.belief.components
+        H, needs = self.belief.components, self.decision.needs
+        each = {Needs.MEAN: 1, Needs.VARIANCE: 2 * H, Needs.JOINT: max(H * K, self.draws.shape[0])}[needs]
+        return 2 * outcomes * (self.pool.shape[0] + K + 1) * K * each
 
 
 _Polished = tuple[Tensor, Tensor, Tensor]

@@ -20,9 +20,12 @@ from hentropy.inner.exchange import exchange, gather_points
 from hentropy.inner.probing import probe
 from hentropy.spaces import DesignSpace
 
-STARTS = 16
+STARTS = 32
 SWEEPS = 2
-BEST_STARTS = 20
+JOINT_SHARE = 4
+"""Losses that look at values jointly cost more: by so much fewer starts and candidates."""
+
+BEST_STARTS = 40
 ALTERNATIVES = 4
 RIVALS = 6
 SURPRISES = 2
@@ -71,12 +74,13 @@ def prepare_present(
     if not isinstance(domain, PointsDomain) or not looks_at_itself(decision, domain):
         starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
         return refine(decision, belief, domain, draws, starts, clock)
-    candidates = _candidates(belief, space, clock)
+    fewer = JOINT_SHARE if decision.needs is Needs.JOINT else 1
+    candidates = _candidates(belief, space, clock, fewer)
     moments = moments_now(decision, belief, candidates)
-    starts = _exchanged_starts(decision, moments, candidates, domain.k, draws)
+    starts = _exchanged_starts(decision, moments, candidates, domain.k, draws, STARTS // fewer)
     others = _replaced(decision, belief, space, starts[0], candidates, draws, ALTERNATIVES, surprise=0.0)
     starts = torch.cat([starts, others, before])
-    few = loss_now(decision, belief, starts, draws).argsort()[:BEST_STARTS]
+    few = loss_now(decision, belief, starts, draws).argsort()[: BEST_STARTS // fewer]
     found = refine(decision, belief, domain, draws, starts[few], clock)
     count = max(SURPRISES, ALL_SURPRISES // domain.k)
     surprises = _replaced(decision, belief, space, found.pool[0], candidates, draws, count, SURPRISE)
@@ -131,13 +135,13 @@ def _apart(unit: Tensor, losses: Tensor) -> Tensor:
     return torch.tensor(kept, device=unit.device)
 
 
-def _candidates(belief: Belief, space: DesignSpace, clock: Clock) -> Tensor:
+def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) -> Tensor:
     """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
 
     M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
     """
-    filling = space.sample(min(512, 96 * (1 + space.dim)), SEED).to(belief.X)
-    spread = torch.cat([filling, belief.X[-128:]])
+    filling = space.sample(min(512, 96 * (1 + space.dim)) // fewer, SEED).to(belief.X)
+    spread = torch.cat([filling, belief.X[-128 // fewer :]])
 
     def mean(points: Tensor) -> Tensor:
         moments = belief.moments(points, Needs.MEAN)
@@ -150,17 +154,20 @@ def _candidates(belief: Belief, space: DesignSpace, clock: Clock) -> Tensor:
     ends = space.to_unit(spread[torch.cat([order[:count], order[-count:]])])
     u, _ = descend(lambda u: sign * mean(space.from_unit(u)), ends, min(12, 2 * space.dim), clock)
     generator = torch.Generator().manual_seed(SEED)
-    noise = torch.randn(AROUND, *u.shape, generator=generator, dtype=torch.float64).to(u)
-    scale = 0.2 * torch.rand(AROUND, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
-    around = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
-    return torch.cat([spread, space.project(space.from_unit(torch.cat([u, around])))])
+    around = max(1, AROUND // fewer)
+    noise = torch.randn(around, *u.shape, generator=generator, dtype=torch.float64).to(u)
+    scale = 0.2 * torch.rand(around, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
+    beside = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
+    return torch.cat([spread, space.project(space.from_unit(torch.cat([u, beside])))])
 
 
-def _exchanged_starts(decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor) -> Tensor:
+def _exchanged_starts(
+    decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor, count: int
+) -> Tensor:
     """Good tuples of candidates, from one point taken k times and from random tuples, the best first: S x k x d."""
     M = candidates.shape[0]
     generator = torch.Generator().manual_seed(SEED)
-    first = torch.randint(M, (STARTS, k), generator=generator).to(candidates.device)
+    first = torch.randint(M, (count, k), generator=generator).to(candidates.device)
     alike = torch.arange(M, device=candidates.device)[:, None].expand(M, k)
     first[0] = expected_loss(decision, take(moments, alike), gather_points(candidates, alike), draws).argmin()
     index, losses = exchange(decision, moments, candidates, first, draws, SWEEPS, distinct=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from hentropy.beliefs import Needs
 from hentropy.gain import Appraisal
 from hentropy.inner import ContinuousSearch
 from hentropy.solvers.base import Cost, Finalists, Solver
@@ -48,8 +49,10 @@ class Auto(Solver):
 
     def _one(self, appraisal: Appraisal, cost: Cost | None) -> Finalists:
         """The best single designs: F x 1 x d."""
-        designs = self.screened * (1 + appraisal.space.dim)
-        start = screen(appraisal, cost, designs, self._outcomes(appraisal), self.refined)
+        # losses that look at values jointly cost more: half of the designs, with half of the outcomes
+        fewer = 2 if appraisal.decision.needs is Needs.JOINT and appraisal.formula is None else 1
+        designs = self.screened * (1 + appraisal.space.dim) // fewer
+        start = screen(appraisal, cost, designs, self._outcomes(appraisal) // fewer, self.refined)
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
         refined = self._refine(appraisal, start, cost)
