@@ -55,8 +55,9 @@ def test_values_agree_with_the_audited_gain(name: str, model: SingleTaskGP) -> N
     value = acquisition(X.unsqueeze(-2)).detach()
     audited = he.gain(DECISIONS[name], he.from_botorch(model), X, SPACE)
     assert value.shape == (4,)
-    # the audit's error is itself estimated from four replicates: five of them, and 5% for searches that stop early
-    assert bool(((value - audited.value).abs() <= 5 * audited.std_error + 0.05 * audited.value + 1e-9).all())
+    # five standard errors, 5 % for searches that stop early, and 1 % of the greatest for what hardly gains
+    allowed = 5 * audited.std_error + 0.05 * audited.value + 0.01 * audited.value.max()
+    assert bool(((value - audited.value).abs() <= allowed + 1e-9).all())
 
 
 @pytest.mark.parametrize("name", ["maximize", "top k", "level sets"])

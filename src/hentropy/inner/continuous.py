@@ -143,7 +143,7 @@ class ContinuousSearch(ActionSearch):
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
         start = self.domain.to_unit(found.actions)
-        if rounds == 0:
+        if rounds < WIDE:
             now = self._descended(fantasy, start, steps)
         else:
             now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)

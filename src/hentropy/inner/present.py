@@ -22,7 +22,7 @@ from hentropy.spaces import DesignSpace
 
 STARTS = 32
 SWEEPS = 2
-JOINT_SHARE = 4
+JOINT_SHARE = 2
 """Losses that look at values jointly cost more: by so much fewer starts and candidates."""
 
 BEST_STARTS = 40
