@@ -30,7 +30,6 @@ from hentropy.gain import Appraisal
 from hentropy.models import from_botorch
 from hentropy.spaces import DesignSpace, Space
 
-
 ROUNDS = 1
 """How thoroughly actions are searched after each outcome: optimisers of BoTorch compare values of single designs."""
 
