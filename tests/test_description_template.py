@@ -89,5 +89,5 @@ def test_the_published_schema() -> None:
     refs = {form["$ref"].removeprefix("#/$defs/") for form in schema["properties"]["decision"]["oneOf"]}
     named = {schema["$defs"][ref]["properties"].get("name", {}).get("const") for ref in refs}
     assert named == {*DECISIONS, None}
-    assert set(schema["$defs"]["TopK"]["properties"]) == {"name", "k", "weight", "cap", "distance", "largest"}
+    assert set(schema["$defs"]["TopK"]["properties"]) == {"name", "k", "weight", "cap", "distance", "largest", "scaled"}
     assert json.loads(json.dumps(schema)) == schema

@@ -11,6 +11,8 @@ import pytest
 
 import hentropy as he
 
+pytestmark = pytest.mark.core
+
 SOURCE = Path(he.__file__).parents[1]
 
 SCRIPT = """
@@ -39,8 +41,6 @@ import gpytorch, botorch, scipy.optimize, rich.progress
 import botorch.models, botorch.acquisition
 before = settings()
 import hentropy
-
-pytestmark = pytest.mark.core
 after = settings()
 changed = [name for name in before if json.dumps(before[name]) != json.dumps(after[name])]
 print(json.dumps({"changed": changed, "modules": sorted(sys.modules)}))

@@ -65,7 +65,7 @@ def _prepared(
 ) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
-    if isinstance(decision, BestObserved) and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
+    if type(decision) is BestObserved and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
         return ObservedSearch.prepare(decision, belief)
     count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
     draws = base_samples(decision, count, points_per_action(decision, space, belief.X), SEED).to(belief.X)
