@@ -235,7 +235,7 @@ def test_owners_of_this_machine_are_known_to_live_or_not() -> None:
 
 def test_killed_and_started_again_a_study_proposes_what_it_would_have(store_url: str, lab: Path) -> None:
     """The run is killed while each of its trials is evaluated, and started again."""
-    options = {"stop": [he.Budget(8)], "first": 5}
+    options = {"stop": [he.Budget(8)], "first": 5, "stop_when_exhausted": False}
     straight = he.Study(kept(store_url, **options).space, he.Maximize(), hyperparameters="map", seed=3, first=5)
     for _ in range(8):
         trial = straight.ask()
