@@ -58,7 +58,7 @@ def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
     """
     belief = study.belief
     if verdict is None:
-        found = entropy(study.decision, belief, study.space, seed=study.seed, known=study.incumbent)
+        found = entropy(study.decision, belief, study.space, seed=study.seed)
     else:
         decision = study.decision.within(study.space)
         found = Entropy(verdict.expected_loss, verdict.std_error, verdict.raw, decision)

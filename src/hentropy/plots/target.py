@@ -142,7 +142,6 @@ def _next(study: Study, belief: Belief) -> tuple[Tensor | None, object]:
     asker = Asker(
         study.book,
         lambda: belief,
-        lambda: study.incumbent,
         options.space,
         options.decision,
         options.seed,

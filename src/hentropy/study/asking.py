@@ -45,7 +45,6 @@ class Asker:
 
     book: Book
     belief: Callable[[], Belief]
-    incumbent: Callable[[], Tensor | None]
     space: DesignSpace
     decision: Decision
     seed: int
@@ -168,5 +167,4 @@ class Asker:
             cost=cost_per_success(self.space, trials, self.book.row, self.cost),
             max_seconds=self.limits.max_seconds,
             max_memory=self.limits.max_memory,
-            known=self.incumbent(),
         )

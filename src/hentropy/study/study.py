@@ -1,6 +1,6 @@
 """`Study`: designs asked, values told, and the decision so far (Algorithm 1), in memory or in a store.
 
-What a study proposes and decides is a function of its options, its seed, its records and its last verdict: the model
+What a study proposes and decides is a function of its options, its seed and its records alone: the model
 is fitted anew to all values whenever there are more, never from where the last fit ended. A study rebuilt from its
 records goes on as if it had never stopped. In a store, several processes share it: each call begins by reading what is
 new.
@@ -107,18 +107,7 @@ class Study:
         record, new = enrolled(self.options, self.store, in_memory=storage is None)
         self.book = Book(self.store, record, space)
         solver = Auto() if solver is None else solver
-        self._asker = Asker(
-            self.book,
-            lambda: self._belief,
-            lambda: self.incumbent,
-            space,
-            decision,
-            seed,
-            self.first,
-            solver,
-            cost,
-            limits,
-        )
+        self._asker = Asker(self.book, lambda: self._belief, space, decision, seed, self.first, solver, cost, limits)
         earlier = [checked_record(trial, number, space) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
@@ -276,7 +265,7 @@ class Study:
     def decide(self) -> Verdict:
         """What would be decided now; a verdict that differs from the last one is recorded."""
         belief = self.belief
-        found = entropy(self.decision, belief, self.space, seed=self.seed, known=self.incumbent)
+        found = entropy(self.decision, belief, self.space, seed=self.seed)
         verdict = Verdict(
             action=self._rows(found, belief),
             expected_loss=found.value,
@@ -287,18 +276,6 @@ class Study:
         )
         self._keep(verdict)
         return verdict
-
-    @property
-    def incumbent(self) -> Tensor | None:
-        """The action of the last verdict (1 x k x d), from which the next search for the best one starts as well.
-
-        None while nothing was decided, and for decisions about other things than designs.
-        """
-        last, actions = self._last_verdict(), self.decision.actions
-        if last is None or not isinstance(actions, Points) or len(last.action) != actions.k:
-            return None
-        designs = [{name: row.get(name) for name in self.space.names} for row in last.action]
-        return self.space.encode_many(designs).unsqueeze(0)
 
     def _last_verdict(self) -> Verdict | None:
         if self._verdict is None:
