@@ -135,7 +135,8 @@ def _check_expected_loss(decision: Decision, belief: Belief, tried: list[Any], s
     missed = (5e-3 if decision.needs is Needs.JOINT else 5e-4) * size
     for action, (average, error) in zip(tried, averages, strict=False):
         points = _points(decision, belief, action)
-        draws = value_draws(4 * DRAWS, points.shape[0], seed).to(belief.X)
+        # components share the draws among themselves
+        draws = value_draws(4 * DRAWS * belief.components, points.shape[0], seed).to(belief.X)
         closed = decision.expected_loss(belief.moments(points, decision.needs), action, draws)
         require(
             tuple(closed.shape) == (belief.components,),
