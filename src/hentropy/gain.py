@@ -220,7 +220,7 @@ class Appraisal:
         each = [self.nodes(effort.outcomes, q, own) for own in _seeds(seed, effort.replicates)]
         draws = None
         if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
-            # each replicate with values drawn anew, or their error would be common to all and not be seen
+            # each replicate with fresh draws of the values, or their error would be common to all and not be seen
             count = points_per_action(self.decision, self.space, self.belief.X)
             draws = [value_draws(effort.draws, count, own).to(x) for own in _seeds(seed, effort.replicates)]
         least = self._least(together, each, draws, effort)

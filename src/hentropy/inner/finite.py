@@ -40,7 +40,7 @@ TOGETHER = 32
 """Designs that are valued, or audited, in one pass: few enough for a time limit to be kept."""
 
 LEADING = 2**14
-"""Designs whose promise is computed anew while others are pending."""
+"""Designs whose promise is recomputed while others are pending."""
 
 QUICK_SWEEPS, SWEEPS = 1, 4
 NEVER = 1e300

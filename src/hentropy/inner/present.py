@@ -48,7 +48,7 @@ NUDGE = 0.01
 PROBED, PROBES = 8, 100
 
 SEED = 0
-"""The search for today's best action is the same whoever asks: two statements about one belief start from one truth."""
+"""The search for today's best action is the same for every caller, so that statements about one belief agree."""
 
 
 @dataclass(frozen=True)
