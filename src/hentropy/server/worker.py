@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from hentropy.errors import Gone, HentropyError
+from hentropy.errors import Gone, HentropyError, StudyError
 from hentropy.plain.formats import json_text
 from hentropy.server.asking import ask
 from hentropy.server.deadlines import TooLong
@@ -67,7 +67,7 @@ def main(descriptor: int) -> None:
                 answer({"done": None})
             else:
                 answer({"done": ask(study, job["count"], job["anyway"], answer)})
-        except Gone as error:
+        except (Gone, StudyError) as error:  # what the person who asked has to know, nothing for the log
             answer({"failed": str(error)})
         except HentropyError as error:
             answer({"failed": str(error), "details": traceback.format_exc()})
