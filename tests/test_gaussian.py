@@ -1,5 +1,7 @@
 """`Gaussian` against dense inverses and beliefs rebuilt from scratch; letters as in `hentropy.beliefs.base`."""
 
+from itertools import combinations
+
 import pytest
 import torch
 from torch import Tensor
@@ -292,8 +294,8 @@ def test_kernel_evaluations_are_counted() -> None:
         def diagonal(self, a: Tensor) -> Tensor:
             return self.inner.diagonal(a)
 
-        def component(self, h: int) -> Kernel:
-            return self.inner.component(h)
+        def some(self, components: list[int]) -> Kernel:
+            return self.inner.some(components)
 
     belief = gaussian(1, covariance=Counting(kernel(1)))
     nodes = outcome_nodes(N, 1, 1)
@@ -361,3 +363,23 @@ def test_a_component_alone_is_a_gaussian_process() -> None:
         assert alone.components == 1
         close(moments.mean[0], together.mean[h])
         close(moments.covariance[0], together.covariance[h])
+
+
+def test_two_typical_components_are_near_all_together() -> None:
+    """Compared elsewhere than where they were chosen: not the worst pair, and nearer than one component alone."""
+    belief = gaussian(3)
+    two = belief.typical(2)
+    assert two.components == 2
+    assert belief.typical(3) is belief
+    assert belief.typical(2) is two
+    close(two.weights.sum(), torch.tensor(1.0, dtype=torch.float64))
+    points = designs(40, seed=9)
+    aim = belief.moments(points, Needs.VARIANCE).total()
+
+    def miss(other: Gaussian) -> float:
+        seen = other.moments(points, Needs.VARIANCE).total()
+        return float((seen[0] - aim[0]).norm())
+
+    pairs = sorted(miss(belief.some(list(pair))) for pair in combinations(range(3), 2))
+    assert miss(two) < pairs[-1]
+    assert miss(two) < max(miss(belief.component(h)) for h in range(3))

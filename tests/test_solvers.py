@@ -224,8 +224,8 @@ class Counting:
     def diagonal(self, a: Tensor) -> Tensor:
         return self.kernel.diagonal(a)
 
-    def component(self, h: int) -> "Counting":
-        return Counting(self.kernel.component(h), self.sizes)
+    def some(self, components: list[int]) -> "Counting":
+        return Counting(self.kernel.some(components), self.sizes)
 
 
 def counted(n: int) -> tuple[Gaussian, Counting]:

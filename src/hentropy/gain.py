@@ -171,11 +171,10 @@ class Appraisal:
         """What the best action after each outcome saves, for designs and those pending: b x N."""
         return self.search.least(self.belief.look_ahead(x).fantasy(nodes), x, steps).saved
 
-    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int, rounds: int = 0) -> Tensor:
+    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
         """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
 
-        The best actions are found without a gradient, as an `Effort` of so many steps and rounds says, and then held
-        fixed.
+        The best actions are found without a gradient, by so many steps of descent, and then held fixed.
         """
         x = self.together(x)
         formula = self.applicable(x.shape[-2] - len(self.pending))
@@ -185,7 +184,7 @@ class Appraisal:
         if not isinstance(self.search, ContinuousSearch):
             return self.search.least(fantasy, x, steps).saved @ nodes.weights
         still = x.detach()
-        found = self.search.least(self.belief.look_ahead(still).fantasy(nodes), still, steps, rounds=rounds)
+        found = self.search.least(self.belief.look_ahead(still).fantasy(nodes), still, steps)
         loss = self.search.loss_after(fantasy, found.actions)
         stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
         return (stay - loss) @ nodes.weights

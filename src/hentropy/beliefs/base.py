@@ -144,6 +144,13 @@ class Belief(ABC):
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief: points ... x m x d to count x ... x m."""
 
+    def typical(self, count: int) -> "Belief":
+        """A belief of `count` components that together come close to all, for a first look that all would make slow.
+
+        A belief that cannot be divided is returned as it is.
+        """
+        return self
+
     def sample(self, points: Tensor, count: int, seed: int) -> Tensor:
         """Joint draws of f at points m x d: count x m."""
         return joint_draws(self.moments(points, Needs.JOINT), count, torch.Generator().manual_seed(seed))

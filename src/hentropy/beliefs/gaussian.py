@@ -79,18 +79,55 @@ class Gaussian(Belief):
 
     def component(self, h: int) -> "Gaussian":
         """The Gaussian process of one component alone."""
-        kernel, mean = self.kernel.component(h), self.prior_mean
+        return self.some([h])
+
+    def typical(self, count: int) -> "Gaussian":
+        """A mixture of `count` components whose mean and variance come close to those of all."""
+        if count >= self.components:
+            return self
+        if count not in self._typical:
+            self._typical[count] = self.some(self._most_typical[:count])
+        return self._typical[count]
+
+    @cached_property
+    def _typical(self) -> "dict[int, Gaussian]":
+        return {}
+
+    @cached_property
+    @torch.no_grad()
+    def _most_typical(self) -> list[int]:
+        """All components, each next one chosen so that the average over the chosen comes closest to that over all.
+
+        They are compared half way between observations: there they differ.
+        """
+        between = 0.5 * (self.X + self.X.roll(1, 0))[-128:]
+        moments = self.moments(between, Needs.VARIANCE)
+        mean, sd = moments.mean, moments.variance.sqrt()
+        seen = torch.cat([mean, sd], -1) / moments.total()[1].mean().sqrt().clamp_min(1e-300)  # H x 2m
+        weights = self.weights.unsqueeze(-1)
+        aim, left, chosen = (weights * seen).sum(0), list(range(self.components)), []
+        total, mass = torch.zeros_like(aim), 0.0
+        while left:
+            trial = (total + weights[left] * seen[left]) / (mass + weights[left])
+            best = left.pop(int((trial - aim).square().sum(-1).argmin()))
+            chosen.append(best)
+            total, mass = total + weights[best] * seen[best], mass + float(weights[best])
+        return chosen
+
+    def some(self, components: list[int]) -> "Gaussian":
+        """The mixture of some of the components."""
+        mean = self.prior_mean
         return replace(
             self,
-            kernel=kernel,
-            prior_mean=lambda a: mean(a)[h : h + 1],
-            residual=self.residual[h : h + 1],
-            noise=self.noise[h : h + 1],
-            future_noise=self.future_noise[h : h + 1],
-            weights=torch.ones_like(self.weights[:1]),
-            chol=self.chol[h : h + 1],
-            root_inverse=self.root_inverse[h : h + 1],
-            alpha=self.alpha[h : h + 1],
+            kernel=self.kernel.some(components),
+            prior_mean=lambda a: mean(a)[components],
+            residual=self.residual[components],
+            noise=self.noise[components],
+            future_noise=self.future_noise[components],
+            weights=self.weights[components] / self.weights[components].sum(),
+            chol=self.chol[components],
+            root_inverse=self.root_inverse[components],
+            alpha=self.alpha[components],
         )
 
     @property

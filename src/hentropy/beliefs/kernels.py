@@ -27,8 +27,8 @@ class Kernel(Protocol):
     def diagonal(self, a: Tensor) -> Tensor:
         """k(a_i, a_i) for points ... x m x d: H x ... x m."""
 
-    def component(self, h: int) -> "Kernel":
-        """The kernel of one component alone."""
+    def some(self, components: list[int]) -> "Kernel":
+        """The kernel of some of the components."""
 
 
 class _Matern52(torch.autograd.Function):
@@ -128,9 +128,9 @@ class Stationary:
         scale = self.outputscale
         return scale.view(-1, *[1] * (a.dim() - 1)).expand(scale.shape[0], *a.shape[:-1])
 
-    def component(self, h: int) -> "Stationary":
-        """The kernel of one component alone."""
-        return Stationary(self.profile, self.lengthscale[h : h + 1], self.outputscale[h : h + 1])
+    def some(self, components: list[int]) -> "Stationary":
+        """The kernel of some of the components."""
+        return Stationary(self.profile, self.lengthscale[components], self.outputscale[components])
 
 
 @dataclass(frozen=True)
@@ -160,29 +160,29 @@ class Wrapped:
         """k(a_i, a_i): H x ... x m."""
         return self._evaluate(a, a, diag=True)
 
-    def component(self, h: int) -> Kernel:
-        """The kernel of one component alone."""
-        return Component(self, h) if self.batched else self
+    def some(self, components: list[int]) -> Kernel:
+        """The kernel of some of the components."""
+        return Some(self, components) if self.batched else self
 
 
 @dataclass(frozen=True)
-class Component:
-    """One component of a batched kernel: all are computed and one is taken, since GPyTorch cannot index active_dims."""
+class Some:
+    """Some components of a batched kernel: all are computed, since GPyTorch cannot index active_dims."""
 
     kernel: Kernel
-    h: int
+    components: list[int]
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
-        """k(a, b): 1 x ... x m x p."""
-        return self.kernel(a, b)[self.h : self.h + 1]
+        """k(a, b): H x ... x m x p."""
+        return self.kernel(a, b)[self.components]
 
     def diagonal(self, a: Tensor) -> Tensor:
-        """k(a_i, a_i): 1 x ... x m."""
-        return self.kernel.diagonal(a)[self.h : self.h + 1]
+        """k(a_i, a_i): H x ... x m."""
+        return self.kernel.diagonal(a)[self.components]
 
-    def component(self, h: int) -> Kernel:
-        """Itself: it is the only one."""
-        return self
+    def some(self, components: list[int]) -> Kernel:
+        """The kernel of some of these components."""
+        return Some(self.kernel, [self.components[h] for h in components])
 
 
 def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:

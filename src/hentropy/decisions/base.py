@@ -214,9 +214,10 @@ def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor
             " leave needs at Needs.JOINT to have the loss averaged over draws"
         )
     root = robust_root(moments.covariance)
-    noise = shares_of_draws(draws, root.shape[0])  # M' x H x K
-    noise = noise.view(noise.shape[0], -1, *[1] * (root.dim() - 3), noise.shape[-1])
-    f = moments.mean + (root @ noise.unsqueeze(-1)).squeeze(-1)  # M' x H x ... x K
+    noise = shares_of_draws(draws, root.shape[0]).movedim(1, 0)  # H x M' x K
+    # one product for each component: roots are not copied for every draw
+    moves = noise @ root.reshape(root.shape[0], -1, root.shape[-1]).mT  # H x M' x (... K)
+    f = moments.mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])  # M' x H x ... x K
     return checked_loss(decision, f, _spread(a, f, decision)).mean(0)
 
 

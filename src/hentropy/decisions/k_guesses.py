@@ -21,7 +21,7 @@ class KGuesses(Decision):
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-max f(a_i), or min f(a_i)."""
-        return -f.max(-1).values if self.largest else f.min(-1).values
+        return -f.amax(-1) if self.largest else f.amin(-1)
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The mean for k = 1, Clark's formula for k = 2, base samples beyond."""

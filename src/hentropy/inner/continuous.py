@@ -27,6 +27,9 @@ WIDTH = 0.25
 NUDGE = 0.005
 MOST_POINTS = 96
 
+REFINED = 3
+"""Of actions that are better today than the best known, so many are refined."""
+
 WIDE = 2
 """From so many rounds on, a search after an outcome looks beyond the pool and descends from two starts."""
 
@@ -238,10 +241,11 @@ class ContinuousSearch(ActionSearch):
         """With the best of these actions as today's, if it is better than the one known."""
         flat = actions.flatten(0, 1)
         losses = loss_now(self.decision, self.belief, flat, self.draws)
-        best = losses.argmin()
-        if not bool(losses[best] < self.value):
+        better = losses.argsort()[:REFINED]
+        if not bool(losses[better[0]] < self.value):
             return self
-        found = refine(self.decision, self.belief, self.domain, self.draws, flat[best].unsqueeze(0), self.clock)
+        starts = torch.cat([flat[better], self.best.unsqueeze(0)])
+        found = refine(self.decision, self.belief, self.domain, self.draws, starts, self.clock, first_steps=0)
         pool = torch.cat([found.pool[:1], self.pool])
         return replace(self, best=pool[0], value=found.value, pool=pool, metric=found.metric)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Moments, Needs
+from hentropy.beliefs import Belief, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
 from hentropy.inner.base import expected_loss, loss_now, moments_now, take
@@ -18,6 +18,7 @@ from hentropy.inner.descent import descend, polish
 from hentropy.inner.domains import Domain, PointsDomain
 from hentropy.inner.exchange import exchange, gather_points
 from hentropy.inner.probing import probe
+from hentropy.inner.sums import exchange_sums, gains_of
 from hentropy.spaces import DesignSpace
 
 STARTS = 32
@@ -39,9 +40,19 @@ EXTREMES = 10
 AROUND = 6
 SAMPLED = 256
 
+FIRST_COMPONENTS = 2
+FIRST_DRAWS = 32
 FIRST_STEPS = 20
-LAST_STEPS = 40
+"""Starts are found with so many components of a mixture and so many draws of values, and descend for so many steps with
+those components; the best go on with all."""
+
 POLISHED = 10
+ROUNDS, STEPS = 6, 8
+LEAST_GO_ON = 6
+ENOUGH = 1e-7
+"""Rounds of a few steps, after each of which a half goes on, until one lowers the loss by less than this share of the
+spread of the losses."""
+
 NUDGE = 0.01
 """The best actions go on from where they are and from a place nearby: a kink holds the one, not both."""
 
@@ -75,15 +86,16 @@ def prepare_present(
         starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
         return refine(decision, belief, domain, draws, starts, clock)
     fewer = JOINT_SHARE if decision.needs is Needs.JOINT else 1
-    candidates = _candidates(belief, space, clock, fewer)
-    moments = moments_now(decision, belief, candidates)
-    starts = _exchanged_starts(decision, moments, candidates, domain.k, draws, STARTS // fewer)
-    others = _replaced(decision, belief, space, starts[0], candidates, draws, ALTERNATIVES, surprise=0.0)
+    few, few_draws = belief.typical(FIRST_COMPONENTS), draws[:FIRST_DRAWS]
+    candidates = _candidates(few, space, clock, fewer)
+    starts = _exchanged_starts(decision, few, candidates, domain.k, few_draws, STARTS // fewer)
+    count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
+    others = _replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
     starts = torch.cat([starts, others, before])
-    few = loss_now(decision, belief, starts, draws).argsort()[: BEST_STARTS // fewer]
-    found = refine(decision, belief, domain, draws, starts[few], clock)
+    apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
+    found = refine(decision, belief, domain, draws, starts[apart[: BEST_STARTS // fewer]], clock)
     count = max(SURPRISES, ALL_SURPRISES // domain.k)
-    surprises = _replaced(decision, belief, space, found.pool[0], candidates, draws, count, SURPRISE)
+    surprises = _replaced(decision, few, space, found.pool[0], candidates, few_draws, count, SURPRISE)
     return replace(found, pool=torch.cat([found.pool[:RIVALS], surprises]))
 
 
@@ -99,26 +111,47 @@ def looks_at_itself(decision: Decision, domain: PointsDomain) -> bool:
     return decision.points(middle) is middle
 
 
-def refine(decision: Decision, belief: Belief, domain: Domain, draws: Tensor, starts: Tensor, clock: Clock) -> Present:
+def refine(
+    decision: Decision,
+    belief: Belief,
+    domain: Domain,
+    draws: Tensor,
+    starts: Tensor,
+    clock: Clock,
+    first_steps: int = FIRST_STEPS,
+) -> Present:
     """Actions S x event polished, the best first, none worse than its start."""
 
     def loss(u: Tensor) -> Tensor:
         return loss_now(decision, belief, domain.to_action(u), draws)
 
-    u, value, metric = polish(loss, domain.to_unit(starts), FIRST_STEPS, clock)
-    few = value.argsort()[:POLISHED]
+    few = belief.typical(FIRST_COMPONENTS)
+    u, _, metric = polish(
+        lambda u: loss_now(decision, few, domain.to_action(u), draws), domain.to_unit(starts), first_steps, clock
+    )
+    with torch.no_grad():
+        value = loss(u)
+    spread = value.max() - value.min()
+    best = value.argsort()[:POLISHED]
     generator = torch.Generator().manual_seed(SEED)
-    noise = torch.randn(len(few), domain.size, generator=generator, dtype=torch.float64).to(u)
-    twice, beside = torch.cat([few, few]), torch.arange(2 * len(few), device=u.device) >= len(few)
-    place = torch.cat([u[few], u[few] + NUDGE * noise])
-    last, _, last_metric = polish(loss, place, LAST_STEPS, clock, metric[twice], beside)
+    noise = torch.randn(len(best), domain.size, generator=generator, dtype=torch.float64).to(u)
+    fresh: Tensor | None = torch.arange(2 * len(best), device=u.device) >= len(best)
+    last, last_value = torch.cat([u[best], u[best] + NUDGE * noise]), torch.cat([value[best], value[best]])
+    last_metric = metric[torch.cat([best, best])]
+    for _ in range(ROUNDS):
+        before = last_value.min()
+        last, last_value, last_metric = polish(loss, last, STEPS, clock, last_metric, fresh)
+        if not bool(before - last_value.min() > ENOUGH * spread):
+            break
+        go_on = last_value.argsort()[: max(LEAST_GO_ON, len(last) // 2)]
+        last, last_value, last_metric, fresh = last[go_on], last_value[go_on], last_metric[go_on], None
     ends, metrics = domain.to_action(torch.cat([last, u])), torch.cat([last_metric, metric])
     with torch.no_grad():
         actions = torch.cat([domain.project(ends), domain.project(starts)])
         losses = loss_now(decision, belief, actions, draws)
         order = _apart(domain.to_unit(actions), losses)
-        best = int(order[0])
-        found = Present(actions[order], losses[best], metrics[best if best < len(metrics) else 0])
+        first = int(order[0])
+        found = Present(actions[order], losses[first], metrics[first if first < len(metrics) else 0])
         if torch.allclose(actions[: len(ends)], ends):
             return found
         # between whole numbers descent ends where rounding takes it: probe from there
@@ -162,14 +195,20 @@ def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) ->
 
 
 def _exchanged_starts(
-    decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor, count: int
+    decision: Decision, belief: Belief, candidates: Tensor, k: int, draws: Tensor, count: int
 ) -> Tensor:
     """Good tuples of candidates, from one point taken k times and from random tuples, the best first: S x k x d."""
-    M = candidates.shape[0]
+    M, sums = candidates.shape[0], decision.sums()
+    moments = moments_now(decision, belief, candidates)
     generator = torch.Generator().manual_seed(SEED)
     first = torch.randint(M, (count, k), generator=generator).to(candidates.device)
     alike = torch.arange(M, device=candidates.device)[:, None].expand(M, k)
     first[0] = expected_loss(decision, take(moments, alike), gather_points(candidates, alike), draws).argmin()
+    if sums is not None and decision.needs is Needs.MEAN:
+        R = None if sums.reward is None else sums.reward(candidates, candidates)
+        values = moments.mean.expand(count, M)
+        index, worth = exchange_sums(values, gains_of(sums, candidates), R, first, distinct=False, sweeps=SWEEPS)
+        return candidates[index[worth.argsort(descending=True)]]
     index, losses = exchange(decision, moments, candidates, first, draws, SWEEPS, distinct=False)
     return candidates[index[losses.argsort()]]
 

@@ -12,22 +12,25 @@ from hentropy.solvers.base import Cost, Finalists, Solver
 from hentropy.solvers.finite import Finite
 from hentropy.solvers.nested import ascend_nested
 from hentropy.solvers.one_shot import ascend_together
-from hentropy.solvers.screening import local_search, screen
+from hentropy.solvers.screening import FIRST_COMPONENTS, local_search, screen
 
 
 @dataclass(frozen=True)
 class Auto(Solver):
-    """Sizes were chosen by audited gain against time: `screened` (1 + d) designs, `steps` + 2 d steps of ascent.
+    """Sizes were chosen by audited gain against time.
 
-    `outcomes` are of one GP; under a mixture `mixture_outcomes` take their place, as each is one component's.
+    `screened` (1 + d) designs are looked at; the best `refined` ascend for half of `steps` + d steps with a few typical
+    components of a mixture, then the best `polished` of them for the other half with all. `outcomes` are of one GP;
+    under a mixture `mixture_outcomes` take their place.
     """
 
     screened: int = 96
     outcomes: int = 12
     mixture_outcomes: int = 16
-    refined: int = 3
+    refined: int = 6
+    polished: int = 3
     steps: int = 8
-    finalists: int = 2
+    finalists: int = 3
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """One design after the other, each knowing the ones before; then all of them together."""
@@ -61,7 +64,7 @@ class Auto(Solver):
     def _refine(self, appraisal: Appraisal, start: Tensor, cost: Cost | None) -> Finalists:
         """Designs R x q x d ascended, the best first."""
         q, actions = start.shape[-2], None
-        steps = self.steps + 2 * appraisal.space.dim
+        steps = self.steps + appraisal.space.dim
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
             designs = local_search(appraisal, start, cost, self._outcomes(appraisal)) if q == 1 else start
@@ -70,8 +73,12 @@ class Auto(Solver):
         if formula is None and isinstance(appraisal.search, ContinuousSearch):
             with torch.no_grad():
                 together = appraisal.together(start)
-                first = appraisal.search.pick(appraisal.belief.look_ahead(together).fantasy(nodes), together)
-            designs, actions, gains = ascend_together(appraisal, start, first.actions, nodes, steps, cost)
+                found = appraisal.search.pick(appraisal.belief.look_ahead(together).fantasy(nodes), together)
+            quick = replace(appraisal, belief=appraisal.belief.typical(FIRST_COMPONENTS))
+            designs, actions, _ = ascend_together(quick, start, found.actions, nodes, steps // 2, cost)
+            _, _, gains = ascend_together(appraisal, designs, actions, nodes, 0, cost)
+            best = gains.argsort(descending=True)[: self.polished]
+            designs, actions, gains = ascend_together(appraisal, designs[best], actions[best], nodes, steps // 2, cost)
         else:
             designs, gains = ascend_nested(appraisal, start, nodes, steps, 0, cost)
         best_first = appraisal.space.project(designs[gains.argsort(descending=True)])

@@ -1,11 +1,18 @@
 """Screening: many designs valued quickly against a pool of good actions."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from hentropy.gain import Appraisal
 from hentropy.inner import ContinuousSearch
 from hentropy.solvers.base import Cost, leading, per_cost
+
+FIRST_COMPONENTS, FIRST_SHARE = 2, 2
+LOOKED_AT_TWICE = 0.125
+"""A first look at all designs takes so many components of a mixture and a half of the outcomes; the best eighth is
+looked at again with all of them."""
 
 
 def first_designs(appraisal: Appraisal, count: int) -> Tensor:
@@ -36,6 +43,10 @@ def _anchors(appraisal: Appraisal) -> Tensor:
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
+    if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
+        quick = replace(appraisal, belief=appraisal.belief.typical(FIRST_COMPONENTS))
+        scores = per_cost(quick.screen(x, quick.nodes(outcomes // FIRST_SHARE, 1)), x, cost)
+        x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
     scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
     finite = appraisal.space.points is not None
     return leading(x, scores, keep, appraisal, apart=0.0 if finite else 0.05)
