@@ -13,7 +13,7 @@ import statistics
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from torch import Tensor
 
 import hentropy as he
 from benchmarks.timing import Timed, median_ratio, middle, timed
+from hentropy.beliefs import Gaussian
 from hentropy.gain import Effort
 
 DIM, OBSERVED = 6, 100
@@ -46,7 +47,7 @@ class Case:
     seed: int
     X: Tensor
     Y: Tensor
-    belief: he.Belief
+    belief: Gaussian
     model: SingleTaskGP
 
 
@@ -55,6 +56,7 @@ def hartmann_case(seed: int, hyperparameters: Any = "mixture") -> Case:
     X = SPACE.sample(OBSERVED, seed)
     Y = Hartmann(DIM, negate=True).to(X)(X).unsqueeze(-1)
     belief = he.fit(X, Y, space=SPACE, hyperparameters=hyperparameters, seed=seed)
+    assert isinstance(belief, Gaussian)
     model = SingleTaskGP(X, Y, outcome_transform=Standardize(1))
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     return Case(seed, X, Y, belief, model)
@@ -132,13 +134,18 @@ def chosen_rows(names: Sequence[str] | None) -> list[Row]:
 def measure(row: Row, case: Case, q: int, repeats: int) -> tuple[Timed, Timed]:
     """Proposal and peer in turn, so that both see the same load."""
     decision = row.decision(case)
-    he.propose(decision, case.belief, SPACE, q=q, seed=case.seed)
+
+    def propose() -> he.Proposal:
+        belief = replace(case.belief)  # a new one: nothing is kept from the turn before
+        return he.propose(decision, belief, SPACE, q=q, seed=case.seed)
+
+    propose()
     log_ei(case, q, seed=repeats)
     ours: list[Timed] = []
     theirs: list[Timed] = []
     for turn in range(repeats):
         theirs.append(timed(partial(log_ei, case, q, turn)))
-        ours.append(timed(partial(he.propose, decision, case.belief, SPACE, q=q, seed=case.seed)))
+        ours.append(timed(propose))
     return middle(ours), middle(theirs)
 
 

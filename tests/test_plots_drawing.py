@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go  # type: ignore[import-untyped]
 import pytest
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
@@ -27,20 +26,10 @@ from hentropy.plots.scene import Scene, scene_of
 from hentropy.plots.theme import DASHES, LOOKS, abbreviated, marker_size
 from hentropy.plots.with_matplotlib import draw, rendered
 from hentropy.plots.with_plotly import specification
-from support.pictures import HOSTILE, RATES, SHARES, everything, maps
+from support.pictures import HOSTILE, RATES, SHARES, checked, everything, maps
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
 
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-
-
-def checked(made: Picture) -> dict[str, Any]:
-    """A specification that JSON and plotly take, with all its layouts."""
-    found = specification(made)
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    go.Figure(found)
-    for layout in found["layout"]["meta"]["narrower"]:
-        go.Figure(data=found["data"], layout=layout)
-    return found
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -263,17 +252,8 @@ def test_pictures_in_notebooks() -> None:
     assert figure(made).layout.title.text == shown(HOSTILE)
 
 
-CASES = [
-    ("maximize", LINE),
-    ("level sets", LINE),
-    ("sequence", PLANE),
-    ("identify values", PLANE),
-    ("level sets at points", PLANE),
-    ("own function, box", PLANE),
-    ("own function, options", PLANE),
-    ("own function, listed", PLANE),
-    ("top k", MIXED),
-]
+CASES = [("maximize", LINE), ("level sets", LINE), ("sequence", PLANE), ("top k", MIXED)]
+"""In full size; `test_plots_pictures` draws those of all decisions on a plane, in small."""
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]} in {case[1].dim}-d")

@@ -23,7 +23,7 @@ from hentropy.plots.scene import Scene
 from hentropy.plots.why import why_info
 from hentropy.plots.with_matplotlib import rendered
 from hentropy.records import State, Trial
-from support.pictures import coarse
+from support.pictures import checked, coarse
 from support.studies import LINE, MIXED, PLANE, Worst, begun, hill, price, ship, study
 
 POOL = he.Pool(MIXED.sample(12, seed=1), names=["x", "rate", "steps"])
@@ -119,6 +119,7 @@ def test_every_picture_can_be_made(name: str, where: str, monkeypatch: pytest.Mo
         assert made.name == what
         json.dumps(as_plain(info), allow_nan=False)
         if where == "plane":  # every picture of every decision becomes a file; a warning would be an error
+            checked(made)
             assert drawn(made).startswith(PNG)
 
 

@@ -108,6 +108,7 @@ def test_an_answer_that_is_read_slowly_is_read_whole(sqlite_url: str) -> None:
         assert said.count(b"x") >= length
         with connected(server) as other:  # this one reads nothing
             other.sendall(b"GET /api/long HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            other.recv(1, socket.MSG_PEEK)  # the answer has begun: the server has taken the connection
             until(lambda: not served_to(other))
             assert len(read(other)) < length
 

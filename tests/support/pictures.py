@@ -1,9 +1,24 @@
 """Pictures made by hand, with every kind of mark."""
 
+import json
+from typing import Any
+
 import numpy as np
+import plotly.graph_objects as go  # type: ignore[import-untyped]
 import pytest
 
 from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule, Table
+from hentropy.plots.with_plotly import specification
+
+
+def checked(made: Picture) -> dict[str, Any]:
+    """A specification that JSON and plotly take, with all its layouts."""
+    found = specification(made)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    go.Figure(found)
+    for layout in found["layout"]["meta"]["narrower"]:
+        go.Figure(data=found["data"], layout=layout)
+    return found
 
 
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:

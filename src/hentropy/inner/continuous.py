@@ -27,8 +27,9 @@ WIDTH = 0.25
 NUDGE = 0.005
 MOST_POINTS = 96
 
-REFINED = 3
-"""Of actions that are better today than the best known, so many are refined."""
+REFINED, LITTLE = 3, 1e-4
+"""Of actions that are better today than the best known, so many are refined, unless the best of them is better by only
+such a share of how far the actions lie apart: it is then taken as it is."""
 
 WIDE = 2
 """From so many rounds on, a search after an outcome looks beyond the pool and descends from two starts."""
@@ -242,8 +243,11 @@ class ContinuousSearch(ActionSearch):
         flat = actions.flatten(0, 1)
         losses = loss_now(self.decision, self.belief, flat, self.draws)
         better = losses.argsort()[:REFINED]
-        if not bool(losses[better[0]] < self.value):
+        best, value = flat[better[0]], losses[better[0]]
+        if not bool(value < self.value):
             return self
+        if bool(self.value - value < LITTLE * (losses.max() - value)):
+            return replace(self, best=best, value=value, pool=torch.cat([best.unsqueeze(0), self.pool]))
         starts = torch.cat([flat[better], self.best.unsqueeze(0)])
         found = refine(self.decision, self.belief, self.domain, self.draws, starts, self.clock, first_steps=0)
         pool = torch.cat([found.pool[:1], self.pool])

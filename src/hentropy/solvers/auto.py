@@ -67,7 +67,8 @@ class Auto(Solver):
         steps = self.steps + appraisal.space.dim
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
-            designs = local_search(appraisal, start, cost, self._outcomes(appraisal)) if q == 1 else start
+            few = start[: self.polished]
+            designs = local_search(appraisal, few, cost, self._outcomes(appraisal)) if q == 1 else start
             return Finalists(designs, not appraisal.clock.expired)
         nodes = appraisal.nodes(self._outcomes(appraisal), q)
         if formula is None and isinstance(appraisal.search, ContinuousSearch):
