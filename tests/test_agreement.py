@@ -4,20 +4,22 @@
 the best action anew, from many starts and from all that it found for the other outcomes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.beliefs import Belief, outcome_nodes
+from hentropy.beliefs import Gaussian, outcome_nodes
 from hentropy.entropy import entropy
 from hentropy.gain import gain
 from hentropy.inner import prepare_search
 from hentropy.inner.base import loss_now
+from hentropy.inner.present import Present, prepare_present
 from hentropy.problems import alpine
 from hentropy.solvers import propose
 
@@ -35,12 +37,12 @@ CASES = [(name, n, kind) for name in DECISIONS for n in (10, 30) for kind in ("m
 
 
 @cache
-def belief(n: int, kind: str) -> Belief:
+def belief(n: int, kind: str) -> Gaussian:
     X = SPACE.sample(n, 71)
     return he.fit(X, alpine(2)(X), space=SPACE, hyperparameters=kind, seed=71)  # type: ignore[arg-type]
 
 
-def oracle(decision: he.Decision, known: Belief, x: Tensor) -> float:
+def oracle(decision: he.Decision, known: Gaussian, x: Tensor) -> float:
     """EHIG of the design x (d) by a new search for each outcome."""
     search = prepare_search(decision, known, SPACE)
     nodes = outcome_nodes(OUTCOMES, 1, known.components)
@@ -114,3 +116,25 @@ def test_the_seed_does_not_change_what_is_best_today(name: str) -> None:
         torch.testing.assert_close(other.action, best.action)
     # a proposal may meet a better one on its way, never a worse one
     assert propose(decision, known, SPACE, seed=9).entropy <= best.value + 4 * best.std_error + 1e-9
+
+
+def test_todays_action_is_found_once_for_a_belief(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[he.Decision] = []
+
+    def counted(decision: he.Decision, *others: Any) -> Present:
+        searched.append(decision)
+        return prepare_present(decision, *others)
+
+    monkeypatch.setattr("hentropy.inner.continuous.prepare_present", counted)
+    decision, known = he.TopK(2, weight=1.0, cap=1.0), replace(belief(10, "map"))
+    first = entropy(decision, known, SPACE)
+    propose(decision, known, SPACE)
+    gain(decision, known, SPACE.sample(1, 5), SPACE)
+    assert len(searched) == 1
+    assert entropy(decision, known, SPACE).value == first.value
+    decision.weight = 3.0  # another decision now
+    other = entropy(decision, known, SPACE)
+    assert len(searched) == 2
+    torch.testing.assert_close(other.value, entropy(he.TopK(2, weight=3.0, cap=1.0), known, SPACE).value)
+    entropy(decision, replace(known), SPACE)
+    assert len(searched) == 4

@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -122,6 +124,11 @@ class Belief(ABC):
 
     noise_std: float
     """The standard deviation of the noise of an observation to come, in the user's units."""
+
+    @cached_property
+    def found(self) -> dict[Any, Any]:
+        """What was worked out from this belief, for those who ask again: a belief does not change."""
+        return {}
 
     @property
     @abstractmethod

@@ -63,8 +63,17 @@ class ContinuousSearch(ActionSearch):
         clock: Clock,
         known: Tensor | None = None,
     ) -> "ContinuousSearch":
-        """Find the best action now and the pool around it; `known` (S x event) are actions that were good before."""
-        found = prepare_present(decision, belief, space, domain, draws, clock, known)
+        """Find the best action now and the pool around it; `known` (S x event) are actions that were good before.
+
+        It is found once for a belief, and whoever changes an option of the decision asks anew.
+        """
+        asked = (id(decision), repr(decision), id(space))
+        if known is not None or asked not in belief.found:
+            found = prepare_present(decision, belief, space, domain, draws, clock, known)
+            if known is None and not clock.expired:
+                belief.found[asked] = (found, decision, space)  # both are kept, so that their ids stay theirs
+        else:
+            found = belief.found[asked][0]
         best = found.pool[0]
         return cls(decision, belief, space, domain, draws, clock, best, found.value, found.pool, found.metric)
 

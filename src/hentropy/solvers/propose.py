@@ -82,27 +82,28 @@ def propose(
     finalists = (Auto() if solver is None else solver).search(appraisal, q, cost)
     appraisal = informed(appraisal, finalists.actions)
     x = finalists.x.detach()
-    complete = finalists.complete
-    if not complete:
+    if not finalists.complete:
         x = x[:1]
     best, appraisal = leader(appraisal, x, cost)
     audit = appraisal.audit(x[best : best + 1], seed + AUDIT_SEED)
     gain, search = audit.gain, audit.search
-    complete = complete and not clock.expired
+    now = entropy_of(search, belief, seed).value
+    spent = clock.spent  # read once, at the end: a proposal that took longer than it might is not complete
+    complete = finalists.complete and spent <= clock.seconds
     bound = "" if max_seconds is None else f" (max_seconds = {max_seconds:g})"
-    note = "" if complete else f"stopped after {clock.spent:.2g} s{bound}; {finalists.note or 'the best found so far'}"
+    note = "" if complete else f"stopped after {spent:.2g} s{bound}; {finalists.note or 'the best found so far'}"
     return Proposal(
         x=x[best],
         params=[space.decode(row) for row in x[best]],
         gain=float(gain.value[0]),
         std_error=float(gain.std_error[0]),
         exact=gain.exact,
-        entropy=entropy_of(search, belief, seed).value,
+        entropy=now,
         action=search.best,
         outlook=_outlook(audit),
         complete=complete,
         note=note,
-        seconds=clock.spent,
+        seconds=spent,
     )
 
 

@@ -80,7 +80,7 @@ class Asker:
         """The first designs that were not tried, among the first so many that fill the space."""
         sample = self.space.sample(size, self.seed)
         found: dict[tuple[float, ...], int] = {}
-        for position, values in enumerate(map(tuple, sample.tolist())):
+        for position, values in enumerate(self.book.places(sample)):
             if len(found) == count:
                 break
             if values not in self.book.tried:

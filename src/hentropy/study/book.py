@@ -33,9 +33,17 @@ class Book:
         if new:
             rows = self._space.encode_many([trial.params for trial in new])
             self._rows.update(zip((trial.number for trial in new), rows, strict=True))
-            self.tried.update(map(tuple, rows.tolist()))
+            self.tried.update(self.places(rows))
         self.entries.update((entry.trial.number, entry) for entry in news.entries)
         self._revision = news.revision
+
+    def places(self, rows: Tensor) -> list[tuple[float, ...]]:
+        """Designs m x d in a form that tells which are the same: those of a box by their place in it, to nine digits.
+
+        The last digits of a design depend on how many were computed together with it.
+        """
+        own = rows if self._space.points is not None else self._space.to_unit(rows).mul(1e9).round()
+        return [tuple(row) for row in own.tolist()]
 
     @property
     def trials(self) -> tuple[Trial, ...]:
