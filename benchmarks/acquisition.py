@@ -10,7 +10,7 @@ import torch
 
 import hentropy as he
 from benchmarks.posteriors import Case, alpine_case
-from benchmarks.timing import median_ratio, repeated, timed
+from benchmarks.timing import median_ratio, proposed, repeated, timed
 from hentropy.baselines import BotorchKG, BotorchLogEI, PaperOneShot
 from hentropy.gain import Appraisal, Effort
 from hentropy.solvers import Solver
@@ -26,12 +26,12 @@ def compare(
     ours, theirs, gains, peer_gains = [], [], [], []
     for seed, case in enumerate(cases):
         space = case.problem.space
-        he.propose(decision, case.belief, space, seed=seed)
+        proposed(decision, case.belief, space, seed=seed)
         prepared = Appraisal.prepare(decision, case.belief, space, seed=seed)  # a peer does without: it is not timed
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other = repeated(partial(peer.search, prepared, 1, None), peer_repeats)
-        mine = repeated(partial(he.propose, decision, case.belief, space, seed=seed), repeats)
+        mine = repeated(partial(proposed, decision, case.belief, space, seed=seed), repeats)
         both = torch.cat([mine.result.x.unsqueeze(0), other.result.x])
         audited = he.gain(decision, case.belief, both, space, seed=12345, effort=STRONG)
         ours.append(mine.seconds)
@@ -57,8 +57,8 @@ def mixture(cases: list[Case], repeats: int) -> dict[str, Any]:
         space = case.problem.space
         for kind in ("map", "mixture"):
             fitted = timed(partial(he.fit, case.X, case.Y, space=space, hyperparameters=kind, seed=seed))
-            he.propose(TOP_K, fitted.result, space, seed=seed)
-            run = repeated(partial(he.propose, TOP_K, fitted.result, space, seed=seed), repeats)
+            proposed(TOP_K, fitted.result, space, seed=seed)
+            run = repeated(partial(proposed, TOP_K, fitted.result, space, seed=seed), repeats)
             rows[f"{kind}_fit"].append(fitted.seconds)
             rows[kind].append(run.seconds)
     return {

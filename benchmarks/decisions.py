@@ -13,7 +13,7 @@ import statistics
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
 import hentropy as he
-from benchmarks.timing import Timed, median_ratio, middle, timed
+from benchmarks.timing import Timed, median_ratio, middle, proposed, timed
 from hentropy.beliefs import Gaussian
 from hentropy.gain import Effort
 
@@ -134,11 +134,7 @@ def chosen_rows(names: Sequence[str] | None) -> list[Row]:
 def measure(row: Row, case: Case, q: int, repeats: int) -> tuple[Timed, Timed]:
     """Proposal and peer in turn, so that both see the same load."""
     decision = row.decision(case)
-
-    def propose() -> he.Proposal:
-        belief = replace(case.belief)  # a new one: nothing is kept from the turn before
-        return he.propose(decision, belief, SPACE, q=q, seed=case.seed)
-
+    propose = partial(proposed, decision, case.belief, SPACE, q=q, seed=case.seed)
     propose()
     log_ei(case, q, seed=repeats)
     ours: list[Timed] = []

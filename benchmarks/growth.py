@@ -7,7 +7,7 @@ from typing import Any
 import hentropy as he
 from benchmarks.memory import peak_memory
 from benchmarks.posteriors import alpine_case
-from benchmarks.timing import repeated, timed
+from benchmarks.timing import proposed, repeated, timed
 
 SIZES = (50, 200, 1000, 2000)
 DECISION = he.TopK(5, weight=10.0, cap=1.25)
@@ -16,7 +16,7 @@ DECISION = he.TopK(5, weight=10.0, cap=1.25)
 def measure(n: int) -> he.Proposal:
     """One proposal, for the memory measurement in a process of its own."""
     case = alpine_case(6, n, seed=0, fitted=False)
-    return he.propose(DECISION, case.belief, case.problem.space)
+    return proposed(DECISION, case.belief, case.problem.space)
 
 
 def run(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
 import hentropy as he
+from hentropy.beliefs import Gaussian
 from hentropy.problems import Problem, alpine
 
 
@@ -23,7 +24,7 @@ class Case:
     X: Tensor
     Y: Tensor
     model: SingleTaskGP
-    belief: he.Belief
+    belief: Gaussian
 
 
 def alpine_case(d: int, n: int, seed: int, fitted: bool = True) -> Case:
@@ -47,4 +48,6 @@ def alpine_case(d: int, n: int, seed: int, fitted: bool = True) -> Case:
         kernel.outputscale = torch.ones((), dtype=torch.float64)
         model.likelihood.noise = torch.full((1,), 1e-3, dtype=torch.float64)
     model.eval()
-    return Case(f"Alpine-{d}, n = {n}", problem, X, Y, model, he.from_botorch(model))
+    belief = he.from_botorch(model)
+    assert isinstance(belief, Gaussian)
+    return Case(f"Alpine-{d}, n = {n}", problem, X, Y, model, belief)

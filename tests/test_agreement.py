@@ -4,6 +4,7 @@
 the best action anew, from many starts and from all that it found for the other outcomes.
 """
 
+import pickle
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -138,3 +139,23 @@ def test_todays_action_is_found_once_for_a_belief(monkeypatch: pytest.MonkeyPatc
     torch.testing.assert_close(other.value, entropy(he.TopK(2, weight=3.0, cap=1.0), known, SPACE).value)
     entropy(decision, replace(known), SPACE)
     assert len(searched) == 4
+    first.action.zero_()  # it is the caller's own
+    torch.testing.assert_close(entropy(decision, known, SPACE).action, other.action)
+
+
+def test_a_decision_whose_loss_has_changed_is_searched_anew() -> None:
+    goal = [1.0]
+    decision = he.decision(lambda f, a: (f[..., 0] - goal[0]).square(), actions=he.Points(1))
+    known = replace(belief(10, "map"))
+    first = entropy(decision, known, SPACE)
+    goal[0] = 5.0
+    assert entropy(decision, known, SPACE).value == entropy(decision, replace(known), SPACE).value != first.value
+
+
+def test_a_belief_travels_without_what_was_found() -> None:
+    known = replace(belief(10, "mixture"))
+    said = propose(he.Maximize(), known, SPACE)
+    assert known.found
+    there = pickle.loads(pickle.dumps(known))
+    assert not there.found
+    torch.testing.assert_close(propose(he.Maximize(), there, SPACE).x, said.x)

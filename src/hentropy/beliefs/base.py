@@ -130,6 +130,10 @@ class Belief(ABC):
         """What was worked out from this belief, for those who ask again: a belief does not change."""
         return {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was found: who asked is known by the places of objects in the memory of this process."""
+        return {name: value for name, value in self.__dict__.items() if name != "found"}
+
     @property
     @abstractmethod
     def components(self) -> int:

@@ -85,20 +85,17 @@ class Gaussian(Belief):
         """A mixture of `count` components whose mean and variance come close to those of all."""
         if count >= self.components:
             return self
-        if count not in self._typical:
-            self._typical[count] = self.some(self._most_typical[:count])
-        return self._typical[count]
-
-    @cached_property
-    def _typical(self) -> "dict[int, Gaussian]":
-        return {}
+        if "typical" not in self.found or self.found["typical"].components != count:
+            self.found["typical"] = self.some(self._most_typical[:count])
+        few: Gaussian = self.found["typical"]
+        return few
 
     @cached_property
     @torch.no_grad()
     def _most_typical(self) -> list[int]:
-        """All components, each next one chosen so that the average over the chosen comes closest to that over all.
+        """Components, each next one chosen so that the average over the chosen comes closest to that over all.
 
-        They are compared half way between observations: there they differ.
+        They are compared half way between observations: there they differ. Those without weight come last.
         """
         between = 0.5 * (self.X + self.X.roll(1, 0))[-128:]
         moments = self.moments(between, Needs.VARIANCE)
@@ -106,28 +103,31 @@ class Gaussian(Belief):
         seen = torch.cat([mean, sd], -1) / moments.total()[1].mean().sqrt().clamp_min(1e-300)  # H x 2m
         weights = self.weights.unsqueeze(-1)
         aim, left, chosen = (weights * seen).sum(0), list(range(self.components)), []
-        total, mass = torch.zeros_like(aim), 0.0
+        total, mass = torch.zeros_like(aim), torch.zeros_like(self.weights[0])
         while left:
-            trial = (total + weights[left] * seen[left]) / (mass + weights[left])
-            best = left.pop(int((trial - aim).square().sum(-1).argmin()))
+            trial = (total + weights[left] * seen[left]) / (mass + weights[left]).clamp_min(1e-300)
+            miss = (trial - aim).square().sum(-1)
+            best = left.pop(int(torch.where(self.weights[left] > 0, miss, torch.inf).argmin()))
             chosen.append(best)
-            total, mass = total + weights[best] * seen[best], mass + float(weights[best])
+            total, mass = total + weights[best] * seen[best], mass + self.weights[best]
         return chosen
 
     def some(self, components: list[int]) -> "Gaussian":
         """The mixture of some of the components."""
-        mean = self.prior_mean
+        # one alone is a view of the arrays, not a copy
+        index = slice(components[0], components[0] + 1) if len(components) == 1 else components
+        weights = self.weights[index]
         return replace(
             self,
             kernel=self.kernel.some(components),
-            prior_mean=lambda a: mean(a)[components],
-            residual=self.residual[components],
-            noise=self.noise[components],
-            future_noise=self.future_noise[components],
-            weights=self.weights[components] / self.weights[components].sum(),
-            chol=self.chol[components],
-            root_inverse=self.root_inverse[components],
-            alpha=self.alpha[components],
+            prior_mean=_SomeMeans(self.prior_mean, tuple(components)),
+            residual=self.residual[index],
+            noise=self.noise[index],
+            future_noise=self.future_noise[index],
+            weights=weights / weights.sum() if bool(weights.sum() > 0) else torch.ones_like(weights) / len(components),
+            chol=self.chol[index],
+            root_inverse=self.root_inverse[index],
+            alpha=self.alpha[index],
         )
 
     @property
@@ -227,6 +227,18 @@ class Gaussian(Belief):
         )
         frame = self.frame
         return lambda points: frame.shift + frame.scale * paths(frame.transform(points))
+
+
+@dataclass(frozen=True)
+class _SomeMeans:
+    """The prior mean of some of the components."""
+
+    mean: Callable[[Tensor], Tensor]
+    components: tuple[int, ...]
+
+    def __call__(self, a: Tensor) -> Tensor:
+        """Inputs ... x m x d: H x ... x m."""
+        return self.mean(a)[list(self.components)]
 
 
 def _extended_inverse(inverse: Tensor, corner: Tensor, lower: Tensor) -> Tensor:

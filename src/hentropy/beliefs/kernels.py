@@ -162,7 +162,7 @@ class Wrapped:
 
     def some(self, components: list[int]) -> Kernel:
         """The kernel of some of the components."""
-        return Some(self, components) if self.batched else self
+        return Some(self, tuple(components)) if self.batched else self
 
 
 @dataclass(frozen=True)
@@ -170,19 +170,19 @@ class Some:
     """Some components of a batched kernel: all are computed, since GPyTorch cannot index active_dims."""
 
     kernel: Kernel
-    components: list[int]
+    components: tuple[int, ...]
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
-        return self.kernel(a, b)[self.components]
+        return self.kernel(a, b)[list(self.components)]
 
     def diagonal(self, a: Tensor) -> Tensor:
         """k(a_i, a_i): H x ... x m."""
-        return self.kernel.diagonal(a)[self.components]
+        return self.kernel.diagonal(a)[list(self.components)]
 
     def some(self, components: list[int]) -> Kernel:
         """The kernel of some of these components."""
-        return Some(self.kernel, [self.components[h] for h in components])
+        return Some(self.kernel, tuple(self.components[h] for h in components))
 
 
 def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:

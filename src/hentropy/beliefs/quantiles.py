@@ -28,8 +28,8 @@ def mixture_quantiles(shares: Sequence[float], weights: Tensor, mean: Tensor, sd
     return 0.5 * (low + high)
 
 
-BRACKETING = 8
-NEWTON = 4
+BRACKETING = 14
+NEWTON = 3
 
 
 def mixture_outcomes(z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:

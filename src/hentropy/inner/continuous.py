@@ -16,7 +16,7 @@ from hentropy.inner.base import ActionSearch, Least, expected_loss, loss_now
 from hentropy.inner.descent import descend, polish
 from hentropy.inner.domains import Domain, PointsDomain
 from hentropy.inner.exchange import exchange, gather_points
-from hentropy.inner.present import looks_at_itself, prepare_present, refine, replacements
+from hentropy.inner.present import Present, looks_at_itself, prepare_present, refine, replacements
 from hentropy.spaces import DesignSpace
 
 EVERY = 2
@@ -33,6 +33,10 @@ such a share of how far the actions lie apart: it is then taken as it is."""
 
 WIDE = 2
 """From so many rounds on, a search after an outcome looks beyond the pool and descends from two starts."""
+
+
+MOST_FOUND = 16
+"""For so many decisions and spaces, today's actions are kept with a belief."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +69,19 @@ class ContinuousSearch(ActionSearch):
     ) -> "ContinuousSearch":
         """Find the best action now and the pool around it; `known` (S x event) are actions that were good before.
 
-        It is found once for a belief, and whoever changes an option of the decision asks anew.
+        It is found once for a belief. Should the decision have been changed since, its losses tell.
         """
-        asked = (id(decision), repr(decision), id(space))
-        if known is not None or asked not in belief.found:
+        asked = (id(decision), id(space))
+        found, losses, *_ = belief.found.get(asked, (None, None))
+        if known is not None or found is None or not _same(decision, belief, domain, draws, found, losses):
             found = prepare_present(decision, belief, space, domain, draws, clock, known)
             if known is None and not clock.expired:
-                belief.found[asked] = (found, decision, space)  # both are kept, so that their ids stay theirs
-        else:
-            found = belief.found[asked][0]
-        best = found.pool[0]
+                if len(belief.found) >= MOST_FOUND:
+                    belief.found.clear()
+                losses = loss_now(decision, belief, found.pool, draws)
+                # decision and space are kept, so that their ids stay theirs
+                belief.found[asked] = (replace(found, pool=found.pool.clone()), losses, decision, space)
+        best = found.pool[0].clone()
         return cls(decision, belief, space, domain, draws, clock, best, found.value, found.pool, found.metric)
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
@@ -249,7 +256,7 @@ class ContinuousSearch(ActionSearch):
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "ContinuousSearch":
         """With the best of these actions as today's, if it is better than the one known."""
-        flat = actions.flatten(0, 1)
+        flat = self.domain.project(actions.flatten(0, 1))
         losses = loss_now(self.decision, self.belief, flat, self.draws)
         better = losses.argsort()[:REFINED]
         best, value = flat[better[0]], losses[better[0]]
@@ -273,6 +280,15 @@ class ContinuousSearch(ActionSearch):
         H, needs = self.belief.components, self.decision.needs
         each = {Needs.MEAN: 1, Needs.VARIANCE: 2 * H, Needs.JOINT: max(H * K, self.draws.shape[0])}[needs]
         return 2 * outcomes * (self.pool.shape[0] + K + 1) * K * each
+
+
+def _same(
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, found: Present, losses: Tensor | None
+) -> bool:
+    """Whether actions found before have the same losses as then."""
+    if losses is None or found.pool.shape[1:] != domain.event:
+        return False
+    return torch.equal(loss_now(decision, belief, found.pool, draws), losses)
 
 
 _Polished = tuple[Tensor, Tensor, Tensor]

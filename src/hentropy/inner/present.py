@@ -1,8 +1,9 @@
 """The best action now on a continuous domain, and a pool of actions that an outcome could make best.
 
-For k points: exchange over points that fill the space finds good tuples, and descent refines them together with the
-best one's alternatives. The pool then gets the best action with members replaced by points that would lead if f there
-surprised us. For any other action: the best of actions that fill the domain, refined.
+For k points: exchange over points that fill the space finds good tuples, descent refines them together with the best
+one's alternatives, and exchange among the refined ones finds combinations of them. The pool then gets the best action
+with members replaced by points that would lead if f there surprised us. For any other action: the best of actions that
+fill the domain, refined.
 """
 
 from dataclasses import dataclass, replace
@@ -10,21 +11,21 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Needs
+from hentropy.beliefs import Belief, Moments, Needs
 from hentropy.clock import Clock
 from hentropy.decisions import Decision
 from hentropy.inner.base import expected_loss, loss_now, moments_now, take
 from hentropy.inner.descent import descend, polish
 from hentropy.inner.domains import Domain, PointsDomain
-from hentropy.inner.exchange import exchange, gather_points
+from hentropy.inner.exchange import exchange
 from hentropy.inner.probing import probe
 from hentropy.inner.sums import exchange_sums, gains_of
 from hentropy.spaces import DesignSpace
 
-STARTS = 32
+STARTS = 64
 SWEEPS = 2
-JOINT_SHARE = 2
-"""Losses that look at values jointly cost more: by so much fewer starts and candidates."""
+SHARE = 2
+"""Losses that look at more than means cost more: by so much fewer starts and candidates."""
 
 BEST_STARTS = 40
 ALTERNATIVES = 4
@@ -47,11 +48,16 @@ FIRST_STEPS = 20
 those components; the best go on with all."""
 
 POLISHED = 10
-ROUNDS, STEPS = 6, 8
+FIRST_ROUNDS, ROUNDS, STEPS = 1, 12, 8
 LEAST_GO_ON = 6
 ENOUGH = 1e-7
 """Rounds of a few steps, after each of which a half goes on, until one lowers the loss by less than this share of the
 spread of the losses."""
+
+CROSSINGS = 2
+CROSSED, CROSSED_STARTS = 48, 8
+"""Where means suffice, exchange costs little: members of the best actions are exchanged with each other's and with
+candidates, and the best few combinations refined; so often, while that finds a better action."""
 
 NUDGE = 0.01
 """The best actions go on from where they are and from a place nearby: a kink holds the one, not both."""
@@ -85,15 +91,31 @@ def prepare_present(
     if not isinstance(domain, PointsDomain) or not looks_at_itself(decision, domain):
         starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
         return refine(decision, belief, domain, draws, starts, clock)
-    fewer = JOINT_SHARE if decision.needs is Needs.JOINT else 1
+    affine = decision.needs is Needs.MEAN
+    fewer = 1 if affine else SHARE
     few, few_draws = belief.typical(FIRST_COMPONENTS), draws[:FIRST_DRAWS]
     candidates = _candidates(few, space, clock, fewer)
-    starts = _exchanged_starts(decision, few, candidates, domain.k, few_draws, STARTS // fewer)
+    moments = moments_now(decision, few, candidates)
+    first = _first_tuples(decision, moments, candidates, domain.k, few_draws, STARTS // fewer)
+    starts = _exchanged(decision, moments, candidates, first, few_draws)
     count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
     others = _replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
     starts = torch.cat([starts, others, before])
     apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
-    found = refine(decision, belief, domain, draws, starts[apart[: BEST_STARTS // fewer]], clock)
+    few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_ROUNDS if affine else ROUNDS
+    found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)
+    everywhere = moments_now(decision, belief, candidates) if affine else moments
+    for _ in range(CROSSINGS if affine else 0):
+        met = found.pool[:CROSSED]
+        own, points = torch.arange(met[..., 0].numel(), device=met.device).view(met.shape[:2]), met.flatten(0, 1)
+        there = torch.cat([moments_now(decision, belief, points).mean, everywhere.mean], -1)
+        points = torch.cat([points, candidates])
+        starts = _exchanged(decision, replace(everywhere, mean=there), points, own, few_draws)
+        apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))[:CROSSED_STARTS]
+        crossed = refine(decision, belief, domain, draws, starts[apart], clock, first_steps=0)
+        if not bool(crossed.value < found.value):
+            break
+        found = replace(crossed, pool=torch.cat([crossed.pool, found.pool]))
     count = max(SURPRISES, ALL_SURPRISES // domain.k)
     surprises = _replaced(decision, few, space, found.pool[0], candidates, few_draws, count, SURPRISE)
     return replace(found, pool=torch.cat([found.pool[:RIVALS], surprises]))
@@ -119,6 +141,7 @@ def refine(
     starts: Tensor,
     clock: Clock,
     first_steps: int = FIRST_STEPS,
+    rounds: int = ROUNDS,
 ) -> Present:
     """Actions S x event polished, the best first, none worse than its start."""
 
@@ -138,7 +161,7 @@ def refine(
     fresh: Tensor | None = torch.arange(2 * len(best), device=u.device) >= len(best)
     last, last_value = torch.cat([u[best], u[best] + NUDGE * noise]), torch.cat([value[best], value[best]])
     last_metric = metric[torch.cat([best, best])]
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         before = last_value.min()
         last, last_value, last_metric = polish(loss, last, STEPS, clock, last_metric, fresh)
         if not bool(before - last_value.min() > ENOUGH * spread):
@@ -194,23 +217,28 @@ def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) ->
     return torch.cat([spread, space.project(space.from_unit(torch.cat([u, beside])))])
 
 
-def _exchanged_starts(
-    decision: Decision, belief: Belief, candidates: Tensor, k: int, draws: Tensor, count: int
+def _first_tuples(
+    decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor, count: int
 ) -> Tensor:
-    """Good tuples of candidates, from one point taken k times and from random tuples, the best first: S x k x d."""
-    M, sums = candidates.shape[0], decision.sums()
-    moments = moments_now(decision, belief, candidates)
+    """The best candidate taken k times, and random tuples: indices count x k."""
+    M = candidates.shape[0]
     generator = torch.Generator().manual_seed(SEED)
     first = torch.randint(M, (count, k), generator=generator).to(candidates.device)
     alike = torch.arange(M, device=candidates.device)[:, None].expand(M, k)
-    first[0] = expected_loss(decision, take(moments, alike), gather_points(candidates, alike), draws).argmin()
+    first[0] = expected_loss(decision, take(moments, alike), candidates[alike], draws).argmin()
+    return first
+
+
+def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tensor, draws: Tensor) -> Tensor:
+    """Tuples of points (indices S x k) with members exchanged for better points, the best first: S x k x d."""
+    sums = decision.sums()
     if sums is not None and decision.needs is Needs.MEAN:
-        R = None if sums.reward is None else sums.reward(candidates, candidates)
-        values = moments.mean.expand(count, M)
-        index, worth = exchange_sums(values, gains_of(sums, candidates), R, first, distinct=False, sweeps=SWEEPS)
-        return candidates[index[worth.argsort(descending=True)]]
-    index, losses = exchange(decision, moments, candidates, first, draws, SWEEPS, distinct=False)
-    return candidates[index[losses.argsort()]]
+        R = None if sums.reward is None else sums.reward(points, points)
+        values = moments.mean.expand(index.shape[0], -1)
+        index, worth = exchange_sums(values, gains_of(sums, points), R, index, distinct=False, sweeps=SWEEPS)
+        return points[index[worth.argsort(descending=True)]]
+    index, losses = exchange(decision, moments, points, index, draws, SWEEPS, distinct=False)
+    return points[index[losses.argsort()]]
 
 
 def _sampled_starts(decision: Decision, belief: Belief, domain: Domain, draws: Tensor) -> Tensor:

@@ -11,8 +11,8 @@ from hentropy.solvers.base import Cost, leading, per_cost
 
 FIRST_COMPONENTS, FIRST_SHARE = 2, 2
 LOOKED_AT_TWICE = 0.125
-"""A first look at all designs takes so many components of a mixture and a half of the outcomes; the best eighth is
-looked at again with all of them."""
+"""A first look at all designs takes half of the outcomes and so many components of a mixture; the best eighth is looked
+at again with all of them."""
 
 
 def first_designs(appraisal: Appraisal, count: int) -> Tensor:
@@ -45,7 +45,7 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     x = first_designs(appraisal, designs).unsqueeze(-2)
     if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
         quick = replace(appraisal, belief=appraisal.belief.typical(FIRST_COMPONENTS))
-        scores = per_cost(quick.screen(x, quick.nodes(outcomes // FIRST_SHARE, 1)), x, cost)
+        scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
     scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
     finite = appraisal.space.points is not None

@@ -38,11 +38,11 @@ class Book:
         self._revision = news.revision
 
     def places(self, rows: Tensor) -> list[tuple[float, ...]]:
-        """Designs m x d in a form that tells which are the same: those of a box by their place in it, to nine digits.
+        """Designs m x d in a form that tells which are the same: those of a box by their place in it, to twelve digits.
 
         The last digits of a design depend on how many were computed together with it.
         """
-        own = rows if self._space.points is not None else self._space.to_unit(rows).mul(1e9).round()
+        own = rows if self._space.points is not None else self._space.to_unit(rows).mul(1e12).round()
         return [tuple(row) for row in own.tolist()]
 
     @property
