@@ -237,9 +237,12 @@ def test_a_proposal_that_the_server_forgot_may_have_been_asked(lab: Served) -> N
 
     with answering(front) as url:
         far = RemoteStudy(url, "lab", TOKEN)
-        with pytest.raises(StudyError, match=r"may have been asked all the same: see `records`"):
+        record = lab.services.desk.record(far.id)
+        said = r"may have been asked all the same: see `records`"
+        # nobody else may ask meanwhile: it is not ready before the client asks how it goes
+        with lab.services.store.asking(record), pytest.raises(StudyError, match=said):
             far.ask()
-        lab.services.store.delete(lab.services.desk.record(far.id))
+        lab.services.store.delete(record)
         with pytest.raises(StudyError, match="no study"):
             far.ask()
 

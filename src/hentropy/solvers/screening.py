@@ -15,6 +15,10 @@ LOOKED_AT_TWICE = 0.125
 at again with all of them."""
 
 
+APART = 0.25
+"""The designs that go on are so far from each other in the unit cube: one peak of the gain does not take all places."""
+
+
 def first_designs(appraisal: Appraisal, count: int) -> Tensor:
     """Designs worth a look, one at a time: points that fill the space, and points around the best actions: M x d."""
     space = appraisal.space
@@ -49,7 +53,7 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
     scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
     finite = appraisal.space.points is not None
-    return leading(x, scores, keep, appraisal, apart=0.0 if finite else 0.05)
+    return leading(x, scores, keep, appraisal, apart=0.0 if finite else APART)
 
 
 def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = 4) -> Tensor:
