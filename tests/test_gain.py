@@ -143,7 +143,8 @@ def test_units_of_designs_change_nothing(name: str) -> None:
     there = Space.box(low.tolist(), high.tolist())
     found = gain(moved, rescaled(belief, shift, scale), shift + scale * QUERIES, there)
     expected = gain(made, belief, QUERIES, SPACE)
-    torch.testing.assert_close(found.value, expected.value, rtol=1e-2, atol=1e-6)
+    # a search for actions takes another path where numbers are rounded otherwise; a formula does not
+    torch.testing.assert_close(found.value, expected.value, rtol=1e-5 if expected.exact else 3e-2, atol=1e-6)
 
 
 @pytest.mark.parametrize(
