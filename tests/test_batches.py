@@ -41,6 +41,7 @@ def test_the_gain_of_a_set_is_at_least_that_of_its_part(name: str, kind: str) ->
     x = SPACE.sample(max(SIZES), 9)
     gains = [gain(DECISIONS[name], belief(kind), x[:q].unsqueeze(0), SPACE, seed=1) for q in SIZES]
     assert_rising([float(g.value) for g in gains], [float(g.std_error) for g in gains])
+    assert float(gains[-1].value) > float(gains[0].value) + 3.0 * float(gains[-1].std_error)
 
 
 @pytest.mark.parametrize("name", ["maximize", "top k"])
@@ -48,6 +49,6 @@ def test_a_larger_batch_is_proposed_with_a_greater_gain(name: str) -> None:
     proposals = [propose(DECISIONS[name], belief("map"), SPACE, q=q, seed=1) for q in (1, 2, 4, 8)]
     assert all(p.x.shape == (q, 2) for p, q in zip(proposals, (1, 2, 4, 8), strict=True))
     assert_rising([p.gain for p in proposals], [p.std_error for p in proposals])
-    # and more than one experiment is worth more than one
+    # eight experiments are worth more than one
     assert proposals[-1].gain > proposals[0].gain
-    torch.testing.assert_close(torch.unique(proposals[-1].x, dim=0).shape, (8, 2))
+    assert torch.unique(proposals[-1].x, dim=0).shape == (8, 2)

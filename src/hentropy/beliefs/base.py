@@ -20,6 +20,9 @@ from torch import Tensor
 from hentropy.beliefs.linalg import robust_root
 from hentropy.beliefs.nodes import Nodes
 
+FEW = 2
+"""Components of a mixture that a first look takes."""
+
 
 class Needs(IntEnum):
     """What of a belief a loss depends on; more costs more.
@@ -155,7 +158,7 @@ class Belief(ABC):
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief: points ... x m x d to count x ... x m."""
 
-    def typical(self, count: int) -> "Belief":
+    def typical(self, count: int = FEW) -> "Belief":
         """A belief of `count` components that together come close to all, for a first look that all would make slow.
 
         A belief that cannot be divided is returned as it is.

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from hentropy.beliefs.ahead import GaussianLookAhead
-from hentropy.beliefs.base import Belief, Moments, Needs
+from hentropy.beliefs.base import FEW, Belief, Moments, Needs
 from hentropy.beliefs.expansions import KernelSum
 from hentropy.beliefs.frame import Frame
 from hentropy.beliefs.kernels import Kernel
@@ -81,7 +81,7 @@ class Gaussian(Belief):
         """The Gaussian process of one component alone."""
         return self.some([h])
 
-    def typical(self, count: int) -> "Gaussian":
+    def typical(self, count: int = FEW) -> "Gaussian":
         """A mixture of `count` components whose mean and variance come close to those of all."""
         if count >= self.components:
             return self

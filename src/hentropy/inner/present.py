@@ -41,11 +41,10 @@ EXTREMES = 10
 AROUND = 6
 SAMPLED = 256
 
-FIRST_COMPONENTS = 2
 FIRST_DRAWS = 32
 FIRST_STEPS = 20
-"""Starts are found with so many components of a mixture and so many draws of values, and descend for so many steps with
-those components; the best go on with all."""
+"""Starts are found with a few typical components of a mixture and so many draws of values. They descend for so many
+steps with those components; the best go on with all."""
 
 POLISHED = 10
 FIRST_ROUNDS, ROUNDS, STEPS = 1, 12, 8
@@ -93,7 +92,7 @@ def prepare_present(
         return refine(decision, belief, domain, draws, starts, clock)
     affine = decision.needs is Needs.MEAN
     fewer = 1 if affine else SHARE
-    few, few_draws = belief.typical(FIRST_COMPONENTS), draws[:FIRST_DRAWS]
+    few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
     candidates = _candidates(few, space, clock, fewer)
     moments = moments_now(decision, few, candidates)
     first = _first_tuples(decision, moments, candidates, domain.k, few_draws, STARTS // fewer)
@@ -104,21 +103,36 @@ def prepare_present(
     apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
     few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_ROUNDS if affine else ROUNDS
     found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)
-    everywhere = moments_now(decision, belief, candidates) if affine else moments
-    for _ in range(CROSSINGS if affine else 0):
+    if affine:
+        found = _crossed(decision, belief, domain, found, candidates, draws, clock)
+    count = max(SURPRISES, ALL_SURPRISES // domain.k)
+    surprises = _replaced(decision, few, space, found.pool[0], candidates, few_draws, count, SURPRISE)
+    return replace(found, pool=torch.cat([found.pool[:RIVALS], surprises]))
+
+
+def _crossed(
+    decision: Decision,
+    belief: Belief,
+    domain: PointsDomain,
+    found: Present,
+    candidates: Tensor,
+    draws: Tensor,
+    clock: Clock,
+) -> Present:
+    """The actions found, and better ones of their members and candidates, for a loss that is affine in f."""
+    everywhere = moments_now(decision, belief, candidates)
+    for _ in range(CROSSINGS):
         met = found.pool[:CROSSED]
         own, points = torch.arange(met[..., 0].numel(), device=met.device).view(met.shape[:2]), met.flatten(0, 1)
         there = torch.cat([moments_now(decision, belief, points).mean, everywhere.mean], -1)
-        points = torch.cat([points, candidates])
-        starts = _exchanged(decision, replace(everywhere, mean=there), points, own, few_draws)
+        both = torch.cat([points, candidates])
+        starts = _exchanged(decision, replace(everywhere, mean=there), both, own, draws)
         apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))[:CROSSED_STARTS]
         crossed = refine(decision, belief, domain, draws, starts[apart], clock, first_steps=0)
         if not bool(crossed.value < found.value):
             break
         found = replace(crossed, pool=torch.cat([crossed.pool, found.pool]))
-    count = max(SURPRISES, ALL_SURPRISES // domain.k)
-    surprises = _replaced(decision, few, space, found.pool[0], candidates, few_draws, count, SURPRISE)
-    return replace(found, pool=torch.cat([found.pool[:RIVALS], surprises]))
+    return found
 
 
 def replacements(k: int, device: torch.device) -> Tensor:
@@ -148,7 +162,7 @@ def refine(
     def loss(u: Tensor) -> Tensor:
         return loss_now(decision, belief, domain.to_action(u), draws)
 
-    few = belief.typical(FIRST_COMPONENTS)
+    few = belief.typical()
     u, _, metric = polish(
         lambda u: loss_now(decision, few, domain.to_action(u), draws), domain.to_unit(starts), first_steps, clock
     )

@@ -12,7 +12,7 @@ from hentropy.solvers.base import Cost, Finalists, Solver
 from hentropy.solvers.finite import Finite
 from hentropy.solvers.nested import ascend_nested
 from hentropy.solvers.one_shot import ascend_together
-from hentropy.solvers.screening import FIRST_COMPONENTS, local_search, screen
+from hentropy.solvers.screening import local_search, screen
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Auto(Solver):
             with torch.no_grad():
                 together = appraisal.together(start)
                 found = appraisal.search.pick(appraisal.belief.look_ahead(together).fantasy(nodes), together)
-            quick = replace(appraisal, belief=appraisal.belief.typical(FIRST_COMPONENTS))
+            quick = replace(appraisal, belief=appraisal.belief.typical())
             designs, actions, _ = ascend_together(quick, start, found.actions, nodes, steps // 2, cost)
             _, _, gains = ascend_together(appraisal, designs, actions, nodes, 0, cost)
             best = gains.argsort(descending=True)[: self.polished]

@@ -9,11 +9,10 @@ from hentropy.gain import Appraisal
 from hentropy.inner import ContinuousSearch
 from hentropy.solvers.base import Cost, leading, per_cost
 
-FIRST_COMPONENTS, FIRST_SHARE = 2, 2
+FIRST_SHARE = 2
 LOOKED_AT_TWICE = 0.125
-"""A first look at all designs takes half of the outcomes and so many components of a mixture; the best eighth is looked
-at again with all of them."""
-
+"""A first look at all designs takes half of the outcomes and a few typical components of a mixture; the best eighth is
+looked at again with all of them."""
 
 APART = 0.25
 """The designs that go on are so far from each other in the unit cube: one peak of the gain does not take all places."""
@@ -48,7 +47,7 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
     if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
-        quick = replace(appraisal, belief=appraisal.belief.typical(FIRST_COMPONENTS))
+        quick = replace(appraisal, belief=appraisal.belief.typical())
         scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
     scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
