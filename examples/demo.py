@@ -71,7 +71,7 @@ def beside_the_truth(scene: Scene, truth: Callable[[Tensor], Tensor], title: str
     real = Panel("the truth", ground.across, ground.up, (Heat(x, y, true, "value", *ends), stars))
     caption = (
         "Left: the expected value, and where experiments were made. Right: the true function. The stars are the"
-        " decision: designs with great values that differ from each other."
+        " decision: high-scoring, diverse designs."
     )
     return Picture("demo", title, caption, ((known, real),))
 

@@ -18,7 +18,7 @@ UNEVEN = 10.0
 
 
 class TopK(Decision):
-    """k designs with great values, apart from each other.
+    """k high-scoring, diverse designs.
 
     loss = -sum f(a_i) - weight x mean over pairs of min(distance(a_i, a_j), cap). Distances are in the designs' own
     units; with `scaled`, in units of the ranges: every parameter runs from 0 to 1, a logarithmic one by its logarithm,
