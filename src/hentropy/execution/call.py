@@ -3,8 +3,8 @@
     call.py function FOLDER MODULE:FUNCTION
     call.py command FOLDER PROGRAM ARGUMENT...
 
-It is started by its path and imports nothing of hentropy, so that it starts at once. Each line in holds the parameters,
-each line out one JSON object:
+It is started by its path and imports nothing of hentropy, so that it starts at once. Each line in holds the parameters
+and is answered by two lines: an empty one at once, which says that the evaluation has begun, and then one JSON object:
 
     {"value": v, "std_error": s}     a number that the function returned
     {"returned": text}               something else that it returned
@@ -168,7 +168,10 @@ def main() -> None:
     questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(lines, questions), daemon=True).start()
     while True:  # in the main thread, which some functions need
-        reply = answer(json.loads(questions.get()))
+        question = questions.get()
+        answers.write(b"\n")
+        answers.flush()
+        reply = answer(json.loads(question))
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the function may have closed it
                 stream.flush()

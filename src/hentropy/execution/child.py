@@ -14,7 +14,7 @@ import numpy as np
 
 from hentropy.execution.evaluator import Evaluator
 from hentropy.execution.outcome import Outcome, failure
-from hentropy.execution.piped import Piped
+from hentropy.execution.piped import Piped, UnheardError
 from hentropy.execution.reading import ending
 
 SCRIPT = Path(__file__).with_name("call.py")
@@ -68,6 +68,7 @@ class Child(Evaluator):
             question = json.dumps(dict(params), allow_nan=False, default=_plain).encode() + b"\n"
         except (TypeError, ValueError) as error:
             return failure(f"the parameters {dict(params)!r} cannot be written as JSON: {error}")
+        idle = self._process is not None
         try:
             process = self._started()
         except OSError as error:
@@ -79,7 +80,10 @@ class Child(Evaluator):
         except TimeoutError:
             self._end()
             return replace(failure(f"did not end within {self._timeout:g} s"), log=process.log)
-        except EOFError:
+        except EOFError as error:
+            if idle and isinstance(error, UnheardError):  # it went while it had nothing to do: nothing is lost
+                self._end()
+                return self._evaluate(params, began)
             return replace(self._gone(self._end()), log=process.log)
         except BaseException:  # an interrupt: nothing may go on behind our back
             self._end()
@@ -89,9 +93,7 @@ class Child(Evaluator):
         return replace(self._read(answer, process.log), log=process.log)
 
     def _started(self) -> Piped | None:
-        """The process, one that is there; None if this evaluator is closed."""
-        if self._process is not None and not self._process.alive:
-            self._end()  # it went while it had nothing to do
+        """The process; None if this evaluator is closed."""
         with self._state:
             if self._closed:
                 return None

@@ -22,8 +22,15 @@ KEPT = 4 * TAIL
 """Bytes of standard error that are kept: a character takes up to four."""
 
 
+class UnheardError(EOFError):
+    """The process ended before it took up the question: nothing has begun."""
+
+
 class Piped:
-    """A running process; one line in, one line out. What it writes to standard error meanwhile is its log."""
+    """A running process; one line in, an empty line when it is taken up, one line out.
+
+    What the process writes to standard error meanwhile is its log.
+    """
 
     def __init__(self, arguments: Sequence[str]) -> None:
         pipe = subprocess.PIPE
@@ -56,7 +63,10 @@ class Piped:
         return self._log.decode(errors="replace")[-TAIL:]
 
     def ask(self, line: bytes, deadline: float | None) -> bytes:
-        """The answer to a line; a `TimeoutError` past the deadline, an `EOFError` if the process ends first."""
+        """The answer to a line; a `TimeoutError` past the deadline, an `EOFError` if the process ends first.
+
+        It is an `UnheardError` if the process ended before it took up the line.
+        """
         del self._log[:]
         question, answer = memoryview(line), bytearray()
         gone: float | None = None
@@ -64,7 +74,7 @@ class Piped:
             selector.register(self._in, selectors.EVENT_WRITE)
             selector.register(self._out, selectors.EVENT_READ)
             selector.register(self._err, selectors.EVENT_READ)
-            while not answer.endswith(b"\n"):
+            while answer.count(b"\n") < 2:
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
                     raise TimeoutError
@@ -73,7 +83,7 @@ class Piped:
                 left = SLICE if deadline is None else min(SLICE, deadline - now)
                 ready = [key.fd for key, _ in selector.select(left if gone is None else 0)]
                 if gone is not None and (not ready or now > gone + GRACE):
-                    raise EOFError
+                    raise EOFError if answer else UnheardError
                 if self._in in ready:
                     question = question[self._write(question) :]
                     if not question:
@@ -86,7 +96,7 @@ class Piped:
                 if self._err in ready and not self._hear():
                     selector.unregister(self._err)
         self._drain()
-        return bytes(answer)
+        return bytes(answer).strip()
 
     def kill(self) -> None:
         """End the process and all that belongs to its group, from any thread."""
