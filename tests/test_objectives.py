@@ -17,7 +17,7 @@ from hentropy.errors import InputError
 from hentropy.execution import CommandObjective, Objective, PythonObjective
 from hentropy.execution.child import SCRIPT
 from hentropy.execution.outcome import TAIL
-from support.waiting import PATIENCE, until
+from support.waiting import PATIENCE
 
 LAB = """
 import os, subprocess, sys, time
@@ -421,7 +421,10 @@ def test_a_killed_child_is_lost_and_replaced(tmp_path: Path) -> None:
         assert outcome.failed is not None
         assert outcome.failed.startswith("the worker process ended (SIGKILL)")
         assert evaluator.evaluate({"x": -1}).value == -1.0
-        for seconds in (0.0, 0.3):  # it is killed while it has nothing to do: before the question, or before it hears it
+        for seconds in (
+            0.0,
+            0.3,
+        ):  # it is killed while it has nothing to do: before the question, or before it hears it
             idle = psutil.Process(int((tmp_path / "pid").read_text()))
             idle.suspend()
             killer = threading.Timer(seconds, idle.kill)
