@@ -9,7 +9,7 @@ from hentropy.experiments.run import Job, Step
 from hentropy.experiments.tasks import Task, task
 
 SLOWEST_FIRST = ("one-shot-paper", "botorch-qkg", "hentropy-mixture")
-QUICK_QUERIES = 3
+QUICK_QUERIES = 2
 QUICK_SEEDS = 2
 MOST_SEEDS = 10_000
 

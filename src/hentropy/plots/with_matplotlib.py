@@ -2,7 +2,8 @@
 
 import io
 import math
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -65,7 +66,13 @@ def rendered(picture: Picture, suffix: str = ".png", dpi: int = DPI) -> bytes:
     # dates of making would make equal pictures differ
     stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(form)
     buffer = io.BytesIO()
-    _figure(picture).savefig(buffer, format=form[1:], dpi=dpi, metadata=stamp)
+    figure = _figure(picture)
+    figure.set_dpi(dpi)
+    layout = figure.get_layout_engine()
+    assert layout is not None
+    layout.execute(figure)
+    figure.set_layout_engine("none")  # or all would be drawn twice, once for the layout alone
+    figure.savefig(buffer, format=form[1:], dpi=dpi, metadata=stamp)
     return buffer.getvalue()
 
 
@@ -122,17 +129,29 @@ def _figure(given: Picture) -> Figure:
     if legend:
         handles, said = list(legend.values()), list(legend)
         body.legend(handles, said, loc="outside lower center", ncols=columns, frameon=False, fontsize=SIZE)
-    _set_fonts(figure)
+    _set_fonts(figure, picture)
     return figure
 
 
-def _set_fonts(figure: Figure) -> None:
+def _set_fonts(figure: Figure, picture: Picture) -> None:
     """Other fonts for letters that the usual one lacks."""
-    texts = [artist for artist in figure.findobj(Text) if isinstance(artist, Text)]
-    fonts = families(text.get_text() for text in texts)
-    if fonts != [FONT]:
-        for text in texts:
-            text.set_fontfamily(fonts)
+    fonts = families(_texts(picture))
+    if fonts != [FONT]:  # looking for all texts of a figure takes long
+        for text in figure.findobj(Text):
+            if isinstance(text, Text):
+                text.set_fontfamily(fonts)
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """All texts in a picture or a part of it."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _texts(each)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from _texts(getattr(part, field.name))
 
 
 def _labels(picture: Picture) -> list[str]:
