@@ -39,7 +39,7 @@ class Effort:
     rounds: int = 2
 
 
-QUICK = Effort(outcomes=8, steps=6)
+QUICK = Effort(outcomes=8, steps=5)
 """For the audit of a proposal, whose search has met the actions that matter: more would take most of the time."""
 
 MOST_REPLICATES = 1024
