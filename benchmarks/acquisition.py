@@ -11,9 +11,9 @@ import torch
 import hentropy as he
 from benchmarks.posteriors import Case, alpine_case
 from benchmarks.timing import median_ratio, proposed, repeated, timed
-from hentropy.baselines import BotorchKG, BotorchLogEI, PaperOneShot
-from hentropy.gain import Appraisal, Effort
-from hentropy.solvers import Solver
+from hentropy.bench.baselines import BotorchKG, BotorchLogEI, PaperOneShot
+from hentropy.core.gain import Appraisal, Effort
+from hentropy.core.solvers import Solver
 
 TOP_K = he.TopK(5, weight=10.0, cap=1.25)
 STRONG = Effort(replicates=8, outcomes=32, draws=512, steps=40)

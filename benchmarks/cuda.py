@@ -10,7 +10,7 @@ import torch
 import hentropy as he
 from benchmarks.posteriors import alpine_case
 from benchmarks.timing import proposed, repeated
-from hentropy.problems import alpine
+from hentropy.bench.problems import alpine
 
 DECISIONS = (
     he.TopK(5, weight=10.0, cap=1.25),

@@ -30,8 +30,8 @@ from torch import Tensor
 
 import hentropy as he
 from benchmarks.timing import Timed, median_ratio, middle, proposed, timed
-from hentropy.beliefs import Gaussian
-from hentropy.gain import Effort
+from hentropy.core.beliefs import Gaussian
+from hentropy.core.gain import Effort
 
 DIM, OBSERVED = 6, 100
 SPACE = he.Space(**{f"x{i}": he.Real(0.0, 1.0) for i in range(DIM)})

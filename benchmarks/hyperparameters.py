@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 import hentropy as he
-from hentropy.problems import alpine
+from hentropy.bench.problems import alpine
 
 DECISION = he.TopK(3, weight=10.0, cap=1.25)
 CHECKPOINTS = (15, 30, 40)

@@ -15,7 +15,7 @@ from torch import Tensor
 import hentropy as he
 from benchmarks.memory import peak_memory
 from benchmarks.timing import median_ratio, repeated, timed
-from hentropy.beliefs import Needs
+from hentropy.core.beliefs import Needs
 
 DECISIONS: dict[str, Callable[[], he.Decision]] = {
     "Maximize": he.Maximize,

@@ -11,8 +11,8 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
 import hentropy as he
-from hentropy.beliefs import Gaussian
-from hentropy.problems import Problem, alpine
+from hentropy.bench.problems import Problem, alpine
+from hentropy.core.beliefs import Gaussian
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import hentropy as he
-from hentropy.execution import Processes, PythonObjective
-from hentropy.execution.runner import run
+from hentropy.studies.execution import Processes, PythonObjective
+from hentropy.studies.execution.runner import run
 
 SPACE = he.Space(**{f"x{i}": he.Real(0.0, 10.0) for i in range(1, 4)})
 SIZES = (100, 10_000)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import hentropy as he
-from hentropy.beliefs import Gaussian
-from hentropy.spaces import DesignSpace
+from hentropy.core.beliefs import Gaussian
+from hentropy.core.spaces import DesignSpace
 
 
 @dataclass(frozen=True)

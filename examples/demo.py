@@ -14,11 +14,11 @@ from rich.table import Table
 from torch import Tensor
 
 import hentropy as he
-from hentropy.plots import Picture, Scene, draw, scene_of
-from hentropy.plots.marks import Dots, Heat, Panel, Role
-from hentropy.plots.shown_trials import plane_dots, shown_trials
-from hentropy.plots.terrain import terrains
-from hentropy.problems import Problem, alpine
+from hentropy.bench.problems import Problem, alpine
+from hentropy.views.plots import Picture, Scene, draw, scene_of
+from hentropy.views.plots.marks import Dots, Heat, Panel, Role
+from hentropy.views.plots.shown_trials import plane_dots, shown_trials
+from hentropy.views.plots.terrain import terrains
 
 FIRST = 10
 

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.beliefs import Gaussian, outcome_nodes
-from hentropy.entropy import entropy
-from hentropy.gain import gain
-from hentropy.inner import prepare_search
-from hentropy.inner.base import loss_now
-from hentropy.inner.present import Present, prepare_present
-from hentropy.problems import alpine
-from hentropy.solvers import propose
+from hentropy.bench.problems import alpine
+from hentropy.core.action_search import prepare_search
+from hentropy.core.action_search.base import loss_now
+from hentropy.core.action_search.present import Present, prepare_present
+from hentropy.core.beliefs import Gaussian, outcome_nodes
+from hentropy.core.entropy import entropy
+from hentropy.core.gain import gain
+from hentropy.core.solvers import propose
 
 SPACE = alpine(2).space
 OUTCOMES = 20
@@ -117,7 +117,7 @@ def test_todays_action_is_found_once_for_a_belief(monkeypatch: pytest.MonkeyPatc
         searched.append(decision)
         return prepare_present(decision, *others)
 
-    monkeypatch.setattr("hentropy.inner.continuous.prepare_present", counted)
+    monkeypatch.setattr("hentropy.core.action_search.continuous.prepare_present", counted)
     decision, known = he.TopK(2, weight=1.0, cap=1.0), replace(belief(10, "map"))
     first = entropy(decision, known, SPACE)
     propose(decision, known, SPACE)

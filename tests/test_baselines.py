@@ -15,23 +15,23 @@ from scipy import integrate, stats
 from torch import Tensor
 
 import hentropy as he
-from hentropy import baselines
-from hentropy.baselines.belief_model import AverageSampler, BeliefModel, MeanSampler
-from hentropy.baselines.expected_feasibility import feasibility
-from hentropy.baselines.incumbent import incumbent
-from hentropy.baselines.max_value_entropy import mirrored
-from hentropy.baselines.misclassification import misclassification
-from hentropy.baselines.paper_one_shot import DecisionLoss, MembershipLoss
-from hentropy.baselines.pending import believed
-from hentropy.baselines.probability_of_improvement import passing
-from hentropy.baselines.straddle import straddle
-from hentropy.baselines.uncertainty import variance
-from hentropy.baselines.with_botorch import model_in_unit_cube
-from hentropy.beliefs import Belief, Gaussian, Needs, Nodes
-from hentropy.gain import Appraisal, Effort
-from hentropy.integrations.botorch import as_botorch
-from hentropy.solvers import Solver
-from hentropy.testing import check_belief
+from hentropy.bench import baselines
+from hentropy.bench.baselines.belief_model import AverageSampler, BeliefModel, MeanSampler
+from hentropy.bench.baselines.expected_feasibility import feasibility
+from hentropy.bench.baselines.incumbent import incumbent
+from hentropy.bench.baselines.max_value_entropy import mirrored
+from hentropy.bench.baselines.misclassification import misclassification
+from hentropy.bench.baselines.paper_one_shot import DecisionLoss, MembershipLoss
+from hentropy.bench.baselines.pending import believed
+from hentropy.bench.baselines.probability_of_improvement import passing
+from hentropy.bench.baselines.straddle import straddle
+from hentropy.bench.baselines.uncertainty import variance
+from hentropy.bench.baselines.with_botorch import model_in_unit_cube
+from hentropy.core.beliefs import Belief, Gaussian, Needs, Nodes
+from hentropy.core.gain import Appraisal, Effort
+from hentropy.core.integrations.botorch import as_botorch
+from hentropy.core.solvers import Solver
+from hentropy.studies.testing import check_belief
 from support.waiting import PATIENCE
 
 BOX = he.Space.box([-3.0, 100.0], [-2.0, 180.0])

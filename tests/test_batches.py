@@ -6,10 +6,10 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.beliefs import Belief
-from hentropy.gain import gain
-from hentropy.problems import alpine
-from hentropy.solvers import propose
+from hentropy.bench.problems import alpine
+from hentropy.core.beliefs import Belief
+from hentropy.core.gain import gain
+from hentropy.core.solvers import propose
 
 SPACE = alpine(2).space
 SIZES = (1, 2, 4, 8, 30)

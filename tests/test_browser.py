@@ -16,12 +16,12 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from hentropy.description import validated
-from hentropy.records import State
-from hentropy.server.settings import Settings
-from hentropy.storage import Store, open_store
-from hentropy.study import Study
-from hentropy.study.words import Words
+from hentropy.studies.definition import validated
+from hentropy.studies.records import State
+from hentropy.studies.storage import Store, open_store
+from hentropy.studies.study import Study
+from hentropy.studies.study.words import Words
+from hentropy.views.server.settings import Settings
 from support.browser import Browser, browser, programs
 from support.missing import missing
 from support.serving import served

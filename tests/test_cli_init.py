@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hentropy.description import CHOICES, read
-from hentropy.description.decisions import DECISIONS
+from hentropy.studies.definition import CHOICES, read
+from hentropy.studies.definition.decisions import DECISIONS
 from support.commands import done, function, hentropy, lab
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hentropy.cli.file_names import file_name
-from hentropy.plots.pictures import PICTURES
+from hentropy.views.cli.file_names import file_name
+from hentropy.views.plots.pictures import PICTURES
 from support.commands import STUDY, done, hentropy, lab
 
 OWN = """

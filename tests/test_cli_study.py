@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import hentropy as he
-from hentropy.cli.app import COMMANDS, app
-from hentropy.cli.opening import as_typed, shown
 from hentropy.errors import NoStore
-from hentropy.storage import open_store
+from hentropy.studies.storage import open_store
+from hentropy.views.cli.app import COMMANDS, app
+from hentropy.views.cli.opening import as_typed, shown
 from support.commands import STUDY, done, function, hentropy, lab
 
 
@@ -358,7 +358,7 @@ def test_wrong_calls(folder: Path, arguments: tuple[str, ...], code: int, said: 
     ],
 )
 def test_wide_tables_lose_nothing(folder: Path, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hentropy.cli.printing.WIDTH", 80)
+    monkeypatch.setattr("hentropy.views.cli.printing.WIDTH", 80)
     space = "".join(f'[space."{name}"]\ntype = "real"\nlow = 1.0e-7\nhigh = 2.0e-7\n' for name in names)
     lab(folder, text=re.sub(r"\[space.x\].*(?=\[decision\])", lambda _: space, STUDY, flags=re.DOTALL))
     asked = done("ask", "lab.toml")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.client import RemoteStudy
 from hentropy.errors import InputError, StorageError, StudyError
-from hentropy.records import State
-from hentropy.server.settings import Settings
+from hentropy.studies.records import State
+from hentropy.views.client import RemoteStudy
+from hentropy.views.server.settings import Settings
 from support.serving import TOKEN, Served, emptied, served
 from support.studies import hill
 from support.waiting import PATIENCE

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import hentropy as he
-from hentropy.execution.leases import Terms, claim
-from hentropy.execution.owner import is_gone, new_owner
-from hentropy.records import State
-from hentropy.storage.backend import WRITES
-from hentropy.storage.database import _backend
-from hentropy.storage.migrating import upgrade
+from hentropy.studies.execution.leases import Terms, claim
+from hentropy.studies.execution.owner import is_gone, new_owner
+from hentropy.studies.records import State
+from hentropy.studies.storage.backend import WRITES
+from hentropy.studies.storage.database import _backend
+from hentropy.studies.storage.migrating import upgrade
 from support.crashing import (
     LEASE,
     ask_and_tell,

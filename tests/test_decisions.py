@@ -2,7 +2,7 @@
 
 import pytest
 
-from hentropy.testing import check_decision
+from hentropy.studies.testing import check_decision
 from support.beliefs import gaussian
 from support.decisions import POOL, ROWS, SPACE
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.beliefs import Needs
-from hentropy.plots import Picture, draw, scene_of
-from hentropy.plots.marks import Dots, Heat, Panel, Role
+from hentropy.core.beliefs import Needs
+from hentropy.views.plots import Picture, draw, scene_of
+from hentropy.views.plots.marks import Dots, Heat, Panel, Role
 from support.studies import PLANE, begun
 
 ROOT = Path(__file__).parents[1]

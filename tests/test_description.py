@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import hentropy as he
-from hentropy.description import (
+from hentropy.studies.definition import (
     Description,
     decision_of,
     options_of,
@@ -197,7 +197,7 @@ def test_a_folder_that_no_url_can_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("package", ["pydantic", "yaml"])
 def test_without_the_extra_it_says_what_to_install(package: str) -> None:
-    script = f"import sys\nsys.modules[{package!r}] = None\nimport hentropy\nimport hentropy.description"
+    script = f"import sys\nsys.modules[{package!r}] = None\nimport hentropy\nimport hentropy.studies.definition"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert run.stderr.strip().split("\n")[-1].startswith("hentropy.errors.MissingExtra")

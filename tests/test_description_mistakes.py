@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.description import read
+from hentropy.studies.definition import read
 from support.words import with_changes, written
 
 pytestmark = pytest.mark.core

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.description import (
+from hentropy.studies.definition import (
     Description,
     decision_of,
     describe,
@@ -23,10 +23,10 @@ from hentropy.description import (
     stopping_of,
     validated,
 )
-from hentropy.description.decisions import DECISIONS, Own, named_words
-from hentropy.description.schema import SEEDS
-from hentropy.stopping import Standing, StoppingRule
-from hentropy.study import checks
+from hentropy.studies.definition.decisions import DECISIONS, Own, named_words
+from hentropy.studies.definition.schema import SEEDS
+from hentropy.studies.stopping import Standing, StoppingRule
+from hentropy.studies.study import checks
 from support.decisions import POOL, ROWS, SPACE
 from support.words import with_changes, written
 

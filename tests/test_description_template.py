@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.description import CHOICES, decision_of, json_schema, read, space_of, stopping_of, template, validated
-from hentropy.description.decisions import DECISIONS
+from hentropy.studies.definition import (
+    CHOICES,
+    decision_of,
+    json_schema,
+    read,
+    space_of,
+    stopping_of,
+    template,
+    validated,
+)
+from hentropy.studies.definition.decisions import DECISIONS
 from support.words import written
 
 BOX: dict[str, he.Real | he.Integer] = {

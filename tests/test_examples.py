@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.cli.app import main
-from hentropy.description import json_schema
-from hentropy.records import State
-from hentropy.storage import open_store
+from hentropy.studies.definition import json_schema
+from hentropy.studies.records import State
+from hentropy.studies.storage import open_store
+from hentropy.views.cli.app import main
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, PAGE, README = ROOT / "examples", ROOT / "docs" / "studies.md", ROOT / "README.md"
@@ -80,7 +80,7 @@ def _answer(client: socket.socket) -> None:
 def programs() -> Iterator[Path]:
     """A folder with a command `hentropy` that starts at once."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hentropy.cli.app", "hentropy.storage.database"])
+    context.set_forkserver_preload(["hentropy.views.cli.app", "hentropy.studies.storage.database"])
     # the path of a socket has to be short
     with tempfile.TemporaryDirectory(prefix="hentropy-") as folder:
         path = Path(folder, "commands")

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from hentropy.errors import ExecutionError, InputError
-from hentropy.execution import CommandObjective, Executor, Local, Objective, Outcome, Processes, PythonObjective
-from hentropy.execution.cluster import Dask
+from hentropy.studies.execution import CommandObjective, Executor, Local, Objective, Outcome, Processes, PythonObjective
+from hentropy.studies.execution.cluster import Dask
 from support.waiting import PATIENCE
 
 LAB = """
@@ -323,8 +323,8 @@ def test_numbers_of_workers() -> None:
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from hentropy.execution import CommandObjective, Local, Processes, PythonObjective
-from hentropy.execution.cluster import Dask
+from hentropy.studies.execution import CommandObjective, Local, Processes, PythonObjective
+from hentropy.studies.execution.cluster import Dask
 
 def main():
     folder = Path(sys.argv[2])

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import hentropy as he
-from hentropy.experiments import (
+from hentropy.bench.experiments import (
     METHODS,
     TASKS,
     Job,
@@ -31,12 +31,12 @@ from hentropy.experiments import (
     steps,
     sweep,
 )
-from hentropy.experiments.methods import method
-from hentropy.experiments.scores import best_score, score
-from hentropy.experiments.summary import curve, difference, final, paired, seconds
-from hentropy.experiments.tables import markdown, task_table
-from hentropy.experiments.tasks import task
-from hentropy.problems import problem
+from hentropy.bench.experiments.methods import method
+from hentropy.bench.experiments.scores import best_score, score
+from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
+from hentropy.bench.experiments.tables import markdown, task_table
+from hentropy.bench.experiments.tasks import task
+from hentropy.bench.problems import problem
 from support.steps import step_with
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random", "uncertainty"))
@@ -89,7 +89,7 @@ def test_a_run_that_is_done_has_no_more_steps(done: int, rest: int) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from hentropy.experiments import Ledger, Task, Job, sweep
+from hentropy.bench.experiments import Ledger, Task, Job, sweep
 if __name__ == "__main__":
     task = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
     ledger = Ledger.open(Path(sys.argv[1]))

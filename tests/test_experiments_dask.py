@@ -14,11 +14,11 @@ import pytest
 from distributed import LocalCluster
 
 import hentropy as he
+from hentropy.bench.experiments import Crew, Job, Ledger, News, Plan, Step, Task, crew_of, run, steps, sweep
+from hentropy.bench.experiments.dask_crew import DaskCrew
+from hentropy.bench.experiments.dask_task import labour
 from hentropy.errors import ExecutionError, InputError
-from hentropy.execution.cluster import connect, own_cluster
-from hentropy.experiments import Crew, Job, Ledger, News, Plan, Step, Task, crew_of, run, steps, sweep
-from hentropy.experiments.dask_crew import DaskCrew
-from hentropy.experiments.dask_task import labour
+from hentropy.studies.execution.cluster import connect, own_cluster
 from support.steps import step_with
 from support.waiting import PATIENCE, until
 

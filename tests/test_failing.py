@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import hentropy as he
-from hentropy.study.failing import AT_FIRST, IN_A_ROW, Failures, has_measured
-from hentropy.study.study import State, Trial
+from hentropy.studies.study.failing import AT_FIRST, IN_A_ROW, Failures, has_measured
+from hentropy.studies.study.study import State, Trial
 
 
 def ended(number: int, failed: bool) -> Trial:

@@ -13,17 +13,17 @@ import torch
 from matplotlib.figure import Figure as Page
 
 import hentropy as he
-from hentropy.beliefs import Needs
-from hentropy.experiments import METHODS, TASKS, Job, Ledger, Plan, Results, Step, replayed
-from hentropy.experiments.figures import FIGURES
-from hentropy.experiments.figures.curves import by_rank, curves_info, draw_curves, draw_regrets, draw_scores
-from hentropy.experiments.figures.figure_1 import DATA, draw_one_dimension, one_dimension, posterior
-from hentropy.experiments.figures.page import plain
-from hentropy.experiments.figures.panels import draw_pictures
-from hentropy.experiments.figures.pictures import ground, pictures
-from hentropy.experiments.scores import best_labels
-from hentropy.gain import Effort
-from hentropy.problems import problem
+from hentropy.bench.experiments import METHODS, TASKS, Job, Ledger, Plan, Results, Step, replayed
+from hentropy.bench.experiments.figures import FIGURES
+from hentropy.bench.experiments.figures.curves import by_rank, curves_info, draw_curves, draw_regrets, draw_scores
+from hentropy.bench.experiments.figures.figure_1 import DATA, draw_one_dimension, one_dimension, posterior
+from hentropy.bench.experiments.figures.page import plain
+from hentropy.bench.experiments.figures.panels import draw_pictures
+from hentropy.bench.experiments.figures.pictures import ground, pictures
+from hentropy.bench.experiments.scores import best_labels
+from hentropy.bench.problems import problem
+from hentropy.core.beliefs import Needs
+from hentropy.core.gain import Effort
 
 HILLS, MAP, PATH, NIGHT = (
     "multihills-two-levels",

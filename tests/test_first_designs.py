@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.plain.first_designs import to_come
-from hentropy.records import State, Trial
-from hentropy.server.cases import Memory
-from hentropy.spaces import usual_first
-from hentropy.storage import open_store
+from hentropy.core.spaces import usual_first
+from hentropy.studies.records import State, Trial
+from hentropy.studies.storage import open_store
+from hentropy.views.server.cases import Memory
+from hentropy.views.text.first_designs import to_come
 from support.commands import done, hentropy
 
 WIDE = he.Pool(torch.rand(40, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64))

@@ -9,15 +9,16 @@ import torch
 from gpytorch.kernels import PeriodicKernel, ScaleKernel
 from torch import Tensor
 
-from hentropy import BestObserved, Estimate, Gaussian, Identify, LevelSets, Needs, Space, fit, gain, propose
-from hentropy.beliefs import Moments, ahead, outcome_nodes
-from hentropy.beliefs.ahead import GaussianFantasy
-from hentropy.beliefs.fixed import FixedPoints
-from hentropy.beliefs.kernels import from_gpytorch
-from hentropy.decisions import Solved
-from hentropy.decisions.argmax import _wins_of_moved
-from hentropy.inner import prepare_search, solved
-from hentropy.inner.listed import ListedSearch, rows_given
+from hentropy import BestObserved, Estimate, Gaussian, Identify, LevelSets, Needs, Space, fit, propose
+from hentropy.core import gain
+from hentropy.core.action_search import prepare_search, solved
+from hentropy.core.action_search.listed import ListedSearch, rows_given
+from hentropy.core.beliefs import Moments, ahead, outcome_nodes
+from hentropy.core.beliefs.ahead import GaussianFantasy
+from hentropy.core.beliefs.fixed import FixedPoints
+from hentropy.core.beliefs.kernels import from_gpytorch
+from hentropy.core.decisions import Solved
+from hentropy.core.decisions.argmax import _wins_of_moved
 from support.beliefs import designs, gaussian
 from support.decisions import PLACES, SPACE
 

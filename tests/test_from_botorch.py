@@ -29,9 +29,9 @@ from gpytorch.kernels import (
 )
 from torch import Tensor
 
-from hentropy.beliefs import Belief, Gaussian, Needs, Posterior, Samples, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples, outcome_nodes
+from hentropy.core.models import from_botorch
 from hentropy.errors import InputError, ModelError
-from hentropy.models import from_botorch
 
 D = 3
 KERNELS: dict[str, Callable[[], Kernel]] = {

@@ -29,9 +29,9 @@ from hentropy import (
     entropy,
     gain,
 )
-from hentropy.beliefs import Frame
-from hentropy.decisions import Solved
-from hentropy.inner import expected_loss
+from hentropy.core.action_search import expected_loss
+from hentropy.core.beliefs import Frame
+from hentropy.core.decisions import Solved
 from support.beliefs import LOW, WIDTH, dense, designs, gaussian
 from support.decisions import PLACES, POOL, ROWS, SPACE
 

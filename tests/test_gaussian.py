@@ -1,4 +1,4 @@
-"""`Gaussian` against dense inverses and beliefs rebuilt from scratch; letters as in `hentropy.beliefs.base`."""
+"""`Gaussian` against dense inverses and beliefs rebuilt from scratch; letters as in `hentropy.core.beliefs.base`."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Gaussian, Moments, Needs, Nodes, outcome_nodes
-from hentropy.beliefs.kernels import Kernel, Profile, Stationary
+from hentropy.core.beliefs import Gaussian, Moments, Needs, Nodes, outcome_nodes
+from hentropy.core.beliefs.kernels import Kernel, Profile, Stationary
 from support.beliefs import WIDTH, bayes_weights, dense, designs, gaussian, kernel, rebuilt, tensor, truth
 
 pytestmark = pytest.mark.numerics

@@ -1,7 +1,8 @@
-"""Imports point one way through the house; this test reads them."""
+"""Imports point one way through the house, from floor to floor and inside each; this test reads them."""
 
 import ast
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,43 +13,46 @@ pytestmark = pytest.mark.core
 
 PACKAGE = Path(hentropy.__file__).parent
 
-LAYERS = (
-    ("errors", "_version", "clock"),
-    ("spaces",),
-    ("records",),
-    ("beliefs",),
-    ("models", "decisions"),
-    ("inner",),
-    ("entropy",),
-    ("gain",),
-    ("solvers",),
-    ("stopping",),
-    ("storage", "description"),
-    ("study",),
-    ("execution", "problems", "plots", "integrations", "testing"),
-    ("baselines",),
-    ("experiments",),
-    ("plain", "web"),
-    ("report", "server", "client"),
-    ("cli",),
-    ("__main__",),
-)
-"""Each part may import itself and parts of earlier layers; parts of one layer may not import each other."""
+FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "core": (
+        ("clock", "spaces"),
+        ("beliefs",),
+        ("models", "decisions"),
+        ("action_search",),
+        ("entropy",),
+        ("gain",),
+        ("solvers", "integrations"),
+    ),
+    "studies": (
+        ("records", "stopping"),
+        ("storage", "definition"),
+        ("study", "testing"),
+        ("execution",),
+    ),
+    "bench": (("problems", "baselines"), ("experiments",)),
+    "views": (("text", "web", "plots"), ("report", "server", "client"), ("cli",)),
+}
+"""The floors from the ground up, and the parts of each in order.
 
-WITHIN = {("clock", "errors")}
-"""Imports within one layer that are allowed: from, to."""
+A module may import its own part, earlier parts of its floor, and all floors below; parts of one row do not import each
+other. `errors` and the version belong to the ground that all stand on.
+"""
+
+GROUND = ("errors", "_version")
+ROOF = ("__init__", "__main__")
+"""Modules that may import everything, and that nothing imports."""
 
 OPTIONAL = {
     ("study", "pandas"),
-    ("study", "hentropy.description"),
-    ("storage", "hentropy.storage.database"),
-    ("execution", "hentropy.execution.cluster"),
-    ("plots", "hentropy.plots.with_matplotlib"),
-    ("experiments", "hentropy.experiments.dask_crew"),
-    ("cli", "hentropy.cli.plotting"),
-    ("cli", "hentropy.cli.reporting"),
-    ("cli", "hentropy.cli.reproducing"),
-    ("cli", "hentropy.cli.serving"),
+    ("study", "hentropy.studies.definition"),
+    ("storage", "hentropy.studies.storage.database"),
+    ("execution", "hentropy.studies.execution.cluster"),
+    ("plots", "hentropy.views.plots.with_matplotlib"),
+    ("experiments", "hentropy.bench.experiments.dask_crew"),
+    ("cli", "hentropy.views.cli.plotting"),
+    ("cli", "hentropy.views.cli.reporting"),
+    ("cli", "hentropy.views.cli.reproducing"),
+    ("cli", "hentropy.views.cli.serving"),
 }
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
 
@@ -56,17 +60,17 @@ OPTIONAL = {
 def violations(package: Path) -> list[str]:
     """Every import in a tree of modules that goes against the order, one line each."""
     found = []
-    for file in sorted(package.rglob("*.py")):
-        path = file.relative_to(package)
-        part = path.parts[0].removesuffix(".py")
-        if str(path) == "__init__.py":
-            continue  # the public face collects everything
+    for file in _modules(package):
+        own = _name(package, file)
+        if own[-1] in ROOF and len(own) == 1:
+            continue
         tree = ast.parse(file.read_text())
-        inner = {id(node) for function in _functions(tree) for node in ast.walk(function)}
+        inside = {id(node) for function in _functions(tree) for node in ast.walk(function)}
+        part = own[1] if len(own) > 1 else own[0]
         for node, target in _imports(tree):
-            where = f"{path}:{node.lineno} imports {target}"
+            where = f"{file.relative_to(package)}:{node.lineno} imports {target}"
             top, *rest = target.split(".")
-            if id(node) in inner and not {(part, top), (part, target)} & OPTIONAL:
+            if id(node) in inside and not {(part, top), (part, target)} & OPTIONAL:
                 found.append(f"{where} inside a function")
             if not top:
                 found.append(f"{where}, relative to where it stands")
@@ -74,9 +78,37 @@ def violations(package: Path) -> list[str]:
                 continue
             if not rest:
                 found.append(f"{where}, the top-level package itself")
-            elif rest[0] != part and (part, rest[0]) not in WITHIN and _rank(rest[0]) >= _rank(part):
+            elif tuple(rest[:2]) != own[:2] and _place(rest) >= _place(own):
                 found.append(f"{where} against the order")
     return found
+
+
+def cycles(package: Path) -> list[str]:
+    """Rings of modules that need each other to be imported."""
+    names = {".".join((package.name, *_name(package, file))): file for file in _modules(package)}
+    needs = {}
+    for name, file in names.items():
+        tree = ast.parse(file.read_text())
+        inside = {id(node) for function in _functions(tree) for node in ast.walk(function)}
+        targets = {target for node, target in _exact_imports(tree) if id(node) not in inside}
+        modules = {t if t in names else t.rpartition(".")[0] for t in targets}
+        # a package that collects its own modules is no ring: they do not import it
+        needs[name] = {module for module in modules if module in names and module != name}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return [" <- ".join(error.args[1])]
+    return []
+
+
+def _modules(package: Path) -> list[Path]:
+    return sorted(package.rglob("*.py"))
+
+
+def _name(package: Path, file: Path) -> tuple[str, ...]:
+    """The parts of a module's name below the package; a package's own file has that of the package."""
+    parts = file.relative_to(package).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.AST]:
@@ -90,41 +122,74 @@ def _imports(tree: ast.AST) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]
             yield from ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             module = f"{'.' * node.level}{node.module or ''}"
-            # `from package import part` names a part too
-            yield from ((node, f"{module}.{alias.name}" if "." not in module else module) for alias in node.names)
+            # `from package import part` names a part too, and so does `from package.floor import part`
+            parts = len(module.split("."))
+            yield from ((node, f"{module}.{alias.name}" if parts < 3 else module) for alias in node.names)
 
 
-def _rank(part: str) -> int:
-    """The layer of a part; one that is not listed may import everything, and nothing may import it."""
-    return next((rank for rank, parts in enumerate(LAYERS) if part in parts), len(LAYERS))
+def _exact_imports(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """The same, with the names that are taken from each module: some are modules themselves."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def _place(name: list[str] | tuple[str, ...]) -> tuple[int, int]:
+    """The floor of a module and the row of its part there; what is not listed stands above everything."""
+    floors = list(FLOORS)
+    if name[0] in GROUND:
+        return -1, GROUND.index(name[0])
+    if name[0] not in FLOORS or len(name) < 2:
+        return len(floors), 0
+    rows = FLOORS[name[0]]
+    row = next((row for row, parts in enumerate(rows) if name[1] in parts), len(rows))
+    return floors.index(name[0]), row
 
 
 def test_imports_point_one_way() -> None:
     assert violations(PACKAGE) == []
 
 
+def test_no_module_needs_itself() -> None:
+    assert cycles(PACKAGE) == []
+
+
 def test_every_part_has_its_place() -> None:
-    parts = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert parts - {"__init__", "__pycache__", "py.typed"} <= {part for layer in LAYERS for part in layer}
+    def inside(folder: Path) -> set[str]:
+        names = {path.name.removesuffix(".py") for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+        return names - {"__init__", "__pycache__"}
+
+    assert inside(PACKAGE) == {*FLOORS, *GROUND, "__main__"}
+    for floor, rows in FLOORS.items():
+        assert inside(PACKAGE / floor) == {part for row in rows for part in row}
 
 
 @pytest.mark.parametrize(
     ("file", "code", "said"),
     [
-        ("spaces/box.py", "from toy.beliefs import Belief", "against the order"),
-        ("models/gp.py", "from toy.decisions.base import Decision", "against the order"),
-        ("decisions/own.py", "import toy.models", "against the order"),
-        ("inner/way.py", "if True:\n    from toy.gain import gain", "against the order"),
-        ("gain.py", "from toy import study", "against the order"),
-        ("unheard.py", "from toy.unlisted import thing", "against the order"),
-        ("study/study.py", "import toy", "the top-level package itself"),
-        ("spaces/box.py", "from ..beliefs import Belief", "relative to where it stands"),
-        ("study/study.py", "def f():\n    import torch", "inside a function"),
-        ("solvers/s.py", "class A:\n    def f(self):\n        from toy.spaces import Space", "inside a function"),
-        ("study/study.py", "def f():\n    import pandas", None),
-        ("study/study.py", "from toy.solvers import propose\nfrom toy.records import Trial", None),
-        ("plots/known.py", "import numpy\nfrom toy.beliefs import Belief", None),
-        ("clock.py", "from toy.errors import InputError", None),
+        ("core/spaces/box.py", "from toy.core.beliefs import Belief", "against the order"),
+        ("core/models/gp.py", "from toy.core.decisions.base import Decision", "against the order"),
+        ("core/decisions/own.py", "import toy.core.models", "against the order"),
+        ("core/action_search/way.py", "if True:\n    from toy.core.gain import gain", "against the order"),
+        ("core/gain.py", "from toy.studies import study", "against the order"),
+        ("studies/study/study.py", "from toy.views.text.formats import counted", "against the order"),
+        ("bench/problems/lab.py", "import toy.views.plots", "against the order"),
+        ("core/unheard.py", "from toy.unlisted import thing", "against the order"),
+        ("errors.py", "from toy.core import clock", "against the order"),
+        ("studies/study/study.py", "import toy", "the top-level package itself"),
+        ("core/spaces/box.py", "from ..beliefs import Belief", "relative to where it stands"),
+        ("studies/study/study.py", "def f():\n    import torch", "inside a function"),
+        (
+            "core/solvers/s.py",
+            "class A:\n    def f(self):\n        from toy.core.spaces import Space",
+            "inside a function",
+        ),
+        ("studies/study/study.py", "def f():\n    import pandas", None),
+        ("studies/study/study.py", "from toy.core.solvers import propose\nfrom toy.studies.records import Trial", None),
+        ("views/plots/known.py", "import numpy\nfrom toy.core.beliefs import Belief", None),
+        ("core/clock.py", "from toy.errors import InputError", None),
     ],
 )
 def test_the_checker_sees_what_it_should(file: str, code: str, said: str | None, tmp_path: Path) -> None:
@@ -137,3 +202,16 @@ def test_the_checker_sees_what_it_should(file: str, code: str, said: str | None,
     else:
         assert len(found) == 1
         assert found[0].endswith(said)
+
+
+def test_the_checker_sees_rings(tmp_path: Path) -> None:
+    package = tmp_path / "toy" / "core"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from toy.core.one import a")
+    (package / "one.py").write_text("from toy.core.two import b")
+    (package / "two.py").write_text("def b():\n    from toy.core.one import a")
+    assert cycles(tmp_path / "toy") == []
+    (package / "two.py").write_text("from toy.core import one")
+    [ring] = cycles(tmp_path / "toy")
+    assert "toy.core.one" in ring
+    assert "toy.core.two" in ring

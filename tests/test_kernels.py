@@ -7,7 +7,7 @@ from gpytorch.kernels import Kernel as GPyTorchKernel
 from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
 from torch import Tensor
 
-from hentropy.beliefs.kernels import Kernel, Stationary, Wrapped, from_gpytorch
+from hentropy.core.beliefs.kernels import Kernel, Stationary, Wrapped, from_gpytorch
 from hentropy.errors import ModelError
 
 pytestmark = pytest.mark.numerics

@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.beliefs import Frame, Gaussian, Needs
-from hentropy.beliefs.kernels import Profile, Stationary
-from hentropy.beliefs.leave_one_out import leave_one_out
-from hentropy.beliefs.quantiles import mixture_quantiles
-from hentropy.models.gp import ConstantMean
+from hentropy.core.beliefs import Frame, Gaussian, Needs
+from hentropy.core.beliefs.kernels import Profile, Stationary
+from hentropy.core.beliefs.leave_one_out import leave_one_out
+from hentropy.core.beliefs.quantiles import mixture_quantiles
+from hentropy.core.models.gp import ConstantMean
 
 pytestmark = pytest.mark.numerics
 

@@ -24,17 +24,17 @@ from hentropy import (
     gain,
     propose,
 )
-from hentropy.beliefs import Nodes, outcome_nodes
-from hentropy.beliefs.kernels import Kernel
-from hentropy.clock import Clock
-from hentropy.decisions import base_samples
-from hentropy.gain import Appraisal
-from hentropy.inner import prepare_search
-from hentropy.inner.finite import ALL, FiniteSearch
-from hentropy.inner.listed import ListedSearch, all_tuples
-from hentropy.inner.survey import survey
-from hentropy.inner.tuples import TupleSearch
-from hentropy.solvers import Finite
+from hentropy.core.action_search import prepare_search
+from hentropy.core.action_search.finite import ALL, FiniteSearch
+from hentropy.core.action_search.listed import ListedSearch, all_tuples
+from hentropy.core.action_search.survey import survey
+from hentropy.core.action_search.tuples import TupleSearch
+from hentropy.core.beliefs import Nodes, outcome_nodes
+from hentropy.core.beliefs.kernels import Kernel
+from hentropy.core.clock import Clock
+from hentropy.core.decisions import base_samples
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Finite
 from support.beliefs import designs, gaussian
 
 FEW = designs(16, seed=91)

@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Gaussian, Needs
-from hentropy.beliefs.kernels import Profile
+from hentropy.core.beliefs import Gaussian, Needs
+from hentropy.core.beliefs.kernels import Profile
+from hentropy.core.models import Hyperparameters, fit, fit_with
+from hentropy.core.models.ensemble import explore, representatives
+from hentropy.core.models.gp import ConstantMean
+from hentropy.core.models.hyperparameters import NOISE_FLOOR, LogPosterior
+from hentropy.core.spaces import Integer, Real, Space
 from hentropy.errors import InputError
-from hentropy.models import Hyperparameters, fit, fit_with
-from hentropy.models.ensemble import explore, representatives
-from hentropy.models.gp import ConstantMean
-from hentropy.models.hyperparameters import NOISE_FLOOR, LogPosterior
-from hentropy.spaces import Integer, Real, Space
 
 
 def data(n: int = 12, d: int = 2, seed: int = 0) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from hentropy.beliefs import Nodes, gauss_hermite, outcome_nodes, value_draws
+from hentropy.core.beliefs import Nodes, gauss_hermite, outcome_nodes, value_draws
 from hentropy.errors import InputError
 
 pytestmark = pytest.mark.numerics

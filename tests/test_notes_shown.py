@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 import hentropy as he
-from hentropy.report import report_html
-from hentropy.server.settings import Settings
+from hentropy.views.report import report_html
+from hentropy.views.server.settings import Settings
 from support.commands import STUDY, done, function, hentropy, lab
 from support.serving import served
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from hentropy.records import Verdict
-from hentropy.records.numbers import short, span
+from hentropy.studies.records import Verdict
+from hentropy.studies.records.numbers import short, span
 
 pytestmark = pytest.mark.core
 

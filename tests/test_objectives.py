@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from hentropy.errors import InputError
-from hentropy.execution import CommandObjective, Objective, PythonObjective
-from hentropy.execution.child import SCRIPT
-from hentropy.execution.outcome import TAIL
+from hentropy.studies.execution import CommandObjective, Objective, PythonObjective
+from hentropy.studies.execution.child import SCRIPT
+from hentropy.studies.execution.outcome import TAIL
 from support.waiting import PATIENCE
 
 LAB = """

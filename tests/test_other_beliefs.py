@@ -21,7 +21,7 @@ from hentropy import (
     from_botorch,
     gain,
 )
-from hentropy.gain import Effort
+from hentropy.core.gain import Effort
 
 POOL = Pool(torch.rand(8, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64))
 NOISE = 0.3

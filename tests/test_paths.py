@@ -4,8 +4,8 @@ import pytest
 import torch
 from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, ScaleKernel
 
-from hentropy.beliefs import Needs
-from hentropy.beliefs.kernels import Kernel, Profile, from_gpytorch
+from hentropy.core.beliefs import Needs
+from hentropy.core.beliefs.kernels import Kernel, Profile, from_gpytorch
 from support.beliefs import designs, gaussian, kernel, truth, two_sided
 
 pytestmark = pytest.mark.numerics

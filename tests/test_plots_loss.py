@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.beliefs import Needs
-from hentropy.plots.loss import loss_draws, loss_info, loss_picture
-from hentropy.plots.marks import Bars, Panel, Rule
-from hentropy.plots.scene import scene_of
+from hentropy.core.beliefs import Needs
+from hentropy.views.plots.loss import loss_draws, loss_info, loss_picture
+from hentropy.views.plots.marks import Bars, Panel, Rule
+from hentropy.views.plots.scene import scene_of
 from support.beliefs import two_sided
 from support.decisions import BothSides
 from support.studies import DECISIONS, LINE, PLANE, begun

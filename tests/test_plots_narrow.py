@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import hentropy as he
-from hentropy.plots.marks import Axis, Dots, Heat, Line, Panel, Picture, Role, Rule
-from hentropy.plots.pictures import picture
-from hentropy.plots.plotly_ticks import digits, extent, offset
-from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.with_matplotlib import draw
-from hentropy.plots.with_plotly import specification
+from hentropy.views.plots.marks import Axis, Dots, Heat, Line, Panel, Picture, Role, Rule
+from hentropy.views.plots.pictures import picture
+from hentropy.views.plots.plotly_ticks import digits, extent, offset
+from hentropy.views.plots.scene import Scene, scene_of
+from hentropy.views.plots.with_matplotlib import draw
+from hentropy.views.plots.with_plotly import specification
 
 LOW, HIGH = 2_400_000.0, 2_400_010.0
 FAR = 1e9

@@ -13,16 +13,16 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.errors import InputError, StudyError
-from hentropy.plots import PICTURES, Picture, as_plain, information, picture, scene_of
-from hentropy.plots.decided import decided_info, decided_picture
-from hentropy.plots.known import known_info, known_picture
-from hentropy.plots.loss import loss_info, loss_picture
-from hentropy.plots.marks import Panel, Role, Table
-from hentropy.plots.progress import progress_info, progress_picture
-from hentropy.plots.scene import Scene
-from hentropy.plots.why import why_info
-from hentropy.plots.with_matplotlib import rendered
-from hentropy.records import State, Trial
+from hentropy.studies.records import State, Trial
+from hentropy.views.plots import PICTURES, Picture, as_plain, information, picture, scene_of
+from hentropy.views.plots.decided import decided_info, decided_picture
+from hentropy.views.plots.known import known_info, known_picture
+from hentropy.views.plots.loss import loss_info, loss_picture
+from hentropy.views.plots.marks import Panel, Role, Table
+from hentropy.views.plots.progress import progress_info, progress_picture
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.why import why_info
+from hentropy.views.plots.with_matplotlib import rendered
 from support.pictures import checked, coarse
 from support.studies import LINE, MIXED, PLANE, Worst, begun, hill, price, ship, study
 

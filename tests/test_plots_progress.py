@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.plots.marks import Line, Panel, Role
-from hentropy.plots.progress import known_when_asked, progress_info, progress_picture, replayed, true_loss
-from hentropy.plots.scene import scene_of
+from hentropy.views.plots.marks import Line, Panel, Role
+from hentropy.views.plots.progress import known_when_asked, progress_info, progress_picture, replayed, true_loss
+from hentropy.views.plots.scene import scene_of
 from support.decisions import BothSides
 from support.studies import DECISIONS, LINE, PLANE, begun, hill, study
 

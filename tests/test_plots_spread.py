@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.decisions import checked_loss
-from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.spread import action_spread, drawn_functions
+from hentropy.core.decisions import checked_loss
+from hentropy.views.plots.scene import Scene, scene_of
+from hentropy.views.plots.spread import action_spread, drawn_functions
 from support.decisions import BothSides
 from support.studies import DECISIONS, MIXED, PLANE, begun
 

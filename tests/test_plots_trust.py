@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.beliefs import Gaussian
-from hentropy.beliefs.kernels import Stationary
-from hentropy.beliefs.leave_one_out import leave_one_out
+from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs.kernels import Stationary
+from hentropy.core.beliefs.leave_one_out import leave_one_out
 from hentropy.errors import InputError
-from hentropy.plots.marks import Dots, Line, Panel, Role
-from hentropy.plots.scene import scene_of
-from hentropy.plots.trust import TrustInfo, coverage, joint_chance, trust_info, trust_picture
+from hentropy.views.plots.marks import Dots, Line, Panel, Role
+from hentropy.views.plots.scene import scene_of
+from hentropy.views.plots.trust import TrustInfo, coverage, joint_chance, trust_info, trust_picture
 from support.studies import LINE, MIXED, PLANE, begun
 
 

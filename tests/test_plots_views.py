@@ -8,14 +8,14 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.beliefs import Frame
-from hentropy.beliefs.kernels import Profile, Stationary
-from hentropy.models.gp import ConstantMean
-from hentropy.plots.binned import bin_edges
-from hentropy.plots.relevance import LengthScales, by_relevance, length_scales, relevance
-from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.views import MOST_LINES, held, parameter_axis, reference_design, slices
-from hentropy.spaces import DesignSpace
+from hentropy.core.beliefs import Frame
+from hentropy.core.beliefs.kernels import Profile, Stationary
+from hentropy.core.models.gp import ConstantMean
+from hentropy.core.spaces import DesignSpace
+from hentropy.views.plots.binned import bin_edges
+from hentropy.views.plots.relevance import LengthScales, by_relevance, length_scales, relevance
+from hentropy.views.plots.scene import Scene, scene_of
+from hentropy.views.plots.views import MOST_LINES, held, parameter_axis, reference_design, slices
 
 
 def scene(space: DesignSpace, decision: he.Decision, count: int = 6) -> Scene:

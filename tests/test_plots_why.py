@@ -8,18 +8,18 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.beliefs import Gaussian, Needs
-from hentropy.decisions import Solved, base_samples
-from hentropy.entropy import entropy
-from hentropy.gain import Appraisal, Effort, gain
-from hentropy.inner import expected_loss
-from hentropy.plots.gain_map import GRIDS, gain_map, quick, with_pool
-from hentropy.plots.marks import Bars, Dots, Heat, Panel, Role, Table
-from hentropy.plots.outcomes import decided_after, outcome_quantiles
-from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.target import with_best_today
-from hentropy.plots.why import why_info, why_picture
-from hentropy.records import State
+from hentropy.core.action_search import expected_loss
+from hentropy.core.beliefs import Gaussian, Needs
+from hentropy.core.decisions import Solved, base_samples
+from hentropy.core.entropy import entropy
+from hentropy.core.gain import Appraisal, Effort, gain
+from hentropy.studies.records import State
+from hentropy.views.plots.gain_map import GRIDS, gain_map, quick, with_pool
+from hentropy.views.plots.marks import Bars, Dots, Heat, Panel, Role, Table
+from hentropy.views.plots.outcomes import decided_after, outcome_quantiles
+from hentropy.views.plots.scene import Scene, scene_of
+from hentropy.views.plots.target import with_best_today
+from hentropy.views.plots.why import why_info, why_picture
 from support.pictures import coarse
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
 

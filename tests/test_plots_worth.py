@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import hentropy as he
-from hentropy.plots.marks import Dots, Panel, Role, Rule
-from hentropy.plots.scene import Scene, scene_of
-from hentropy.plots.why import why_info
-from hentropy.plots.worth import WorthInfo, sentence, worth_info, worth_picture
-from hentropy.records import State, Trial
-from hentropy.stopping import StoppingRule
+from hentropy.studies.records import State, Trial
+from hentropy.studies.stopping import StoppingRule
+from hentropy.views.plots.marks import Dots, Panel, Role, Rule
+from hentropy.views.plots.scene import Scene, scene_of
+from hentropy.views.plots.why import why_info
+from hentropy.views.plots.worth import WorthInfo, sentence, worth_info, worth_picture
 from support.studies import LINE, begun, hill, study
 
 

@@ -6,8 +6,8 @@ from botorch.models import SingleTaskGP
 from botorch.models.transforms import Standardize
 from torch import Tensor
 
-from hentropy.beliefs import Frame, Gaussian, Needs, Posterior, outcome_nodes
-from hentropy.beliefs.kernels import from_gpytorch
+from hentropy.core.beliefs import Frame, Gaussian, Needs, Posterior, outcome_nodes
+from hentropy.core.beliefs.kernels import from_gpytorch
 from hentropy.errors import ModelError
 from support.beliefs import designs, gaussian, tensor, truth
 

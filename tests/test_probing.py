@@ -3,11 +3,11 @@
 import torch
 
 import hentropy as he
-from hentropy.clock import Clock
-from hentropy.entropy import entropy
-from hentropy.inner.base import loss_now
-from hentropy.inner.domains import PointsDomain
-from hentropy.inner.probing import probe
+from hentropy.core.action_search.base import loss_now
+from hentropy.core.action_search.domains import PointsDomain
+from hentropy.core.action_search.probing import probe
+from hentropy.core.clock import Clock
+from hentropy.core.entropy import entropy
 
 BREAD = he.Space(temperature=he.Real(20, 90), minutes=he.Integer(5, 60))
 APART = he.TopK(k=3, weight=2.0, cap=15.0)

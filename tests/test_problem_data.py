@@ -12,7 +12,7 @@ from scipy.interpolate import RegularGridInterpolator
 from torch import Tensor
 
 import hentropy as he
-from hentropy.problems import (
+from hentropy.bench.problems import (
     fullerenes_top_k,
     lab_table,
     night_light,
@@ -22,16 +22,16 @@ from hentropy.problems import (
     vaccination,
     vaccination_sequence,
 )
-from hentropy.problems.levels import grid
-from hentropy.problems.measurements import LAYOUTS, measurements
-from hentropy.problems.network import Network
-from hentropy.problems.night_light import pennsylvania_at_night
-from hentropy.problems.regions import PENNSYLVANIA, REGIONS
-from hentropy.problems.tables import read_columns
-from hentropy.problems.train_vaccination import Setting, anchored, extremes, fitted, read_counties
-from hentropy.problems.vaccination import vaccination_network
+from hentropy.bench.problems.levels import grid
+from hentropy.bench.problems.measurements import LAYOUTS, measurements
+from hentropy.bench.problems.network import Network
+from hentropy.bench.problems.night_light import pennsylvania_at_night
+from hentropy.bench.problems.regions import PENNSYLVANIA, REGIONS
+from hentropy.bench.problems.tables import read_columns
+from hentropy.bench.problems.train_vaccination import Setting, anchored, extremes, fitted, read_counties
+from hentropy.bench.problems.vaccination import vaccination_network
 
-DATA = files("hentropy.problems").joinpath("data")
+DATA = files("hentropy.bench.problems").joinpath("data")
 
 
 def raw_raster() -> np.ndarray:

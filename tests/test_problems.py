@@ -14,8 +14,8 @@ from scipy.stats import multivariate_normal
 from torch import Tensor
 
 import hentropy as he
-from hentropy import problems
-from hentropy.problems import (
+from hentropy.bench import problems
+from hentropy.bench.problems import (
     PROBLEMS,
     Multihills,
     Problem,
@@ -29,7 +29,7 @@ from hentropy.problems import (
     standard,
     vaccination,
 )
-from hentropy.problems.subsets import BranchAndBound, best_subset
+from hentropy.bench.problems.subsets import BranchAndBound, best_subset
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "problems.md"
 SHIPPED = sorted(PROBLEMS)

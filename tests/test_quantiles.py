@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Needs, outcome_nodes
-from hentropy.beliefs.quantiles import mixture_outcomes, mixture_quantiles
+from hentropy.core.beliefs import Needs, outcome_nodes
+from hentropy.core.beliefs.quantiles import mixture_outcomes, mixture_quantiles
 from support.beliefs import designs, gaussian
 
 

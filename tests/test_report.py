@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import hentropy as he
-from hentropy.plots.pictures import PICTURES
-from hentropy.report import contents, report_html
-from hentropy.report.trials import trials_shown
-from hentropy.web.templating import environment, json_data
+from hentropy.views.plots.pictures import PICTURES
+from hentropy.views.report import contents, report_html
+from hentropy.views.report.trials import trials_shown
+from hentropy.views.web.templating import environment, json_data
 from support.studies import LINE, Worst, begun
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

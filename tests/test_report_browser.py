@@ -6,8 +6,8 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 import hentropy as he
-from hentropy.plots.pictures import PICTURES
-from hentropy.report import report_html
+from hentropy.views.plots.pictures import PICTURES
+from hentropy.views.report import report_html
 from support.browser import Browser, browser, programs
 from support.missing import missing
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import hentropy as he
-from hentropy.cli.reproduce import MOST_SEEDS, WHAT
-from hentropy.cli.reproducing import NAMES
-from hentropy.experiments import METHODS, plan
-from hentropy.experiments.figures import FIGURES
-from hentropy.experiments.tasks import TASKS
-from hentropy.experiments.timing import CONTENDERS
+from hentropy.bench.experiments import METHODS, plan
+from hentropy.bench.experiments.figures import FIGURES
+from hentropy.bench.experiments.tasks import TASKS
+from hentropy.bench.experiments.timing import CONTENDERS
+from hentropy.views.cli.reproduce import MOST_SEEDS, WHAT
+from hentropy.views.cli.reproducing import NAMES
 from support.commands import hentropy
 
 SOURCE = Path(he.__file__).parents[1]
@@ -128,8 +128,8 @@ def test_the_command_names_what_can_be_made() -> None:
 
 def test_other_commands_do_not_import_the_experiments() -> None:
     code = (
-        "import sys, hentropy.cli.app\n"
-        "slow = ('matplotlib', 'distributed', 'sqlalchemy', 'scipy.stats', 'hentropy.experiments')\n"
+        "import sys, hentropy.views.cli.app\n"
+        "slow = ('matplotlib', 'distributed', 'sqlalchemy', 'scipy.stats', 'hentropy.bench.experiments')\n"
         "print([name for name in slow if name in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

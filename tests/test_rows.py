@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.records import State, Trial
-from hentropy.spaces import rows as rows_module
-from hentropy.spaces.rows import RowIndex
-from hentropy.study.openings import open_rows
+from hentropy.core.spaces import rows as rows_module
+from hentropy.core.spaces.rows import RowIndex
+from hentropy.studies.records import State, Trial
+from hentropy.studies.study.openings import open_rows
 
 LISTED = torch.tensor(
     [[0.0, 1.0], [2.0, -3.0], [0.0, 1.0], [1e-300, 1.0], [2.0, 3.0], [0.0, -1.0]], dtype=torch.float64

@@ -11,13 +11,13 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import Gone, StorageError, StudyError
-from hentropy.execution import Executor, Local, Outcome, Processes, PythonObjective
-from hentropy.execution.cluster import Dask
-from hentropy.execution.leases import Taken, Terms, _take, claim, finish, give_back, renew
-from hentropy.execution.owner import new_owner
-from hentropy.execution.runner import Watch, _Run, run
-from hentropy.records import State
-from hentropy.storage import MemoryStore, Store, open_store
+from hentropy.studies.execution import Executor, Local, Outcome, Processes, PythonObjective
+from hentropy.studies.execution.cluster import Dask
+from hentropy.studies.execution.leases import Taken, Terms, _take, claim, finish, give_back, renew
+from hentropy.studies.execution.owner import new_owner
+from hentropy.studies.execution.runner import Watch, _Run, run
+from hentropy.studies.records import State
+from hentropy.studies.storage import MemoryStore, Store, open_store
 from support.waiting import PATIENCE, until
 
 SPACE = he.Space(x=he.Real(0.0, 1.0))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Gaussian, Needs, Nodes, Samples, outcome_nodes
+from hentropy.core.beliefs import Gaussian, Needs, Nodes, Samples, outcome_nodes
 from hentropy.errors import InputError, ModelError
 from support.beliefs import designs, gaussian, tensor, truth, two_sided
 

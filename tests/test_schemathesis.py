@@ -11,8 +11,8 @@ from hypothesis.strategies import SearchStrategy
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from hentropy.server.app import make_app
-from hentropy.server.settings import Limits, Settings
+from hentropy.views.server.app import make_app
+from hentropy.views.server.settings import Limits, Settings
 from support.serving import Served, served
 
 VERBS = ("attach", "attach.csv", "import")

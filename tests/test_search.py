@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 
 import hentropy as he
-from hentropy.study import State
+from hentropy.studies.study import State
 from support.studies import LINE, hill
 
 pytestmark = pytest.mark.core

@@ -72,8 +72,8 @@ def test_it_serves_until_a_signal_even_with_open_pages(number: signal.Signals, c
 
 BUSY = """
 import sys, threading, time
-import hentropy.cli.serving as serving
-from hentropy.server.settings import Settings
+import hentropy.views.cli.serving as serving
+from hentropy.views.server.settings import Settings
 
 serving.GRACE, serving.LAST = 1, 1
 make = serving.make_app
@@ -154,7 +154,7 @@ def test_a_port_in_use_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_other_commands_do_without_the_server() -> None:
-    code = "import sys, hentropy.cli.app; print([m for m in sys.modules if m.startswith(('fastapi', 'uvicorn'))])"
+    code = "import sys, hentropy.views.cli.app; print([m for m in sys.modules if m.startswith(('fastapi', 'uvicorn'))])"
     whole = {**os.environ, "PYTHONPATH": str(SOURCE)}
     said = subprocess.run([sys.executable, "-c", code], env=whole, capture_output=True, text=True, check=True)
     assert said.stdout == "[]\n"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from hentropy.server.incoming import Row
-from hentropy.server.pages.forms import Mistaken, result_in
-from hentropy.server.settings import LONGEST_NOTE, Settings
+from hentropy.views.server.incoming import Row
+from hentropy.views.server.pages.forms import Mistaken, result_in
+from hentropy.views.server.settings import LONGEST_NOTE, Settings
 from support.serving import Served, served
 from support.visiting import browser, csrf
 

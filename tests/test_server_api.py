@@ -12,13 +12,13 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import Gone
-from hentropy.records import StudyRecord
-from hentropy.server.api import data, studies, trials
-from hentropy.server.api.questions import Attach, EarlierRow, Tell
-from hentropy.server.api.router import meant
-from hentropy.server.recent import Recent
-from hentropy.server.settings import Limits, Settings
-from hentropy.server.work import StudyKey
+from hentropy.studies.records import StudyRecord
+from hentropy.views.server.api import data, studies, trials
+from hentropy.views.server.api.questions import Attach, EarlierRow, Tell
+from hentropy.views.server.api.router import meant
+from hentropy.views.server.recent import Recent
+from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.work import StudyKey
 from support.serving import SMALL, Served, emptied, served
 from support.studies import Worst, hill
 from support.waiting import PATIENCE

@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from hentropy.cli.serving import configured
-from hentropy.server.app import make_app
-from hentropy.server.guard.connections import GuardedConfig
-from hentropy.server.settings import Limits, Settings
+from hentropy.views.cli.serving import configured
+from hentropy.views.server.app import make_app
+from hentropy.views.server.guard.connections import GuardedConfig
+from hentropy.views.server.settings import Limits, Settings
 from support.serving import Served, served
 from support.waiting import PATIENCE, until
 

@@ -10,10 +10,10 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import Gone, InputError, StudyError
-from hentropy.records import State, Verdict
-from hentropy.server.desk import Desk
-from hentropy.server.incoming import Row
-from hentropy.storage import Store, open_store
+from hentropy.studies.records import State, Verdict
+from hentropy.studies.storage import Store, open_store
+from hentropy.views.server.desk import Desk
+from hentropy.views.server.incoming import Row
 from support.serving import SMALL
 from support.studies import Worst
 

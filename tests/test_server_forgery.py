@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hentropy.server.settings import Settings
+from hentropy.views.server.settings import Settings
 from support.serving import TOKEN, Served, served
 from support.visiting import JSON, browser, csrf, log_in, of_the_pages
 

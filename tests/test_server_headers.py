@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hentropy.server.guard.hosts import Hosts
-from hentropy.server.settings import Settings
+from hentropy.views.server.guard.hosts import Hosts
+from hentropy.views.server.settings import Settings
 from support.serving import PATIENCE, TOKEN, Served, served
 
 

@@ -16,16 +16,16 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
-from hentropy.plots.scene import scene_of
-from hentropy.server.bench import Bench
-from hentropy.server.child import NICE
-from hentropy.server.deadlines import TooLong, at_most
-from hentropy.server.jobs import Busy, Job, Look, Part, StudyKey, Workshop, job_json
-from hentropy.server.looking import drawn_in_time
-from hentropy.server.machine import usual_memory
-from hentropy.server.orders import KEPT, Orders
-from hentropy.server.shelf import Shelf
-from hentropy.storage import Store, open_store
+from hentropy.studies.storage import Store, open_store
+from hentropy.views.plots.scene import scene_of
+from hentropy.views.server.bench import Bench
+from hentropy.views.server.child import NICE
+from hentropy.views.server.deadlines import TooLong, at_most
+from hentropy.views.server.jobs import Busy, Job, Look, Part, StudyKey, Workshop, job_json
+from hentropy.views.server.looking import drawn_in_time
+from hentropy.views.server.machine import usual_memory
+from hentropy.views.server.orders import KEPT, Orders
+from hentropy.views.server.shelf import Shelf
 from support.waiting import PATIENCE, until
 
 KEY = StudyKey(1, "study", 1.0)
@@ -302,8 +302,8 @@ def test_jobs_of_a_study(site: Site) -> None:
 
 ORPHANS = """
 import os, sys, time
-from hentropy.server.jobs import Workshop
-from hentropy.storage import open_store
+from hentropy.views.server.jobs import Workshop
+from hentropy.studies.storage import open_store
 workshop = Workshop(sys.argv[1])
 job = workshop.ask(open_store(sys.argv[1]).find("slow"), int(sys.argv[3]))
 while "valuing" not in workshop.job(job.id).phase:
@@ -350,7 +350,7 @@ def test_of_jobs_that_ended_the_last_ones_are_remembered() -> None:
 
 
 def test_who_looks_rests_unless_a_person_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hentropy.server.orders.LONGEST_REST", 2 * PATIENCE)
+    monkeypatch.setattr("hentropy.views.server.orders.LONGEST_REST", 2 * PATIENCE)
     orders = Orders(most_waiting=10)
 
     def waited(soon: bool, lasted: float) -> float:
@@ -466,8 +466,8 @@ def test_processes_have_a_bound_on_their_memory(site: Site) -> None:
 
 BOUNDED = """
 import torch
-from hentropy.server.machine import limit_memory
-from hentropy.server.worker import out_of_memory
+from hentropy.views.server.machine import limit_memory
+from hentropy.views.server.worker import out_of_memory
 limit_memory(4 * 2**30)
 for take in (lambda: bytearray(2**33), lambda: torch.ones(2**30, dtype=torch.float64)):
     try:
@@ -492,7 +492,7 @@ def test_nobody_waits_for_the_start_of_a_process(monkeypatch: pytest.MonkeyPatch
         go_on.wait(10 * PATIENCE)
         raise OSError("no room for it")
 
-    monkeypatch.setattr("hentropy.server.bench.Child", slow_start)
+    monkeypatch.setattr("hentropy.views.server.bench.Child", slow_start)
     orders = Orders(most_waiting=3)
     bench = Bench("ask", {}, orders, lambda job: {}, lambda job, message: None)
     job = orders.place(KEY, "ask")

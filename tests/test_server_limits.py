@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hentropy.server.guard.rates import Rates, client_of
-from hentropy.server.settings import Limits, Settings
+from hentropy.views.server.guard.rates import Rates, client_of
+from hentropy.views.server.settings import Limits, Settings
 from support.serving import PATIENCE, Served, served
 from support.visiting import FORM
 

@@ -15,13 +15,13 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import StorageError
-from hentropy.records import Entry, StudyRecord
-from hentropy.server.events import as_text, stream
-from hentropy.server.jobs import Busy, Workshop
-from hentropy.server.live import Watcher
-from hentropy.server.mailbox import Event, Mailbox
-from hentropy.server.settings import Limits, Settings
-from hentropy.storage import MemoryStore, News, open_store
+from hentropy.studies.records import Entry, StudyRecord
+from hentropy.studies.storage import MemoryStore, News, open_store
+from hentropy.views.server.events import as_text, stream
+from hentropy.views.server.jobs import Busy, Workshop
+from hentropy.views.server.live import Watcher
+from hentropy.views.server.mailbox import Event, Mailbox
+from hentropy.views.server.settings import Limits, Settings
 from support.serving import Served, served
 from support.waiting import PATIENCE as SOON
 
@@ -327,8 +327,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.S
     url = f"sqlite:///{tmp_path_factory.mktemp('lab') / 'lab.db'}"
     study = he.Study(SPACE, he.Maximize(), storage=url, name="live", first=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hentropy.cli.serving.GRACE", 10 * SOON)
-        patch.setattr("hentropy.server.events.stream", partial(stream, heartbeat=10 * SOON))
+        patch.setattr("hentropy.views.cli.serving.GRACE", 10 * SOON)
+        patch.setattr("hentropy.views.server.events.stream", partial(stream, heartbeat=10 * SOON))
         with served(Settings(url, limits=Limits(listeners=2))) as server:
             yield server, study
     study.close()

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 import hentropy as he
-from hentropy.records import State
-from hentropy.server.settings import Limits, Settings
+from hentropy.studies.records import State
+from hentropy.views.server.settings import Limits, Settings
 from support.serving import served
 from support.waiting import PATIENCE
 

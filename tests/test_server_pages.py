@@ -8,14 +8,14 @@ from typing import Any
 import httpx
 import pytest
 
-from hentropy.records import State, Verdict
-from hentropy.server.pages.assets import assets
-from hentropy.server.pages.changes import change_sentences, counterparts, moved
-from hentropy.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
-from hentropy.server.pages.prints import Prints
-from hentropy.server.pages.verdict_view import verdict_view
-from hentropy.server.settings import Limits, Settings
-from hentropy.spaces import Integer, Real, Space
+from hentropy.core.spaces import Integer, Real, Space
+from hentropy.studies.records import State, Verdict
+from hentropy.views.server.pages.assets import assets
+from hentropy.views.server.pages.changes import change_sentences, counterparts, moved
+from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
+from hentropy.views.server.pages.prints import Prints
+from hentropy.views.server.pages.verdict_view import verdict_view
+from hentropy.views.server.settings import Limits, Settings
 from support.serving import TOKEN, Served, served
 
 SPACE = Space(temperature=Real(20, 90), minutes=Integer(5, 60))

@@ -15,10 +15,10 @@ from hentropy.errors import (
     StorageError,
     StudyError,
 )
-from hentropy.server.problems import Problem, page
-from hentropy.server.settings import Settings
-from hentropy.server.words import in_words_of_the_page
-from hentropy.server.work import Busy
+from hentropy.views.server.problems import Problem, page
+from hentropy.views.server.settings import Settings
+from hentropy.views.server.words import in_words_of_the_page
+from hentropy.views.server.work import Busy
 from support.serving import Served, served
 
 SECRET = "/home/somebody/secret.py"
@@ -37,7 +37,7 @@ def test_what_nobody_expected_says_nothing_but_an_id(here: Served, caplog: pytes
     here.app.add_api_route("/api/broken", broken)
     here.app.add_api_route("/broken", broken)
     for path, kind in (("/api/broken", "application/json"), ("/broken", "text/html")):
-        with caplog.at_level(logging.ERROR, "hentropy.server"):
+        with caplog.at_level(logging.ERROR, "hentropy.views.server"):
             answer = here.http.get(path)
         assert answer.status_code == 500
         assert answer.headers["content-type"].startswith(kind)
@@ -109,7 +109,7 @@ def test_every_problem_is_in_the_log_under_its_id(here: Served, caplog: pytest.L
         ("GET", "/api/nothing", 404),
         ("PUT", "/api/studies", 405),
     ):
-        with caplog.at_level(logging.INFO, "hentropy.server"):
+        with caplog.at_level(logging.INFO, "hentropy.views.server"):
             answer = here.http.request(method, path, json={})
         told = answer.json()["error"]
         assert (answer.status_code, told["kind"]) == (status, "gone" if status == 404 else "input")

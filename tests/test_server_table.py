@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from hentropy.records import Entry, State, Trial
-from hentropy.server.incoming import Row
-from hentropy.server.pages.trial_rows import SHOWN, Wanted, trial_table, wanted
-from hentropy.server.settings import Settings
+from hentropy.studies.records import Entry, State, Trial
+from hentropy.views.server.incoming import Row
+from hentropy.views.server.pages.trial_rows import SHOWN, Wanted, trial_table, wanted
+from hentropy.views.server.settings import Settings
 from support.serving import served
 
 

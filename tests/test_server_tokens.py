@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from hentropy.errors import InputError
-from hentropy.server.guard.sessions import Sessions
-from hentropy.server.settings import Limits, Settings
+from hentropy.views.server.guard.sessions import Sessions
+from hentropy.views.server.settings import Limits, Settings
 from support.serving import TOKEN, Served, served
 from support.visiting import JSON, browser, csrf, fields, log_in, of_the_api, of_the_pages
 

@@ -30,11 +30,11 @@ from hentropy import (
     gain,
     propose,
 )
-from hentropy.beliefs.kernels import Kernel
-from hentropy.gain import Appraisal
-from hentropy.solvers import Solver
-from hentropy.solvers.one_shot import ascend_together
-from hentropy.testing import check_solver
+from hentropy.core.beliefs.kernels import Kernel
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Solver
+from hentropy.core.solvers.one_shot import ascend_together
+from hentropy.studies.testing import check_solver
 from support.beliefs import designs, gaussian, tensor
 from support.decisions import POOL, ROWS, SPACE, line
 from support.waiting import PATIENCE

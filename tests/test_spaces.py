@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from hentropy.core.spaces import DesignSpace, Integer, Pool, Real, Space
 from hentropy.errors import InputError
-from hentropy.spaces import DesignSpace, Integer, Pool, Real, Space
 
 pytestmark = pytest.mark.numerics
 

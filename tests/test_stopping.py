@@ -3,7 +3,7 @@
 import pytest
 
 import hentropy as he
-from hentropy.study import Standing, StoppingRule
+from hentropy.studies.study import Standing, StoppingRule
 from support.studies import begun, hill, study
 
 pytestmark = pytest.mark.core

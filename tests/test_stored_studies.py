@@ -8,8 +8,8 @@ import torch
 
 import hentropy as he
 from hentropy.errors import StorageError, StudyError
-from hentropy.records import State
-from hentropy.storage import open_store
+from hentropy.studies.records import State
+from hentropy.studies.storage import open_store
 from support.decisions import ROWS, SPACE
 from support.studies import LINE, PLANE, Worst, hill, study
 

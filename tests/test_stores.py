@@ -13,9 +13,9 @@ from sqlalchemy import inspect
 
 import hentropy as he
 from hentropy.errors import InputError, NoStore, StorageError
-from hentropy.records import Entry, State, Trial, Verdict
-from hentropy.storage import MemoryStore, Store, open_store
-from hentropy.testing import check_store
+from hentropy.studies.records import Entry, State, Trial, Verdict
+from hentropy.studies.storage import MemoryStore, Store, open_store
+from hentropy.studies.testing import check_store
 from support.waiting import PATIENCE
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.study import State
-from hentropy.study.openings import cost_per_success
+from hentropy.studies.study import State
+from hentropy.studies.study.openings import cost_per_success
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun, hill, study
 
 

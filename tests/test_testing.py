@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.beliefs import Belief, Moments, Needs
-from hentropy.gain import Appraisal
-from hentropy.solvers import Auto, Finalists, Solver
-from hentropy.testing import check_belief, check_decision, check_solver
+from hentropy.core.beliefs import Belief, Moments, Needs
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Auto, Finalists, Solver
+from hentropy.studies.testing import check_belief, check_decision, check_solver
 from support.beliefs import gaussian
 from support.decisions import POOL, SPACE
 

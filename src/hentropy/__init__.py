@@ -1,8 +1,8 @@
 """hentropy: say what you will decide in the end, and the next experiment is the one that makes that decision better."""
 
 from hentropy._version import __version__
-from hentropy.beliefs import Belief, Gaussian, Moments, Needs, Posterior, Samples
-from hentropy.decisions import (
+from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Posterior, Samples
+from hentropy.core.decisions import (
     BestObserved,
     Box,
     Decision,
@@ -21,13 +21,23 @@ from hentropy.decisions import (
     TopK,
     decision,
 )
-from hentropy.entropy import Entropy, entropy
+from hentropy.core.entropy import Entropy, entropy
+from hentropy.core.gain import Gain, gain
+from hentropy.core.models import fit, from_botorch
+from hentropy.core.solvers import Auto, Finite, Nested, OneShot, Proposal, propose
+from hentropy.core.spaces import Integer, Pool, Real, Space
 from hentropy.errors import DecisionError, HentropyError, InputError, MissingExtra, ModelError, StorageError, StudyError
-from hentropy.gain import Gain, gain
-from hentropy.models import fit, from_botorch
-from hentropy.solvers import Auto, Finite, Nested, OneShot, Proposal, propose
-from hentropy.spaces import Integer, Pool, Real, Space
-from hentropy.study import Budget, GainBelow, GainBelowCost, Study, TimeLimit, Trial, Verdict, load_study, search
+from hentropy.studies.study import (
+    Budget,
+    GainBelow,
+    GainBelowCost,
+    Study,
+    TimeLimit,
+    Trial,
+    Verdict,
+    load_study,
+    search,
+)
 
 __all__ = [
     "Auto",

@@ -5,7 +5,7 @@ import sys
 from hentropy.errors import MissingExtra
 
 try:
-    from hentropy.cli.app import main
+    from hentropy.views.cli.app import main
 except MissingExtra as error:
     sys.exit(f"error: {error}")
 except KeyboardInterrupt:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hentropy.beliefs import Frame, Gaussian
-from hentropy.beliefs.kernels import Kernel, Profile, Stationary
+from hentropy.core.beliefs import Frame, Gaussian
+from hentropy.core.beliefs.kernels import Kernel, Profile, Stationary
 
 LOW = torch.tensor([-3.0, 100.0], dtype=torch.float64)
 WIDTH = torch.tensor([0.5, 40.0], dtype=torch.float64)

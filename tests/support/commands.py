@@ -5,7 +5,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from hentropy.cli.app import main
+from hentropy.views.cli.app import main
 
 STUDY = """
 version = 1

@@ -15,9 +15,9 @@ import torch
 
 import hentropy as he
 from hentropy.errors import HentropyError, StudyError
-from hentropy.execution import Local, PythonObjective
-from hentropy.execution.leases import Terms
-from hentropy.execution.runner import run
+from hentropy.studies.execution import Local, PythonObjective
+from hentropy.studies.execution.leases import Terms
+from hentropy.studies.execution.runner import run
 from support.waiting import PATIENCE
 
 SPACE = he.Space(x=he.Real(-1.0, 3.0), y=he.Real(0.0, 1.0))
@@ -37,7 +37,9 @@ def truth(x: float, y: float) -> float:
 
 def context() -> ForkServerContext:
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(["hentropy.execution", "hentropy.description", "hentropy.storage.database"])
+    made.set_forkserver_preload(
+        ["hentropy.studies.execution", "hentropy.studies.definition", "hentropy.studies.storage.database"]
+    )
     return made
 
 

@@ -29,8 +29,8 @@ from hentropy import (
     TopK,
     decision,
 )
-from hentropy.beliefs import Frame
-from hentropy.beliefs.kernels import Profile, Stationary
+from hentropy.core.beliefs import Frame
+from hentropy.core.beliefs.kernels import Profile, Stationary
 from support.beliefs import LOW, WIDTH, designs
 
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())

@@ -7,8 +7,22 @@ import numpy as np
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 import pytest
 
-from hentropy.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule, Table
-from hentropy.plots.with_plotly import specification
+from hentropy.views.plots.marks import (
+    Axis,
+    Band,
+    Bars,
+    Contour,
+    Dots,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Picture,
+    Role,
+    Rule,
+    Table,
+)
+from hentropy.views.plots.with_plotly import specification
 
 
 def checked(made: Picture) -> dict[str, Any]:
@@ -24,7 +38,7 @@ def checked(made: Picture) -> dict[str, Any]:
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be decided after an outcome is shown with few drawn functions on small grids."""
     for name, size in (("DRAWS", 4), ("POINTS", 7), ("PLANE", 4)):
-        monkeypatch.setattr(f"hentropy.plots.outcomes.{name}", size)
+        monkeypatch.setattr(f"hentropy.views.plots.outcomes.{name}", size)
 
 
 HOSTILE = "</script><script>alert(1)</script> $x$ %{x} <b>_"

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from hentropy.cli.serving import Server, listening
-from hentropy.server.services import Services
-from hentropy.server.settings import Settings
+from hentropy.views.cli.serving import Server, listening
+from hentropy.views.server.services import Services
+from hentropy.views.server.settings import Settings
 from support.waiting import PATIENCE
 
 TOKEN = "a-token-for-tests-only"

@@ -1,6 +1,6 @@
 """Made-up steps of a run."""
 
-from hentropy.experiments import Step
+from hentropy.bench.experiments import Step
 
 
 def step_with(number: int, score: float = 0.5) -> Step:

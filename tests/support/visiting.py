@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import httpx
 from fastapi.routing import APIRoute
 
-from hentropy.server import events, login
-from hentropy.server.pages import asking, attaching, entering, reading
+from hentropy.views.server import events, login
+from hentropy.views.server.pages import asking, attaching, entering, reading
 from support.serving import TOKEN, Served
 from support.waiting import PATIENCE
 

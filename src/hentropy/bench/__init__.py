@@ -1,0 +1,1 @@
+"""The paper and the comparisons: problems, baselines and experiments."""

@@ -1,0 +1,32 @@
+"""What a crew is: does runs, one or many at a time, and tells how they go."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hentropy.bench.experiments.ledger import Ledger
+from hentropy.bench.experiments.run import Job
+
+
+@dataclass(frozen=True)
+class News:
+    """What happened in a run: so many steps of it are done; `ended` says that no more will come."""
+
+    job: Job
+    steps: int
+    ended: bool = False
+    failed: str | None = None
+
+
+Report = Callable[[News], None]
+
+
+class Crew(Protocol):
+    """Does runs.
+
+    Every step is in the ledger soon after it is done. A run that ends by an error is written down with its traceback,
+    and the others go on, also when a worker dies. An interrupt ends all that the crew has started.
+    """
+
+    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+        """All runs to their ends; each goes on from the steps that are recorded."""

@@ -1,0 +1,210 @@
+"""Runs on a Dask cluster: each is one task, and only the process that hands them out writes to the ledger.
+
+Workers on other machines do not see the results folder: a task is handed the steps that are recorded and does the rest.
+Each step is sent when it is done, as an event of Dask: it goes by the line that a worker has to its scheduler in any
+case, and a run that is lost after hours loses its last step alone. Events may come late or not at all, so a task
+returns its steps, too, and what is missing is taken from there.
+"""
+
+import logging
+import traceback
+from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+from uuid import uuid4
+
+from hentropy._version import __version__
+from hentropy.bench.experiments.crew import News, Report
+from hentropy.bench.experiments.dask_task import TOPIC, Found, heard, labour
+from hentropy.bench.experiments.ledger import Ledger
+from hentropy.bench.experiments.run import Job, Step
+from hentropy.errors import ExecutionError, MissingExtra
+from hentropy.studies.execution.cluster import connect, own_cluster
+
+try:
+    from distributed import CancelledError, Client, Future, KilledWorker
+    from distributed.utils import silence_logging_cmgr
+except ImportError:
+    raise MissingExtra("distributed", "dask") from None
+
+TRIES = 2
+"""How often a run is handed out if its worker is lost: machines of a cluster come and go."""
+LOOK = 1.0
+"""Seconds after which we look whether the cluster is there still, and whether it has grown."""
+FETCH = 10.0
+"""Seconds to wait for a result that is ready."""
+
+
+class DaskCrew:
+    """The workers of a Dask cluster: one that is running, or one of this machine that lives as long as the work.
+
+    At most `workers` runs are on the cluster at a time; None, with an address, is one for each of its worker processes.
+    A worker process does one run at a time, with one thread: start workers with `--nthreads 1`, as many as there are
+    cores. They need the same version of hentropy. An interrupt leaves a cluster that is not ours running; its workers
+    end the steps that they are at.
+    """
+
+    def __init__(self, workers: int | None, address: str | None = None, patience: float = 10.0) -> None:
+        self.workers = workers
+        self.address = address
+        self.patience = patience
+
+    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+        """All runs to their ends."""
+        if not jobs:
+            return
+        with silence_logging_cmgr(logging.CRITICAL), ExitStack() as stack:
+            target: Any = self.address
+            if target is None:
+                target = stack.enter_context(own_cluster(min(self.workers or 1, len(jobs))))
+            client = connect(target, self.patience)
+            stack.callback(client.close)
+            try:
+                client.wait_for_workers(1, timeout=self.patience)
+            except TimeoutError:
+                where = client.scheduler.address
+                raise ExecutionError(
+                    f"the Dask scheduler at {where} has no workers; start some with `dask worker {where} --nthreads 1`"
+                ) from None
+            _Foreman(client, ledger, report, self.workers).work(jobs)
+
+
+@dataclass
+class _Errand:
+    """A run that is on the cluster; `claim` keeps others from writing to it."""
+
+    job: Job
+    claim: ExitStack
+    steps: int
+    tries: int = 0
+    key: str = ""
+    go: str | None = None
+    future: Future | None = None
+
+
+class _Foreman:
+    """Hands out runs, and writes down what is heard of them."""
+
+    def __init__(self, client: Client, ledger: Ledger, report: Report, workers: int | None) -> None:
+        self.client = client
+        self.ledger = ledger
+        self.report = report
+        self.workers = workers
+        self.busy: dict[str, _Errand] = {}
+        self.inbox: SimpleQueue[tuple[str, str | Future]] = SimpleQueue()
+
+    def work(self, jobs: Sequence[Job]) -> None:
+        waiting = deque(jobs)
+        self.client.subscribe_topic(TOPIC, self._hear)
+        try:
+            while waiting or self.busy:
+                self._check()
+                while waiting and len(self.busy) < self._room():
+                    self._begin(waiting.popleft())
+                try:
+                    key, found = self.inbox.get(timeout=LOOK)
+                except Empty:
+                    continue
+                if key in self.busy:  # else it comes too late, or is not of ours
+                    self._take(self.busy[key], found)
+        finally:
+            self._leave()
+
+    def _room(self) -> int:
+        """How many runs may be on the cluster, which grows and shrinks."""
+        if self.workers is not None:
+            return self.workers
+        try:
+            return max(1, len(self.client.nthreads()))
+        except OSError:  # it does not answer: we look at that elsewhere
+            return 0
+
+    def _hear(self, event: tuple[float, dict[str, str]]) -> None:
+        self.inbox.put((event[1]["key"], event[1]["told"]))
+
+    def _begin(self, job: Job) -> None:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self.ledger.claimed(job))
+                done = self.ledger.begin(job)
+            except Exception as error:  # one run must not end the others
+                self.ledger.fail(job, traceback.format_exc())
+                self.report(News(job, 0, ended=True, failed=f"{type(error).__name__}: {error}"))
+                return
+            self.report(News(job, len(done)))
+            self._send(_Errand(job, stack.pop_all(), len(done)), done)
+
+    def _send(self, errand: _Errand, done: Sequence[Step]) -> None:
+        key = f"hentropy-run-{uuid4().hex}"
+        errand.key, errand.go, errand.tries = key, None, errand.tries + 1
+        errand.future = self.client.submit(labour, errand.job, list(done), __version__, key=key, pure=False)
+        self.busy[key] = errand
+        errand.future.add_done_callback(lambda future: self.inbox.put((key, future)))
+
+    def _take(self, errand: _Errand, found: str | Future) -> None:
+        if isinstance(found, str):
+            go, step = heard(found)
+            self._add(errand, go, [step])
+            return
+        try:
+            result: Found = found.result(timeout=FETCH)
+        except TimeoutError:  # it was lost on the way, and Dask makes it again
+            found.add_done_callback(lambda future: self.inbox.put((errand.key, future)))
+        except KilledWorker as error:
+            self._again(errand, f"the Dask worker {error.last_worker.address} ended in the middle of the run")
+        except CancelledError as error:
+            self._check()
+            self._again(errand, f"Dask cancelled the run: {error}")
+        except Exception as error:  # a worker without hentropy, or without what it needs
+            why = f"the Dask worker could not begin the run: {type(error).__name__}: {error}"
+            self._end(errand, why, why)
+        else:
+            if self._add(errand, result.go, result.steps):
+                self._end(errand, result.failed, result.traceback)
+
+    def _add(self, errand: _Errand, go: str, steps: Sequence[Step]) -> bool:
+        """Write down what is new; False if it is of another go, which did not begin after what is recorded."""
+        errand.go = errand.go or go
+        if errand.go != go:
+            self._again(errand, "its Dask worker ended in the middle of the run")
+            return False
+        for step in steps:
+            if step.number == errand.steps:
+                self.ledger.add(errand.job, step)
+                errand.steps += 1
+                self.report(News(errand.job, errand.steps))
+        return True
+
+    def _again(self, errand: _Errand, why: str) -> None:
+        """The worker of a run is lost: another goes on after the steps that are recorded."""
+        if errand.tries == TRIES:
+            why = f"{why}; this was try {TRIES} of {TRIES}; out of memory?"
+            self._end(errand, why, why)
+            return
+        del self.busy[errand.key]
+        self.client.cancel([errand.future])
+        self._send(errand, self.ledger.steps(errand.job))
+
+    def _end(self, errand: _Errand, failed: str | None, trace: str | None) -> None:
+        del self.busy[errand.key]
+        if failed is not None:
+            self.ledger.fail(errand.job, trace or failed)
+            self.client.cancel([errand.future])
+        errand.claim.close()
+        self.report(News(errand.job, errand.steps, ended=True, failed=failed))
+
+    def _check(self) -> None:
+        if self.client.status != "running":
+            raise ExecutionError(
+                "the Dask scheduler is gone; all steps so far are recorded: when it is back, the same command goes on"
+            )
+
+    def _leave(self) -> None:
+        if self.client.status == "running":
+            self.client.unsubscribe_topic(TOPIC)
+            self.client.cancel([errand.future for errand in self.busy.values()])
+        for errand in self.busy.values():
+            errand.claim.close()

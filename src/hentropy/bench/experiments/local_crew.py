@@ -1,0 +1,151 @@
+"""Runs on this machine: here, or by several worker processes, each with one thread.
+
+The processes are our own and no pool of `concurrent.futures`: that one breaks as a whole when one of its processes is
+killed, and tells nothing of a run before its end.
+"""
+
+import signal
+import traceback
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+from hentropy.bench.experiments.crew import News, Report
+from hentropy.bench.experiments.ledger import Ledger
+from hentropy.bench.experiments.run import Job, steps
+from hentropy.bench.experiments.threads import one_thread
+
+
+class LocalCrew:
+    """Worker processes that write to the ledger themselves; a single worker is this process."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+        """All runs to their ends."""
+        if self.workers > 1:
+            _Foreman(jobs, ledger, report).work(min(self.workers, len(jobs)))
+            return
+        with one_thread():
+            for job in jobs:
+                run(job, ledger, report)
+
+
+def run(job: Job, ledger: Ledger, report: Report) -> None:
+    """One run to its end, or to the error that ends it."""
+    count = 0
+    try:
+        with ledger.claimed(job):
+            done = ledger.begin(job)
+            count = len(done)
+            report(News(job, count))
+            for step in steps(job, done):
+                ledger.add(job, step)
+                count += 1
+                report(News(job, count))
+    except Exception as error:  # one run must not end the others
+        ledger.fail(job, traceback.format_exc())
+        report(News(job, count, ended=True, failed=f"{type(error).__name__}: {error}"))
+    else:
+        report(News(job, count, ended=True))
+
+
+class _Foreman:
+    """Hands worker processes one run after the other."""
+
+    def __init__(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+        self.waiting = deque(jobs)
+        self.ledger = ledger
+        self.report = report
+        self.workers: dict[Connection, SpawnProcess] = {}
+        self.busy: dict[Connection, News] = {}
+
+    def work(self, workers: int) -> None:
+        try:
+            for _ in range(workers):
+                self._hire()
+            while self.busy:
+                for line in wait(list(self.busy)):
+                    if isinstance(line, Connection):
+                        self._listen(line)
+        finally:
+            for line, worker in self.workers.items():
+                line.close()  # an idle worker ends by this
+                if line in self.busy:
+                    worker.terminate()
+            for worker in self.workers.values():
+                worker.join()
+
+    def _hire(self) -> None:
+        """One more worker, with a run to do, if any is waiting."""
+        if not self.waiting:
+            return
+        context = get_context("spawn")
+        here, there = context.Pipe()
+        worker = context.Process(target=_labour, args=(there, self.ledger.folder), daemon=True)
+        worker.start()
+        there.close()
+        self.workers[here] = worker
+        self._hand_out(here)
+
+    def _hand_out(self, line: Connection) -> None:
+        self.busy.pop(line, None)
+        if self.waiting:
+            job = self.waiting[0]
+            try:
+                line.send(job)
+            except ConnectionError:  # it died with nothing to do: nothing is lost, and another takes its place
+                self.workers.pop(line).join()
+                self._hire()
+            else:
+                self.waiting.popleft()
+                self.busy[line] = News(job, 0)
+
+    def _listen(self, line: Connection) -> None:
+        try:
+            news = line.recv()
+        except (EOFError, ConnectionError):
+            self._bury(line)
+            return
+        self.busy[line] = news
+        self.report(news)
+        if news.ended:
+            self._hand_out(line)
+
+    def _bury(self, line: Connection) -> None:
+        """A worker is gone in the middle of a run: say so, and go on with another."""
+        last, worker = self.busy.pop(line), self.workers.pop(line)
+        worker.join()
+        line.close()
+        why = f"the worker process ended in the middle of the run (exit code {worker.exitcode}); out of memory?"
+        self.ledger.fail(last.job, why)
+        self.report(News(last.job, last.steps, ended=True, failed=why))
+        self._hire()
+
+
+def _labour(line: Connection, folder: Path) -> None:
+    """What a worker does: runs, until nobody hands out any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who hands out
+    ledger = Ledger(folder)
+    try:
+        with one_thread():
+            while True:
+                run(line.recv(), ledger, partial(_tell, line))
+    except (EOFError, ConnectionError, _NobodyListens):
+        return
+
+
+class _NobodyListens(BaseException):
+    """The process that hands out runs is gone: no failure of the run, which goes on when it is asked for again."""
+
+
+def _tell(line: Connection, news: News) -> None:
+    try:
+        line.send(news)
+    except ConnectionError:
+        raise _NobodyListens from None

@@ -1,0 +1,126 @@
+"""The methods that are compared: a name, how it looks in figures, and the solver that chooses its queries.
+
+All methods see the belief that is fitted to their data at each step by the same procedure (the most probable
+hyperparameters), so that only the choice of the query differs. The one exception is `hentropy-mixture`, which is what
+a study does when nothing is said: a mixture over the hyperparameters. `hentropy-points` may query only the points that
+level sets are about, as the probability of misclassification does by its nature.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hentropy.bench import baselines
+from hentropy.bench.experiments.level_points import OnLevelPoints
+from hentropy.bench.problems import Alpine, Problem
+from hentropy.bench.problems.names import named
+from hentropy.core.decisions import TopK
+from hentropy.core.solvers import Auto, Solver
+
+MakeSolver = Callable[[Problem], Solver]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How one contender chooses its queries, and how it is drawn.
+
+    `own` marks this project's search, whose time is that of the whole proposal with its audit. `quick` is a smaller
+    solver for quick runs, where the real one takes minutes for an answer.
+    """
+
+    name: str
+    label: str
+    colour: str
+    marker: str
+    solver: MakeSolver
+    quick: MakeSolver | None = None
+    hyperparameters: str = "map"
+    own: bool = False
+
+    def make(self, problem: Problem, quick: bool) -> Solver:
+        """The solver for a problem."""
+        return (self.quick or self.solver)(problem) if quick else self.solver(problem)
+
+
+def largest(problem: Problem) -> bool:
+    """Whether great values are wanted; they are unless the decision says otherwise."""
+    return problem.decision.largest if isinstance(problem.decision, TopK) else True
+
+
+def paper_rate(problem: Problem) -> float:
+    """The rate of the paper's search in unit coordinates: the authors take 0.1 in those of the problem.
+
+    Theirs are [0, 5] for Alpine and the unit square for the others.
+    """
+    return 0.02 if isinstance(problem.function, Alpine) else 0.1
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("hentropy", "hentropy (EHIG)", "#0072b2", "o", lambda _: Auto(), own=True),
+        Method(
+            "hentropy-mixture",
+            "hentropy (mixture)",
+            "#56b4e9",
+            "D",
+            lambda _: Auto(),
+            hyperparameters="mixture",
+            own=True,
+        ),
+        Method(
+            "one-shot-paper",
+            "one-shot as in the paper",
+            "#d55e00",
+            "s",
+            lambda p: baselines.PaperOneShot(rate=paper_rate(p)),
+            quick=lambda p: baselines.PaperOneShot(restarts=8, steps=15, rate=paper_rate(p)),
+        ),
+        Method(
+            "one-shot-published",
+            "the same, with BoTorch's model as published",
+            "#a33c00",
+            "p",
+            lambda p: baselines.PaperOneShot(rate=paper_rate(p), model="botorch"),
+            quick=lambda p: baselines.PaperOneShot(restarts=8, steps=15, rate=paper_rate(p), model="botorch"),
+        ),
+        Method("random", "random search", "#7f7f7f", "x", lambda _: baselines.RandomSearch()),
+        Method("uncertainty", "uncertainty sampling", "#000000", "+", lambda _: baselines.UncertaintySampling()),
+        Method("kg", "knowledge gradient", "#009e73", "^", lambda p: baselines.KnowledgeGradient(largest(p))),
+        Method("ei", "expected improvement", "#cc79a7", "v", lambda p: baselines.ExpectedImprovement(largest(p))),
+        Method(
+            "pi",
+            "probability of improvement",
+            "#8c564b",
+            "<",
+            lambda p: baselines.ProbabilityOfImprovement(largest(p)),
+        ),
+        Method(
+            "mes", "max-value entropy search", "#e69f00", ">", lambda p: baselines.MaxValueEntropySearch(largest(p))
+        ),
+        Method("botorch-logei", "LogEI (BoTorch)", "#9467bd", "P", lambda p: baselines.BotorchLogEI(largest(p))),
+        Method(
+            "botorch-qkg",
+            "qKG (BoTorch)",
+            "#00563b",
+            "*",
+            lambda p: baselines.BotorchKG(largest(p)),
+            quick=lambda p: baselines.BotorchKG(largest(p), fantasies=4, restarts=2, raw_samples=16),
+        ),
+        Method(
+            "hentropy-points",
+            "hentropy (on the points)",
+            "#003f66",
+            "d",
+            lambda _: OnLevelPoints(),
+            own=True,
+        ),
+        Method("pom", "probability of misclassification", "#e69f00", ">", lambda _: baselines.Misclassification()),
+        Method("straddle", "straddle", "#009e73", "^", lambda _: baselines.Straddle()),
+        Method("efi", "expected feasibility", "#cc79a7", "v", lambda _: baselines.ExpectedFeasibility()),
+    )
+}
+
+
+def method(name: str) -> Method:
+    """The method of that name; an unknown name is answered with the known ones."""
+    return named(name, METHODS, "method")

@@ -1,0 +1,152 @@
+"""One run: a method on a task from one seed, step by step.
+
+A run is a study like anyone's: the first designs fill the space and are the same for all methods of a seed, then every
+query is asked of a study whose solver is the method. What a study asks depends on its records alone, so a run that was
+killed goes on from its recorded steps as if nothing had happened.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hentropy.bench.experiments.methods import method
+from hentropy.bench.experiments.scores import score
+from hentropy.bench.experiments.tasks import Task
+from hentropy.bench.problems import Problem, problem
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Cost, Finalists, Solver
+from hentropy.core.spaces import Params
+from hentropy.studies.study import State, Study, Trial
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which run: the task, the method by name, the seed; `quick` methods take their smaller solver."""
+
+    task: Task
+    method: str
+    seed: int
+    quick: bool = False
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return f"{self.task.problem} / {self.method} / seed {self.seed}"
+
+    def settings(self) -> dict[str, Any]:
+        """What the steps of the run depend on, to tell runs apart that must not be mixed."""
+        contender = method(self.method)
+        return {
+            "problem": self.task.problem,
+            "method": self.method,
+            "seed": self.seed,
+            "first": self.task.first,
+            "hyperparameters": contender.hyperparameters,
+            "solver": repr(contender.make(problem(self.task.problem), self.quick)),
+        }
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is known after so many queries: the last query and what came of it, and what the decision is then worth.
+
+    Step 0 is after the first designs: it has no query. `gain` is the audited gain of the query for the decision of the
+    task, whoever chose it. `fit_seconds` are of the model after the query, `acquisition_seconds` of choosing it.
+    """
+
+    number: int
+    query: Params | None
+    value: float | None
+    score: float
+    regret: float | None
+    expected_loss: float
+    gain: float | None
+    gain_error: float | None
+    fit_seconds: float
+    acquisition_seconds: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Step":
+        """From plain values, checked."""
+        step = cls(**values)
+        numbers = {name: value for name, value in values.items() if name not in ("number", "query")}
+        bad = [name for name, value in numbers.items() if not isinstance(value, float | int | None)]
+        bad += [name for name in ("score", "expected_loss", "fit_seconds") if numbers[name] is None]
+        if bad:
+            raise ValueError(f"{bad[0]} is {numbers[bad[0]]!r}, not a number")
+        if (step.query is None) != (step.number == 0):
+            raise ValueError(f"step {step.number} has the query {step.query!r}")
+        return step
+
+
+class Stopwatch(Solver):
+    """A solver whose time is taken, apart from what `propose` does before and after it."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.seconds = 0.0
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """As the solver does."""
+        start = time.perf_counter()
+        found = self.solver.search(appraisal, q, cost)
+        self.seconds = time.perf_counter() - start
+        return found
+
+
+def steps(job: Job, done: Sequence[Step] = ()) -> Iterator[Step]:
+    """The steps of a run that are still to do, one after the other, given those that are done."""
+    contender, on = method(job.method), problem(job.task.problem)
+    watch = Stopwatch(contender.make(on, job.quick))
+    study = replayed(job, on, done, watch)
+    if not done:
+        yield _step(study, on, 0, None, None)
+    for number in range(max(1, len(done)), job.task.queries + 1):
+        if study.stopped:
+            return
+        _ = study.belief  # fitted here where it is not yet: its time is not that of the choice
+        start = time.perf_counter()
+        trial = study.ask()
+        seconds = time.perf_counter() - start if contender.own else watch.seconds
+        trial = study.tell(trial, float(on(on.space.encode(trial.params))))
+        yield _step(study, on, number, trial, seconds)
+
+
+def replayed(job: Job, on: Problem, done: Sequence[Step], solver: Solver | None = None) -> Study:
+    """The study as it stood after the steps that are done."""
+    options: dict[str, Any] = {
+        "seed": job.seed,
+        "first": job.task.first,
+        "hyperparameters": method(job.method).hyperparameters,
+        "solver": method(job.method).make(on, job.quick) if solver is None else solver,
+    }
+    study = Study(on.space, on.decision, **options)
+    for trial in study.ask_many(job.task.first):
+        study.tell(trial, float(on(on.space.encode(trial.params))))
+    asked = [(step.query, step.value) for step in done if step.query is not None]
+    later = [Trial(len(study.records) + i, query, State.COMPLETE, value) for i, (query, value) in enumerate(asked)]
+    return Study(on.space, on.decision, records=[*study.records, *later], **options)
+
+
+def _step(study: Study, on: Problem, number: int, trial: Trial | None, seconds: float | None) -> Step:
+    start = time.perf_counter()
+    _ = study.belief  # fitted here and kept
+    fit_seconds = time.perf_counter() - start
+    verdict = study.decide()
+    return Step(
+        number=number,
+        query=None if trial is None else trial.params,
+        value=None if trial is None else trial.value,
+        score=score(on, verdict.raw),
+        regret=on.regret(verdict.raw),
+        expected_loss=verdict.expected_loss,
+        gain=None if trial is None else trial.gain,
+        gain_error=None if trial is None else trial.gain_error,
+        fit_seconds=fit_seconds,
+        acquisition_seconds=seconds,
+    )

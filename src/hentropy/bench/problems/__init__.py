@@ -1,0 +1,38 @@
+"""Test functions and real data, each with the decision it is used with and the best that can be decided."""
+
+from hentropy.bench.problems.alpine import Alpine, alpine, alpine_levels
+from hentropy.bench.problems.base import Best, Problem
+from hentropy.bench.problems.catalogue import PROBLEMS, problem
+from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
+from hentropy.bench.problems.measurements import Measurements, lab_table, table
+from hentropy.bench.problems.multihills import Multihills, multihills_level, multihills_levels, multihills_sequence
+from hentropy.bench.problems.night_light import night_light
+from hentropy.bench.problems.standard import standard
+from hentropy.bench.problems.unit_distance import UnitL1
+from hentropy.bench.problems.vaccination import vaccination, vaccination_sequence
+
+__all__ = [
+    "PROBLEMS",
+    "Alpine",
+    "Best",
+    "Measurements",
+    "Multihills",
+    "Problem",
+    "UnitL1",
+    "alpine",
+    "alpine_levels",
+    "fullerenes_levels",
+    "fullerenes_top_k",
+    "lab_table",
+    "multihills_level",
+    "multihills_levels",
+    "multihills_sequence",
+    "night_light",
+    "photo_pce10_levels",
+    "photo_pce10_top_k",
+    "problem",
+    "standard",
+    "table",
+    "vaccination",
+    "vaccination_sequence",
+]

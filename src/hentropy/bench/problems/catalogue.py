@@ -1,0 +1,44 @@
+"""All problems that need no file of the user, by name."""
+
+from collections.abc import Callable
+from functools import partial
+
+from hentropy.bench.problems.alpine import alpine, alpine_levels
+from hentropy.bench.problems.base import Problem
+from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
+from hentropy.bench.problems.multihills import multihills_level, multihills_levels, multihills_sequence
+from hentropy.bench.problems.names import named
+from hentropy.bench.problems.night_light import night_light
+from hentropy.bench.problems.standard import standard
+from hentropy.bench.problems.vaccination import vaccination, vaccination_sequence
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "ackley-2": partial(standard, "ackley-2"),
+    "alpine-2-one-level": partial(alpine_levels, (0.45,)),
+    "alpine-2-top-5": partial(alpine, 2),
+    "alpine-2-two-levels": partial(alpine_levels, (0.35, 0.6)),
+    "alpine-3-top-3": partial(alpine, 3),
+    "alpine-5-top-5": partial(alpine, 5),
+    "branin": partial(standard, "branin"),
+    "fullerenes-levels": fullerenes_levels,
+    "fullerenes-top-5": fullerenes_top_k,
+    "hartmann-6": partial(standard, "hartmann-6"),
+    "levy-4": partial(standard, "levy-4"),
+    "multihills-one-level": multihills_level,
+    "multihills-sequence": multihills_sequence,
+    "multihills-two-levels": multihills_levels,
+    "night-light-one-level": night_light,
+    "photo-pce10-levels": photo_pce10_levels,
+    "photo-pce10-top-5": photo_pce10_top_k,
+    "rosenbrock-4": partial(standard, "rosenbrock-4"),
+    "vaccination-pennsylvania-sequence": partial(vaccination_sequence, "pennsylvania"),
+    "vaccination-pennsylvania-top-5": partial(vaccination, "pennsylvania"),
+    "vaccination-united-states-sequence": partial(vaccination_sequence, "united-states"),
+    "vaccination-united-states-top-5": partial(vaccination, "united-states"),
+}
+"""Each name with what makes the problem; nothing is loaded before it is asked for."""
+
+
+def problem(name: str) -> Problem:
+    """The problem with this name, or an `InputError` that lists the names there are."""
+    return named(name, PROBLEMS, "problem")()

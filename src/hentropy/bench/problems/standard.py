@@ -1,0 +1,95 @@
+"""The test functions of BoTorch, by name: `standard("branin")`, `standard("ackley-4")`. The number is the dimension."""
+
+from collections.abc import Callable, Container
+from dataclasses import replace
+
+from botorch.test_functions.synthetic import (
+    Ackley,
+    Beale,
+    Branin,
+    Bukin,
+    Cosine8,
+    DixonPrice,
+    DropWave,
+    EggHolder,
+    Griewank,
+    Hartmann,
+    HolderTable,
+    Levy,
+    Michalewicz,
+    Powell,
+    Rastrigin,
+    Rosenbrock,
+    Shekel,
+    SixHumpCamel,
+    StyblinskiTang,
+    SyntheticTestFunction,
+    ThreeHumpCamel,
+)
+
+from hentropy.bench.problems.base import Best, Problem
+from hentropy.bench.problems.names import unknown
+from hentropy.core.decisions import Maximize, Minimize
+from hentropy.core.spaces import Space
+from hentropy.errors import InputError
+
+FIXED: dict[str, Callable[[], SyntheticTestFunction]] = {
+    "beale": Beale,
+    "branin": Branin,
+    "bukin": Bukin,
+    "cosine-8": Cosine8,
+    "drop-wave": DropWave,
+    "egg-holder": EggHolder,
+    "holder-table": HolderTable,
+    "shekel": Shekel,
+    "six-hump-camel": SixHumpCamel,
+    "three-hump-camel": ThreeHumpCamel,
+}
+
+MANY = 1001
+
+FAMILIES: dict[str, tuple[Callable[[int], SyntheticTestFunction], Container[int], str]] = {
+    "ackley": (Ackley, range(1, MANY), "1 to 1000"),
+    "dixon-price": (DixonPrice, range(1, MANY), "1 to 1000"),
+    "griewank": (Griewank, range(1, MANY), "1 to 1000"),
+    "hartmann": (Hartmann, (3, 4, 6), "3, 4 or 6"),
+    "levy": (Levy, range(1, MANY), "1 to 1000"),
+    "michalewicz": (Michalewicz, (2, 5, 10), "2, 5 or 10"),
+    "powell": (Powell, range(4, MANY, 4), "a multiple of 4 up to 1000"),
+    "rastrigin": (Rastrigin, range(1, MANY), "1 to 1000"),
+    "rosenbrock": (Rosenbrock, range(2, MANY), "2 to 1000"),
+    "styblinski-tang": (StyblinskiTang, range(1, MANY), "1 to 1000"),
+}
+"""Functions that exist for several dimensions: what makes them, which dimensions, and those in words."""
+
+
+def standard(name: str) -> Problem:
+    """The best design of a test function of BoTorch: the least value, or the greatest where BoTorch looks for that."""
+    function = _function(name)
+    low, high = function.bounds.tolist()
+    decision = Minimize() if function.is_minimization_problem else Maximize()
+    problem = Problem(name, function, Space.box(low, high), decision, credit="BoTorch")
+    return replace(problem, best=_stated(problem, function))
+
+
+def _function(name: str) -> SyntheticTestFunction:
+    if name in FIXED:
+        return FIXED[name]()
+    family, _, dim = name.rpartition("-")
+    if family not in FAMILIES or not dim.isdecimal():
+        raise unknown(name, [*FIXED, *(f"{each}-D" for each in FAMILIES)], "standard function")
+    make, dims, in_words = FAMILIES[family]
+    if int(dim) not in dims:
+        raise InputError(f"{family} does not exist with dimension {dim}; its dimension is {in_words}")
+    return make(int(dim))
+
+
+def _stated(problem: Problem, function: SyntheticTestFunction) -> Best | None:
+    """What BoTorch says is best. It rounds the value, so that at the design it names is taken where it names one."""
+    if function._optimal_value is None:
+        return None
+    if function._optimizers is not None:
+        action = function.optimizers[:1].to(function.bounds)
+        return Best(problem.loss(action), "at the design that BoTorch states", action)
+    sign = 1.0 if function.is_minimization_problem else -1.0
+    return Best(sign * function.optimal_value, "as BoTorch states it")

@@ -1,5 +1,0 @@
-"""Studies on a server, used from Python as if they were here."""
-
-from hentropy.client.remote import RemoteStudy
-
-__all__ = ["RemoteStudy"]

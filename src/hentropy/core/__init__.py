@@ -1,0 +1,1 @@
+"""The mathematics, with torch only: spaces, beliefs, models, decisions, the search for actions, gain and solvers."""

@@ -1,0 +1,109 @@
+"""The inner search, for actions: the least expected loss now and after each outcome, a file per kind of action."""
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search.base import ActionSearch, Least, expected_loss
+from hentropy.core.action_search.continuous import ContinuousSearch
+from hentropy.core.action_search.descent import descend
+from hentropy.core.action_search.domains import BoxDomain, PointsDomain
+from hentropy.core.action_search.finite import FiniteSearch
+from hentropy.core.action_search.listed import ListedSearch, OptionsSearch, all_tuples, enumerable, rows_given
+from hentropy.core.action_search.observed import ObservedSearch
+from hentropy.core.action_search.present import SEED
+from hentropy.core.action_search.solved import SolvedSearch
+from hentropy.core.action_search.tuples import TupleSearch
+from hentropy.core.beliefs import Belief, Gaussian
+from hentropy.core.clock import Clock
+from hentropy.core.decisions import BestObserved, Box, Decision, Listed, Options, Points, Solved, base_samples
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import DecisionError
+
+VALUE_DRAWS, MIXTURE_DRAWS = 64, 128
+"""Base samples of the values at an action's points while searching, for losses without a closed form."""
+
+
+def points_per_action(decision: Decision, space: DesignSpace, observed: Tensor) -> int:
+    """How many values the loss of one action looks at, at most, once designs n x d have been observed."""
+    actions = decision.actions_given(observed) if decision.follows_data else decision.actions
+    if isinstance(actions, Options):
+        return max(torch.as_tensor(decision.points(item)).shape[0] for item in actions.items)
+    if isinstance(actions, Points):
+        middle = space.bounds.mean(0).expand(actions.k, -1)
+        return decision.points(middle).shape[-2]
+    if isinstance(actions, Box):
+        return decision.points(actions.bounds.mean(0)).shape[-2]
+    if isinstance(actions, Listed):
+        return decision.points(actions.rows[:1]).shape[-2]
+    return 1
+
+
+@torch.no_grad()
+def prepare_search(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    clock: Clock | None = None,
+    known: Tensor | None = None,
+) -> ActionSearch:
+    """The search that fits the decision's actions, with today's best action. The decision is `within` the space.
+
+    It is the same whoever asks: all statements about one belief start from one action. `known` (S x event) are actions
+    that were good before.
+    """
+    search = _prepared(decision, belief, space, Clock() if clock is None else clock, known)
+    if not bool(torch.isfinite(search.value)):
+        raise DecisionError(
+            f"the least expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
+            " logarithms, roots and divisions of its loss, and bound it from below"
+        )
+    return search
+
+
+def _prepared(
+    decision: Decision, belief: Belief, space: DesignSpace, clock: Clock, known: Tensor | None
+) -> ActionSearch:
+    if isinstance(decision, Solved):
+        return SolvedSearch.prepare(decision, belief)
+    if type(decision) is BestObserved and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
+        return ObservedSearch.prepare(decision, belief)
+    count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
+    draws = base_samples(decision, count, points_per_action(decision, space, belief.X), SEED).to(belief.X)
+    actions = decision.actions
+    if decision.follows_data:
+        return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
+    if isinstance(actions, Listed):
+        return ListedSearch.prepare(decision, belief, actions.rows.to(belief.X), draws)
+    if isinstance(actions, Options):
+        return OptionsSearch.prepare(decision, belief, actions, draws)
+    if isinstance(actions, Box):
+        domain = BoxDomain(actions.bounds)
+        return ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, known)
+    if isinstance(actions, Points):
+        if space.points is None:
+            domain_of_points = PointsDomain(space, actions.k)
+            return ContinuousSearch.prepare(decision, belief, space, domain_of_points, draws, clock, known)
+        points = space.points.to(belief.X)
+        if enumerable(points.shape[0], actions):
+            return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)
+        sums = decision.sums()
+        if sums is not None:
+            return FiniteSearch.prepare(decision, belief, points, sums, clock)
+        return TupleSearch.prepare(decision, belief, points, actions, draws, clock)
+    raise DecisionError(
+        f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed or"
+        " Options(items), or the decision a Solved one"
+    )
+
+
+__all__ = [
+    "ActionSearch",
+    "ContinuousSearch",
+    "Least",
+    "ListedSearch",
+    "SolvedSearch",
+    "descend",
+    "expected_loss",
+    "points_per_action",
+    "prepare_search",
+]

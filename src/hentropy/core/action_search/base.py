@@ -1,0 +1,118 @@
+"""The least expected loss of any action, now and after each outcome of an experiment.
+
+An `ActionSearch` is prepared once for a decision, a belief and a space, and then used for many designs. `best` is the
+action that is best now and `value` its expected loss, the entropy. `least` finds, for b designs with N outcomes each,
+the best action after every outcome. Every search includes the action that is best now: a gain cannot be negative.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
+from hentropy.core.decisions import Decision
+
+
+@dataclass(frozen=True)
+class Least:
+    """After each outcome (b x N): the least expected loss found, and the expected loss of the action that is best now.
+
+    `actions` are the actions that have it: b x N x k x d, b x N x p, or indices b x N into a list; `loss` itself where
+    nobody asks for them.
+    """
+
+    loss: Tensor
+    stay: Tensor
+    actions: Tensor
+    late: Tensor | None = None
+    """By how much the last round of a search still lowered the loss (b x N): about what is left to find."""
+
+    @property
+    def saved(self) -> Tensor:
+        """By how much the best action after each outcome is better than staying with today's: b x N."""
+        return self.stay - self.loss
+
+
+class ActionSearch(ABC):
+    """How the actions of one decision are searched."""
+
+    decision: Decision
+    best: Any
+    value: Tensor
+
+    @abstractmethod
+    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+        """The best action after each outcome at designs x (b x q x d).
+
+        `steps` of descent refine each action, none at 0. `draws` replace the base samples of the values in the final
+        evaluation, so that actions are not judged by the samples that chose them.
+        """
+
+    def improved_by(self, actions: Tensor) -> "ActionSearch":
+        """The same search, with the best of these actions (b x N x ...) as today's if it is better than the one known.
+
+        What is found for one outcome may be better today as well; a gain must not count it as news.
+        """
+        return self
+
+    def promise(self, x: Tensor, pending: Tensor) -> Tensor | None:
+        """A quick guess at the gains of designs b x d, to value the best first: b; None where there is none."""
+        return None
+
+    def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor | None:
+        """The expected loss of today's action after each outcome (b x N), where `improved_by` may have changed it."""
+        return None
+
+    def action(self, actions: Tensor, b: int, n: int) -> Any:
+        """The action behind entry (b, n) of `Least.actions`."""
+        return actions[b, n]
+
+    def numbers_per_design(self, outcomes: int) -> int:
+        """How many float64 numbers `least` holds at once for one design, for the memory bound."""
+        return 64 * outcomes
+
+
+def moments_now(decision: Decision, belief: Belief, points: Tensor) -> Moments:
+    """What the loss needs of the belief at points ... x m x d; averaged over the components where means suffice."""
+    moments = belief.moments(points, decision.needs)
+    return moments.averaged() if decision.needs is Needs.MEAN else moments
+
+
+def expected_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+    """The expected loss over all components: moments H x ... x K: ... ."""
+    return moments.expect(decision.expected_loss(moments, a, draws))
+
+
+def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor) -> Tensor:
+    """The expected loss of actions ... x event under the belief: ... ."""
+    return expected_loss(decision, moments_now(decision, belief, decision.points(actions)), actions, draws)
+
+
+def take(moments: Moments, index: Tensor) -> Moments:
+    """Moments of tuples of points, from moments at all of them: H x ... x M and index ... x K to H x ... x K.
+
+    The index has the batch dimensions of the moments, and may have more behind them.
+    """
+    H, batch = moments.mean.shape[0], moments.mean.shape[1:-1]
+    extra = index.dim() - 1 - len(batch)
+    flat = index.reshape(*index.shape[: len(batch)], -1).expand(*batch, -1)
+    tuples = (H, *batch, *index.shape[len(batch) :])
+
+    def pick(values: Tensor) -> Tensor:
+        return values.expand(H, *batch, values.shape[-1]).gather(-1, flat.expand(H, *flat.shape)).reshape(tuples)
+
+    cov = None
+    if moments.cov is not None and not moments.point_mass:
+        K, M = index.shape[-1], moments.mean.shape[-1]
+        pairs = (
+            (index.unsqueeze(-1) * M + index.unsqueeze(-2)).reshape(*index.shape[: len(batch)], -1).expand(*batch, -1)
+        )
+        square = moments.cov.expand(H, *batch, M, M).reshape(H, *batch, M * M)
+        cov = square.gather(-1, pairs.expand(H, *pairs.shape)).reshape(*tuples, K)
+    elif moments.cov is not None:
+        cov = moments.mean.new_zeros(()).expand(*tuples, index.shape[-1])
+    weights = moments.weights.reshape(*moments.weights.shape, *[1] * extra)
+    var = None if moments.var is None else pick(moments.var)
+    return Moments(weights, pick(moments.mean), var, cov, moments.point_mass)

@@ -1,0 +1,295 @@
+"""Actions that are searched by descent: k points of a box, or a vector of its own.
+
+After an outcome the best of a pool of good actions, or today's best action with a member replaced by the new design, is
+where descent starts (`present` finds today's best action and the pool).
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search.base import ActionSearch, Least, expected_loss, loss_now
+from hentropy.core.action_search.descent import descend, polish
+from hentropy.core.action_search.domains import Domain, PointsDomain
+from hentropy.core.action_search.exchange import exchange, gather_points
+from hentropy.core.action_search.present import Present, looks_at_itself, prepare_present, refine, replacements
+from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
+from hentropy.core.clock import Clock
+from hentropy.core.decisions import Decision
+from hentropy.core.spaces import DesignSpace
+
+EVERY = 2
+AROUND = 24
+WIDTH = 0.25
+"""Exchange after an outcome: for so many of the outcomes, with so many points around the new design, so far from it."""
+
+NUDGE = 0.005
+MOST_POINTS = 96
+
+REFINED, LITTLE = 3, 1e-4
+"""Of actions that are better today than the best known, so many are refined, unless the best of them is better by only
+such a share of how far the actions lie apart: it is then taken as it is."""
+
+WIDE = 2
+"""From so many rounds on, a search after an outcome looks beyond the pool and descends from two starts."""
+
+
+MOST_FOUND = 16
+"""For so many decisions and spaces, today's actions are kept with a belief."""
+
+
+@dataclass(frozen=True)
+class ContinuousSearch(ActionSearch):
+    """A decision over a continuous domain, with the best action (event) and a pool of good ones (P x event)."""
+
+    decision: Decision
+    belief: Belief
+    space: DesignSpace
+    domain: Domain
+    draws: Tensor
+    clock: Clock
+    best: Tensor
+    value: Tensor
+    pool: Tensor
+    metric: Tensor
+    """The inverse Hessian of the loss at the best action, in unit coordinates (A x A): after an outcome, descent from
+    near it need not learn where the kinks run."""
+
+    @classmethod
+    def prepare(
+        cls,
+        decision: Decision,
+        belief: Belief,
+        space: DesignSpace,
+        domain: Domain,
+        draws: Tensor,
+        clock: Clock,
+        known: Tensor | None = None,
+    ) -> "ContinuousSearch":
+        """Find the best action now and the pool around it; `known` (S x event) are actions that were good before.
+
+        It is found once for a belief. Should the decision have been changed since, its losses tell.
+        """
+        asked = (id(decision), id(space))
+        found, losses, *_ = belief.found.get(asked, (None, None))
+        if known is not None or found is None or not _same(decision, belief, domain, draws, found, losses):
+            found = prepare_present(decision, belief, space, domain, draws, clock, known)
+            if known is None and not clock.expired:
+                if len(belief.found) >= MOST_FOUND:
+                    belief.found.clear()
+                losses = loss_now(decision, belief, found.pool, draws)
+                # decision and space are kept, so that their ids stay theirs
+                belief.found[asked] = (replace(found, pool=found.pool.clone()), losses, decision, space)
+        best = found.pool[0].clone()
+        return cls(decision, belief, space, domain, draws, clock, best, found.value, found.pool, found.metric)
+
+    def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
+        """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
+        moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
+        return expected_loss(self.decision, moments, actions, self.draws if draws is None else draws)
+
+    def pick(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None = None) -> Least:
+        """The best action of the pool after each outcome, the new design in place of a member included."""
+        draws = self.draws if draws is None else draws
+        moments = fantasy.pool_moments(self.decision.points(self.pool), self.decision.needs)
+        losses = expected_loss(self.decision, moments, self.pool, draws)  # b x N x P
+        swapped = self._swapped(x)
+        stay = losses[..., 0]
+        if swapped is not None:
+            losses = torch.cat([losses, self._swapped_losses(fantasy, x, moments, swapped, draws)], -1)
+        loss, choice = losses.min(-1)
+        b, N = loss.shape
+        options = self.pool.expand(b, *self.pool.shape)
+        if swapped is not None:
+            options = torch.cat([options, swapped], 1)
+        actions = options[torch.arange(b, device=x.device)[:, None].expand(b, N), choice]
+        return Least(loss, stay, actions)
+
+    def _swapped(self, x: Tensor) -> Tensor | None:
+        """The best action with one member, or all, moved to each new design: b x V x k x d."""
+        if not isinstance(self.domain, PointsDomain):
+            return None
+        moved = replacements(self.domain.k, x.device).unsqueeze(-1)  # V/q x k x 1
+        return torch.where(moved, x.detach()[:, :, None, None], self.best).flatten(1, 2)
+
+    def _swapped_losses(self, fantasy: Fantasy, x: Tensor, pool: Moments, swapped: Tensor, draws: Tensor) -> Tensor:
+        """Losses of the swapped actions, b x N x V. Marginal moments come from the pool's first row and x alone."""
+        points = self.decision.points(swapped)
+        if self.decision.needs is Needs.JOINT or points is not swapped:
+            return expected_loss(
+                self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws
+            )
+        own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
+
+        moved = replacements(pool.mean.shape[-1], x.device)
+
+        def swap(old: Tensor, new: Tensor) -> Tensor:
+            return torch.where(moved, new[..., :, None, None], old[..., None, None, :]).flatten(-3, -2)
+
+        today = pool.mean[..., 0, :]
+        var = None
+        if pool.var is not None:
+            var = swap(pool.var[..., 0, :].expand(today.shape), own.variance.expand(own.mean.shape))
+        moments = Moments(pool.weights, swap(today, own.mean), var)
+        return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
+
+    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None, rounds: int = 0) -> Least:
+        """The pool's choice after each outcome, polished by so many steps, then judged on the draws.
+
+        In each further round, an outcome takes over the action of another where that is better, and goes on.
+        """
+        with torch.no_grad():
+            found = self.pick(fantasy, x)
+        late = None
+        if steps > 0:
+            found, late = self._searched(fantasy, x, found, steps, rounds)
+        if draws is not None:
+            with torch.no_grad():
+                loss, stay = self.loss_after(fantasy, found.actions, draws), self.stay(fantasy, draws)
+            return Least(loss, stay.expand(loss.shape), found.actions, late)
+        worse = found.loss > found.stay
+        keep = worse.view(*worse.shape, *[1] * len(self.domain.event))
+        actions = torch.where(keep, self.best, found.actions)
+        return Least(torch.minimum(found.loss, found.stay), found.stay, actions, late)
+
+    def _searched(
+        self, fantasy: Fantasy, x: Tensor, found: Least, steps: int, rounds: int
+    ) -> tuple[Least, Tensor | None]:
+        """Better actions than those found, and by how much the last round lowered their losses (b x N)."""
+        b, N = found.loss.shape
+        late, some = None, torch.arange(0, N, EVERY, device=x.device)
+        if rounds >= WIDE and isinstance(self.domain, PointsDomain) and looks_at_itself(self.decision, self.domain):
+            with torch.no_grad():
+                found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
+        start = self.domain.to_unit(found.actions)
+        if rounds < WIDE:
+            now = self._descended(fantasy, start, steps)
+        else:
+            now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
+        if rounds >= WIDE:
+            # a start on a kink is held by it, one beside it is not
+            generator = torch.Generator().manual_seed(0)
+            noise = torch.randn(start[:, some].shape, generator=generator, dtype=torch.float64).to(start)
+            beside = self._polished(fantasy.some(some), start[:, some] + NUDGE * noise, None, 2 * steps)
+            now = (
+                torch.cat([now[0], beside[0]], 1),
+                torch.cat([now[1], beside[1]], 1),
+                torch.cat([now[2], beside[2]], 1),
+            )
+        for _ in range(rounds):
+            before = now[1][:, :N]
+            u, loss, metric = self._shared(fantasy, now[0], now[2])
+            now = self._polished(fantasy, u, metric, steps)
+            late = torch.minimum(before, loss) - now[1]
+        with torch.no_grad():
+            actions = self.domain.project(self.domain.to_action(now[0]))
+            value = self.loss_after(fantasy, actions)
+            worse = value > found.loss  # rounding can cost more than descent gained
+            actions = torch.where(worse.view(b, N, *[1] * len(self.domain.event)), found.actions, actions)
+        return Least(torch.minimum(value, found.loss), found.stay, actions), late
+
+    def _descended(self, fantasy: Fantasy, u: Tensor, steps: int) -> "_Polished":
+        """Actions in unit coordinates, b x N x A, after a few quick steps for their outcomes."""
+        b, N, A = u.shape
+
+        def loss(flat: Tensor) -> Tensor:
+            return self.loss_after(fantasy, self.domain.to_action(flat.reshape(b, N, A))).flatten()
+
+        flat, value = descend(loss, u.reshape(b * N, A), steps, self.clock)
+        return flat.reshape(b, N, A), value.reshape(b, N), self.metric.expand(b, N, A, A)
+
+    def _polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
+        """Actions in unit coordinates, b x N x A, polished for their outcomes; none gets worse."""
+        b, N, A = u.shape
+
+        def loss(flat: Tensor) -> Tensor:
+            return self.loss_after(fantasy, self.domain.to_action(flat.reshape(b, N, A))).flatten()
+
+        known = None if metric is None else metric.reshape(b * N, A, A)
+        flat, value, learned = polish(loss, u.reshape(b * N, A), steps, self.clock, known)
+        return flat.reshape(b, N, A), value.reshape(b, N), learned.reshape(b, N, A, A)
+
+    @torch.no_grad()
+    def _shared(self, fantasy: Fantasy, u: Tensor, metric: Tensor) -> "_Polished":
+        """For each outcome the best of all actions of its design (b x S x A), with its loss and metric."""
+        loss, choice = self.loss_of_each(fantasy, self.domain.to_action(u)).min(-1)
+        rows = torch.arange(u.shape[0], device=u.device).unsqueeze(-1)
+        return u[rows, choice], loss, metric[rows, choice]
+
+    def loss_of_each(self, fantasy: Fantasy, actions: Tensor) -> Tensor:
+        """The expected loss of each of a design's actions (b x A x event) after each of its outcomes: b x N x A."""
+        moments = fantasy.moments(self.decision.points(actions).unsqueeze(1), self.decision.needs)
+        return expected_loss(self.decision, moments, actions.unsqueeze(1), self.draws)
+
+    def _exchanged(self, few: Fantasy, fantasy: Fantasy, x: Tensor, found: Least, start: Tensor) -> Least:
+        """Actions of a few outcomes (b x F x k x d) with members replaced by points of the pool or around the design.
+
+        All outcomes of the design may then take what was found for the few.
+        """
+        b, F, k, d = start.shape
+        pool = torch.unique(self.pool.reshape(-1, d), dim=0)[:MOST_POINTS]
+        points = torch.cat([start.flatten(1, 2), pool.expand(b, *pool.shape), x, self._around(x)], 1)  # b x M x d
+        moments = few.moments(points.unsqueeze(1), self.decision.needs)
+        index = torch.arange(F * k, device=x.device).reshape(F, 1, k).expand(b, F, 1, k)
+        own = points.unsqueeze(1).expand(b, F, *points.shape[1:])
+        index, _ = exchange(self.decision, moments, own, index, self.draws, 1, distinct=False)
+        tried = gather_points(own, index).squeeze(2)  # b x F x k x d
+        loss, choice = torch.cat([found.loss.unsqueeze(-1), self.loss_of_each(fantasy, tried)], -1).min(-1)
+        rows = torch.arange(b, device=x.device).unsqueeze(-1)
+        better = tried[rows, (choice - 1).clamp_min(0)]
+        return Least(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
+
+    def _around(self, x: Tensor) -> Tensor:
+        """Points around each of the designs b x q x d: b x AROUND x d."""
+        q, d = x.shape[1:]
+        generator = torch.Generator().manual_seed(0)
+        noise = torch.randn(AROUND, d, generator=generator, dtype=torch.float64)
+        noise = (WIDTH * torch.rand(AROUND, 1, generator=generator, dtype=torch.float64) * noise).to(x)
+        centre = self.space.to_unit(x)[:, torch.arange(AROUND, device=x.device) % q]
+        return self.space.project(self.space.from_unit((centre + noise).clamp(0.0, 1.0)))
+
+    def with_actions(self, actions: Tensor) -> "ContinuousSearch":
+        """With further actions (A x event) in the pool."""
+        return replace(self, pool=torch.cat([self.pool, actions]))
+
+    @torch.no_grad()
+    def improved_by(self, actions: Tensor) -> "ContinuousSearch":
+        """With the best of these actions as today's, if it is better than the one known."""
+        flat = self.domain.project(actions.flatten(0, 1))
+        losses = loss_now(self.decision, self.belief, flat, self.draws)
+        better = losses.argsort()[:REFINED]
+        best, value = flat[better[0]], losses[better[0]]
+        if not bool(value < self.value):
+            return self
+        if bool(self.value - value < LITTLE * (losses.max() - value)):
+            return replace(self, best=best, value=value, pool=torch.cat([best.unsqueeze(0), self.pool]))
+        starts = torch.cat([flat[better], self.best.unsqueeze(0)])
+        found = refine(self.decision, self.belief, self.domain, self.draws, starts, self.clock, first_steps=0)
+        pool = torch.cat([found.pool[:1], self.pool])
+        return replace(self, best=pool[0], value=found.value, pool=pool, metric=found.metric)
+
+    def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
+        """The expected loss of today's action after each outcome: b x N."""
+        b = fantasy.values.shape[0]
+        return self.loss_after(fantasy, self.best.expand(b, 1, *self.domain.event), draws)
+
+    def numbers_per_design(self, outcomes: int) -> int:
+        """The pool's moments dominate, N x P x K, for each component or, where values are drawn, for each draw."""
+        K = self.decision.points(self.pool[:1]).shape[-2]
+        H, needs = self.belief.components, self.decision.needs
+        each = {Needs.MEAN: 1, Needs.VARIANCE: 2 * H, Needs.JOINT: max(H * K, self.draws.shape[0])}[needs]
+        return 2 * outcomes * (self.pool.shape[0] + K + 1) * K * each
+
+
+def _same(
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, found: Present, losses: Tensor | None
+) -> bool:
+    """Whether actions found before have the same losses as then."""
+    if losses is None or found.pool.shape[1:] != domain.event:
+        return False
+    return torch.equal(loss_now(decision, belief, found.pool, draws), losses)
+
+
+_Polished = tuple[Tensor, Tensor, Tensor]
+"""Unit coordinates b x N x A, losses b x N, inverse Hessians b x N x A x A."""

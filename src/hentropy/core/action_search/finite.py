@@ -1,0 +1,297 @@
+"""k points of a list that is too long to try all tuples, for losses that are sums over members and pairs (`Sums`).
+
+The list is looked at once: mean and standard deviation of every row. From these follow today's best action, the rows
+that some outcome may bring into it (`promising`), and an order of designs (`promise`). After an outcome:
+
+    while screening     exchange among the promising rows and the designs themselves
+    when auditing       exchange among the rows that the outcomes of these very designs lift the most, of the whole list
+
+Up to ALL rows nothing is left out. Of longer lists ROWS rows are promising, and an audit passes over at most AUDITED,
+those with the highest mean + FAR standard deviations (and the reward for distances) first.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search.base import ActionSearch, Least
+from hentropy.core.action_search.sums import LongExchange, exchange_sums, gains_of, greedy_sums, worth_of
+from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
+from hentropy.core.beliefs import Belief, Fantasy, Gaussian
+from hentropy.core.clock import DEFAULT_MEMORY, Clock, pieces
+from hentropy.core.decisions import Decision, GainFormula, Points, Sums
+from hentropy.core.decisions.envelope import expected_rise
+from hentropy.core.decisions.normal import excess
+from hentropy.core.spaces.rows import RowIndex
+
+ALL = 512
+ROWS = 512
+AUDITED = 2**18
+SURPRISES = (0.0, 1.5, 3.0)
+"""Standard deviations above its mean at which a row is taken when the promising ones are chosen."""
+
+FAR = 4.0
+AUDIT_SHARE = 0.9
+"""The part of a time limit after which an audit's pass over the list ends."""
+
+TOGETHER = 32
+"""Designs that are valued, or audited, in one pass: few enough for a time limit to be kept."""
+
+LEADING = 2**14
+"""Designs whose promise is recomputed while others are pending."""
+
+QUICK_SWEEPS, SWEEPS = 1, 4
+NEVER = 1e300
+"""What a row lacks that cannot take a place at all."""
+
+
+@dataclass(frozen=True)
+class FiniteSearch(ActionSearch):
+    """Rows m x d with their means and standard deviations (m), and the best k of them: `index`.
+
+    `barriers` (m x k, or 1 x k without rewards) say what a row has to overcome to replace a member. `looked` are the
+    positions of the rows in the whole list: all of them, unless time ran out.
+    """
+
+    decision: Decision
+    belief: Belief
+    sums: Sums
+    points: Tensor
+    mean: Tensor
+    sd: Tensor
+    looked: Tensor
+    best: Tensor
+    value: Tensor
+    index: Tensor
+    barriers: Tensor
+    promising: Tensor
+    clock: Clock
+
+    @classmethod
+    @torch.no_grad()
+    def prepare(cls, decision: Decision, belief: Belief, points: Tensor, sums: Sums, clock: Clock) -> "FiniteSearch":
+        """Look at the list, and find today's best action: the same for every seed."""
+        mean, sd, looked = survey(belief, points, clock.share(SURVEY_SHARE))
+        if len(looked) < len(points):
+            points = points[looked]
+        exchange = LongExchange(sums, points, mean, _distinct(decision), clock.share(SURVEY_SHARE))
+        index = exchange.best()
+        barriers = exchange.barriers(index)
+        promising = _promising(points, mean, sd, index, barriers, exchange.u)
+        again = exchange.again(promising, index)
+        if not torch.equal(again, index):
+            index, barriers = again, exchange.barriers(again)
+            promising = _promising(points, mean, sd, index, barriers, exchange.u)
+        best = points[index]
+        value = decision.loss(mean[index], best)
+        return cls(decision, belief, sums, points, mean, sd, looked, best, value, index, barriers, promising, clock)
+
+    @cached_property
+    def _rows(self) -> RowIndex:
+        return RowIndex(self.points)
+
+    @cached_property
+    def _u(self) -> Tensor:
+        return gains_of(self.sums, self.mean)
+
+    def positions(self, x: Tensor) -> Tensor:
+        """Where designs ... x d stand among the rows, -1 for others: ... ."""
+        if x.shape == self.points.shape and torch.equal(x, self.points):
+            return torch.arange(len(self.points), device=x.device)
+        return self._rows.find(x)
+
+    @torch.no_grad()
+    def promise(self, x: Tensor, pending: Tensor) -> Tensor:
+        """What a design (b x d) is worth if its outcome moves its own row alone: b, -inf for rows not looked at.
+
+        E (e + s Z)^+ for a row outside that lacks -e to replace a member, or a member whose best replacement lacks -e;
+        s is the standard deviation of the row's mean after the outcome.
+        """
+        position = self.positions(x)
+        known = position >= 0
+        position = position.clamp_min(0)
+        value = torch.where(known, self._own_gain(position, self.sd[position]), -torch.inf)
+        if not len(pending):
+            return value
+        # what is still running will be known: of the leading designs, count what it leaves unknown
+        first = value.topk(min(len(value), LEADING)).indices
+        sd = survey(once_told(self.belief, pending), x[first], Clock())[1]
+        left = torch.where(known, -1.0, -torch.inf).to(value)
+        left[first] = torch.where(known[first], self._own_gain(position[first], sd), -torch.inf)
+        return left
+
+    def _own_gain(self, position: Tensor, sd: Tensor) -> Tensor:
+        """E (e + s Z)^+ of rows at these positions, with these standard deviations: b."""
+        u = self._u
+        s = mean_moves(sd, self.belief.noise_std)
+        value = torch.zeros_like(s)
+        for member, own in enumerate(self.index):
+            lacks = -(u[member] * self.mean + self.barriers[:, member])
+            lacks[self.index] = NEVER
+            lacks[own] = lacks.min()  # a member leaves if it falls below its best replacement
+            value = torch.maximum(value, excess(lacks[position], u[member].abs() * s))
+        return value
+
+    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+        """Exchange after each outcome, from today's action: among promising rows, or (`steps` > 0) all that matter."""
+        with torch.no_grad():
+            rows = self._joined(x, self.promising)
+            if steps > 0 and len(rows) < len(self.points):
+                rows = torch.cat([rows, self._lifted(fantasy, rows)]).unique()
+        listed = self.points[rows]
+        R = None if self.sums.reward is None else self.sums.reward(listed, listed)
+        start = torch.searchsorted(rows, self.index)
+        after = means_after(fantasy, listed)
+        b, N, C = after.shape
+        parts = [
+            self._solved(part, R, start, QUICK_SWEEPS if steps == 0 else SWEEPS)
+            for part in after.flatten(0, 1).split(pieces(C))
+        ]
+        index, loss, stay = (torch.cat(each) for each in zip(*parts, strict=True))
+        stay = stay.reshape(b, N)
+        return Least(torch.minimum(loss.reshape(b, N), stay), stay, listed[index].reshape(b, N, *self.best.shape))
+
+    def _solved(self, values: Tensor, R: Tensor | None, start: Tensor, sweeps: int) -> tuple[Tensor, Tensor, Tensor]:
+        """For values P x C of the rows: the best action (P x k), its loss and that of today's (P)."""
+        u, distinct = self._u, _distinct(self.decision)
+        today = start.expand(len(values), -1)
+        index, worth = exchange_sums(values, u, R, today, distinct, sweeps)
+        if sweeps == SWEEPS and R is not None and not self.clock.share(AUDIT_SHARE).expired:
+            for begin in ((u[0] * values).topk(len(u), -1).indices, greedy_sums(values, u, R)):
+                other, more = exchange_sums(values, u, R, begin, distinct, sweeps)
+                index, worth = torch.where((more > worth).unsqueeze(-1), other, index), torch.maximum(worth, more)
+        return index, -worth, -worth_of(values, u, R, today)
+
+    def _joined(self, x: Tensor, rows: Tensor) -> Tensor:
+        """The rows, and those of the designs (b x q x d) and of today's action: positions in ascending order."""
+        if len(rows) == len(self.points):
+            return rows
+        own = self.positions(x).flatten()
+        return torch.cat([rows, own[own >= 0], self.index]).unique()
+
+    def _lifted(self, fantasy: Fantasy, known: Tensor) -> Tensor:
+        """The rows that some outcome of these designs brings furthest above, or least below, those known to matter."""
+        kinds = [(float(each), (self._u == each).nonzero()[:, 0]) for each in self._u.unique()]
+
+        def standing(rows: Tensor) -> list[Tensor]:
+            """How far above what they have to overcome rows are after each outcome: b x N x r for each kind."""
+            after = means_after(fantasy, self.points[rows])
+            at = rows if len(self.barriers) > 1 else slice(None)
+            return [torch.add(self.barriers[at][:, members].amax(-1), after, alpha=u) for u, members in kinds]
+
+        places = [min(len(members), len(known)) for _, members in kinds]
+        taken = [each.topk(k, -1).values[..., -1:] for each, k in zip(standing(known), places, strict=True)]
+        b, N, _ = taken[0].shape
+        clock, order, passed = self.clock.share(AUDIT_SHARE), self._audited, 0
+        score = taken[0].new_empty(b, len(order))
+        for part in order.split(pieces(b * N + self.belief.components * len(self.belief.X))):
+            each = [(s - t).amax(1) for s, t in zip(standing(part), taken, strict=True)]
+            score[:, passed : passed + len(part)] = torch.stack(each).amax(0)
+            passed += len(part)
+            if clock.expired:
+                break
+        return order[score[:, :passed].topk(min(ROWS, passed), -1).indices.flatten()]
+
+    @cached_property
+    def _audited(self) -> Tensor:
+        """The rows that an audit passes over; the most promising first where they are not all, or time is short."""
+        if len(self.points) <= AUDITED and not self.clock.limited:
+            return torch.arange(len(self.points), device=self.points.device)
+        score = _standing(self.mean, FAR * self.sd, self.barriers, self._u).amax(-1)
+        return score.topk(min(AUDITED, len(score))).indices
+
+    @torch.no_grad()
+    def improved_by(self, actions: Tensor) -> "FiniteSearch":
+        """With the best of these tuples as today's, if it is better than the one known."""
+        flat = actions.flatten(0, 1)
+        index = self.positions(flat)
+        flat, index = flat[(index >= 0).all(-1)], index[(index >= 0).all(-1)]
+        losses = self.decision.loss(self.mean[index], flat)
+        if not len(losses) or not bool(losses.min() < self.value - 1e-12 * self.value.abs()):
+            return self
+        best = losses.argmin()
+        exchange = LongExchange(self.sums, self.points, self.mean, _distinct(self.decision), self.clock)
+        return replace(
+            self, best=flat[best], value=losses[best], index=index[best], barriers=exchange.barriers(index[best])
+        )
+
+    def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
+        """The expected loss of today's tuple after each outcome: b x N."""
+        after = means_after(fantasy, self.best)
+        return self.decision.loss(after, self.best.expand(*after.shape[:2], *self.best.shape))
+
+    def lines(self) -> GainFormula | None:
+        """The exact gain of one observation of one GP where the action is one row: an upper envelope of lines."""
+        belief = self.belief
+        if len(self._u) > 1 or not isinstance(belief, Gaussian) or belief.components > 1:
+            return None
+        sign = self._u[0]
+
+        def gain(x: Tensor) -> Tensor:
+            look = belief.look_ahead(x)
+            size = pieces(len(belief.X) + len(x))
+            s = torch.cat([sign * look.whitened_cross(part)[0, ..., 0] for part in self.points.split(size)], -1)
+            m = (sign * self.mean).expand(s.shape)
+            rows = _near_the_top(m, s)
+            return expected_rise(m.gather(-1, rows), s.gather(-1, rows))
+
+        return GainFormula(gain, max_q=1, differentiable=False, numbers=DEFAULT_MEMORY // (8 * TOGETHER))
+
+    def numbers_per_design(self, outcomes: int) -> int:
+        """Means after the outcomes; a pass over the list serves several designs."""
+        return DEFAULT_MEMORY // (8 * TOGETHER)
+
+
+def _near_the_top(m: Tensor, s: Tensor) -> Tensor:
+    """The lines m + s z (b x rows) that come closest to the highest one at some z: positions b x at most ROWS."""
+    if m.shape[-1] <= ROWS:
+        return torch.arange(m.shape[-1], device=m.device).expand(m.shape)
+    places = torch.linspace(-6.0, 6.0, 49).tolist()
+    gap = torch.full_like(m, torch.inf)
+    for z in places:
+        line = torch.add(m, s, alpha=z)
+        gap = torch.minimum(gap, line.amax(-1, keepdim=True) - line)
+    return gap.topk(ROWS, -1, largest=False).indices
+
+
+def _distinct(decision: Decision) -> bool:
+    return isinstance(decision.actions, Points) and decision.actions.as_set
+
+
+def _standing(mean: Tensor, surprise: Tensor, barriers: Tensor, u: Tensor) -> Tensor:
+    """How far rows are above what they have to overcome, if f there surprises us: m x k."""
+    return u * mean.unsqueeze(-1) + u.abs() * surprise.unsqueeze(-1) + barriers
+
+
+def _promising(points: Tensor, mean: Tensor, sd: Tensor, index: Tensor, barriers: Tensor, u: Tensor) -> Tensor:
+    """Rows that may replace a member: for each member and surprise the best ones, half of them from places apart.
+
+    Positions in ascending order, today's action among them.
+    """
+    m, k = len(mean), len(u)
+    if m <= ALL:
+        return torch.arange(m, device=mean.device)
+    low, high = points.min(0).values, points.max(0).values
+    share = max(4, ROWS // (len(SURPRISES) * k))
+    chosen = [index]
+    for surprise in SURPRISES:
+        standing = _standing(mean, surprise * sd, barriers, u)
+        for column in standing.unbind(-1):
+            rows = column.topk(min(m, 16 * share)).indices
+            unit = (points[rows] - low) / torch.where(high > low, high - low, 1.0)
+            chosen += [rows[: share // 2], rows[_first_of_cells(unit)][: share - share // 2]]
+    return torch.cat(chosen).unique()
+
+
+CELLS = 4
+
+
+def _first_of_cells(unit: Tensor) -> Tensor:
+    """The first of the points (m x d, unit cube) in each cell of a coarse grid: positions in ascending order."""
+    cell = (unit * CELLS).long().clamp_max(CELLS - 1)
+    _, group = cell.unique(dim=0, return_inverse=True)
+    first = torch.full((len(unit),), len(unit), dtype=torch.long, device=unit.device)
+    first.scatter_reduce_(0, group, torch.arange(len(unit), device=unit.device), "amin")
+    return first[first < len(unit)].sort().values

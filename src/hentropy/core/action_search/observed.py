@@ -1,0 +1,51 @@
+"""The best of the designs observed so far: a list that grows by the designs themselves."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search.base import ActionSearch, Least
+from hentropy.core.beliefs import Fantasy, Gaussian, Needs
+from hentropy.core.beliefs.ahead import GaussianFantasy
+from hentropy.core.beliefs.fixed import FixedPoints
+from hentropy.core.decisions import BestObserved
+from hentropy.errors import DecisionError
+
+
+@dataclass(frozen=True)
+class ObservedSearch(ActionSearch):
+    """`BestObserved` under a Gaussian belief: the data are fixed points, each design adds itself. `now` is the best."""
+
+    decision: BestObserved
+    belief: Gaussian
+    data: FixedPoints
+    best: Tensor
+    value: Tensor
+    now: int
+
+    @classmethod
+    def prepare(cls, decision: BestObserved, belief: Gaussian) -> "ObservedSearch":
+        """The observed design with the best mean."""
+        data = FixedPoints.prepare(belief, belief.X, Needs.MEAN)
+        losses = decision.sign * data.now.expect_vector(data.mean)
+        now = int(losses.argmin())
+        return cls(decision, belief, data, belief.X[now].unsqueeze(0), losses[now], now)
+
+    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+        """The best of the data and the new designs after each outcome."""
+        if not isinstance(fantasy, GaussianFantasy):
+            raise DecisionError(f"a Gaussian belief looked ahead as {type(fantasy).__name__}")
+        b = x.shape[0]
+        data = torch.cat([self.data.means(part) for part in fantasy.chunks(self.data.count)])
+        losses = self.decision.sign * torch.cat([data, fantasy.own_means()], -1)  # b x N x (n + q)
+        loss, choice = losses.min(-1)
+        if steps == 0:
+            return Least(loss, losses[..., self.now], loss)
+        rows = torch.cat([self.belief.X.expand(b, -1, -1), x], 1)
+        actions = rows[torch.arange(b, device=x.device)[:, None], choice].unsqueeze(-2)
+        return Least(loss, losses[..., self.now], actions)
+
+    def numbers_per_design(self, outcomes: int) -> int:
+        """Means at the data after all outcomes."""
+        return 6 * outcomes * (self.data.count + self.belief.components)

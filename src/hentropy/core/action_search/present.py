@@ -1,0 +1,299 @@
+"""The best action now on a continuous domain, and a pool of actions that an outcome could make best.
+
+For k points: exchange over points that fill the space finds good tuples, descent refines them together with the best
+one's alternatives, and exchange among the refined ones finds combinations of them. The pool then gets the best action
+with members replaced by points that would lead if f there surprised us. For any other action: the best of actions that
+fill the domain, refined.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search.base import expected_loss, loss_now, moments_now, take
+from hentropy.core.action_search.descent import descend, polish
+from hentropy.core.action_search.domains import Domain, PointsDomain
+from hentropy.core.action_search.exchange import exchange
+from hentropy.core.action_search.probing import probe
+from hentropy.core.action_search.sums import exchange_sums, gains_of
+from hentropy.core.beliefs import Belief, Moments, Needs
+from hentropy.core.clock import Clock
+from hentropy.core.decisions import Decision
+from hentropy.core.spaces import DesignSpace
+
+STARTS = 64
+SWEEPS = 2
+SHARE = 2
+"""Losses that look at more than means cost more: by so much fewer starts and candidates."""
+
+BEST_STARTS = 40
+ALTERNATIVES = 4
+RIVALS = 6
+SURPRISES = 2
+ALL_SURPRISES = 12
+"""Points that an outcome could make best: so many in all, and at least SURPRISES for each member of the action."""
+
+SURPRISE = 2.0
+"""Standard deviations by which a point of the pool is taken to be better or worse than its mean."""
+
+EXTREMES = 10
+AROUND = 6
+SAMPLED = 256
+
+FIRST_DRAWS = 32
+FIRST_STEPS = 20
+"""Starts are found with a few typical components of a mixture and so many draws of values. They descend for so many
+steps with those components; the best go on with all."""
+
+POLISHED = 10
+FIRST_ROUNDS, ROUNDS, STEPS = 1, 12, 8
+LEAST_GO_ON = 6
+ENOUGH = 1e-7
+"""Rounds of a few steps, after each of which a half goes on, until one lowers the loss by less than this share of the
+spread of the losses."""
+
+CROSSINGS = 2
+CROSSED, CROSSED_STARTS = 48, 8
+"""Where means suffice, exchange costs little: members of the best actions are exchanged with each other's and with
+candidates, and the best few combinations refined; so often, while that finds a better action."""
+
+NUDGE = 0.01
+"""The best actions go on from where they are and from a place nearby: a kink holds the one, not both."""
+
+PROBED, PROBES = 8, 100
+
+SEED = 0
+"""The search for today's best action is the same for every caller, so that statements about one belief agree."""
+
+
+@dataclass(frozen=True)
+class Present:
+    """Actions P x event, the best one first, its expected loss now, and the inverse Hessian there (A x A)."""
+
+    pool: Tensor
+    value: Tensor
+    metric: Tensor
+
+
+def prepare_present(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    domain: Domain,
+    draws: Tensor,
+    clock: Clock,
+    known: Tensor | None = None,
+) -> Present:
+    """Find the best action now and the pool around it; `known` (S x event) are actions that were good before."""
+    before = draws.new_empty(0, *domain.event) if known is None else domain.project(known.to(belief.X))
+    if not isinstance(domain, PointsDomain) or not looks_at_itself(decision, domain):
+        starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
+        return refine(decision, belief, domain, draws, starts, clock)
+    affine = decision.needs is Needs.MEAN
+    fewer = 1 if affine else SHARE
+    few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
+    candidates = _candidates(few, space, clock, fewer)
+    moments = moments_now(decision, few, candidates)
+    first = _first_tuples(decision, moments, candidates, domain.k, few_draws, STARTS // fewer)
+    starts = _exchanged(decision, moments, candidates, first, few_draws)
+    count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
+    others = _replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
+    starts = torch.cat([starts, others, before])
+    apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
+    few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_ROUNDS if affine else ROUNDS
+    found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)
+    if affine:
+        found = _crossed(decision, belief, domain, found, candidates, draws, clock)
+    count = max(SURPRISES, ALL_SURPRISES // domain.k)
+    surprises = _replaced(decision, few, space, found.pool[0], candidates, few_draws, count, SURPRISE)
+    return replace(found, pool=torch.cat([found.pool[:RIVALS], surprises]))
+
+
+def _crossed(
+    decision: Decision,
+    belief: Belief,
+    domain: PointsDomain,
+    found: Present,
+    candidates: Tensor,
+    draws: Tensor,
+    clock: Clock,
+) -> Present:
+    """The actions found, and better ones of their members and candidates, for a loss that is affine in f."""
+    everywhere = moments_now(decision, belief, candidates)
+    for _ in range(CROSSINGS):
+        met = found.pool[:CROSSED]
+        own, points = torch.arange(met[..., 0].numel(), device=met.device).view(met.shape[:2]), met.flatten(0, 1)
+        there = torch.cat([moments_now(decision, belief, points).mean, everywhere.mean], -1)
+        both = torch.cat([points, candidates])
+        starts = _exchanged(decision, replace(everywhere, mean=there), both, own, draws)
+        apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))[:CROSSED_STARTS]
+        crossed = refine(decision, belief, domain, draws, starts[apart], clock, first_steps=0)
+        if not bool(crossed.value < found.value):
+            break
+        found = replace(crossed, pool=torch.cat([crossed.pool, found.pool]))
+    return found
+
+
+def replacements(k: int, device: torch.device) -> Tensor:
+    """Which members of an action move to a new point: each one alone, and all together where they must agree."""
+    one = torch.eye(k, dtype=torch.bool, device=device)
+    return one if k == 1 else torch.cat([one, torch.ones_like(one[:1])])
+
+
+def looks_at_itself(decision: Decision, domain: PointsDomain) -> bool:
+    """Whether the loss of an action looks at f at the points of the action itself."""
+    middle = domain.space.bounds.mean(0).expand(domain.event)
+    return decision.points(middle) is middle
+
+
+def refine(
+    decision: Decision,
+    belief: Belief,
+    domain: Domain,
+    draws: Tensor,
+    starts: Tensor,
+    clock: Clock,
+    first_steps: int = FIRST_STEPS,
+    rounds: int = ROUNDS,
+) -> Present:
+    """Actions S x event polished, the best first, none worse than its start."""
+
+    def loss(u: Tensor) -> Tensor:
+        return loss_now(decision, belief, domain.to_action(u), draws)
+
+    few = belief.typical()
+    u, _, metric = polish(
+        lambda u: loss_now(decision, few, domain.to_action(u), draws), domain.to_unit(starts), first_steps, clock
+    )
+    with torch.no_grad():
+        value = loss(u)
+    spread = value.max() - value.min()
+    best = value.argsort()[:POLISHED]
+    generator = torch.Generator().manual_seed(SEED)
+    noise = torch.randn(len(best), domain.size, generator=generator, dtype=torch.float64).to(u)
+    fresh: Tensor | None = torch.arange(2 * len(best), device=u.device) >= len(best)
+    last, last_value = torch.cat([u[best], u[best] + NUDGE * noise]), torch.cat([value[best], value[best]])
+    last_metric = metric[torch.cat([best, best])]
+    for _ in range(rounds):
+        before = last_value.min()
+        last, last_value, last_metric = polish(loss, last, STEPS, clock, last_metric, fresh)
+        if not bool(before - last_value.min() > ENOUGH * spread):
+            break
+        go_on = last_value.argsort()[: max(LEAST_GO_ON, len(last) // 2)]
+        last, last_value, last_metric, fresh = last[go_on], last_value[go_on], last_metric[go_on], None
+    ends, metrics = domain.to_action(torch.cat([last, u])), torch.cat([last_metric, metric])
+    with torch.no_grad():
+        actions = torch.cat([domain.project(ends), domain.project(starts)])
+        losses = loss_now(decision, belief, actions, draws)
+        order = _apart(domain.to_unit(actions), losses)
+        first = int(order[0])
+        found = Present(actions[order], losses[first], metrics[first if first < len(metrics) else 0])
+        if torch.allclose(actions[: len(ends)], ends):
+            return found
+        # between whole numbers descent ends where rounding takes it: probe from there
+        probed, losses = probe(decision, belief, domain, draws, found.pool[:PROBED], PROBES, SEED, clock)
+    return replace(found, pool=torch.cat([probed[:1], found.pool]), value=losses[0])
+
+
+def _apart(unit: Tensor, losses: Tensor) -> Tensor:
+    """Indices of actions (S x A) by their loss, without those that lie on a better one."""
+    kept: list[int] = []
+    for i in losses.argsort().tolist():
+        if not kept or float((unit[kept] - unit[i]).abs().amax(-1).min()) > NUDGE:
+            kept.append(i)
+    return torch.tensor(kept, device=unit.device)
+
+
+def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) -> Tensor:
+    """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
+
+    M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
+    """
+    filling = space.sample(min(512, 96 * (1 + space.dim)) // fewer, SEED).to(belief.X)
+    spread = torch.cat([filling, belief.X[-128 // fewer :]])
+
+    def mean(points: Tensor) -> Tensor:
+        moments = belief.moments(points, Needs.MEAN)
+        return moments.expect_vector(moments.mean)
+
+    order = mean(spread).argsort()
+    count = min(EXTREMES, spread.shape[0])
+    sign = torch.ones(2 * count, dtype=spread.dtype, device=spread.device)
+    sign[count:] = -1.0
+    ends = space.to_unit(spread[torch.cat([order[:count], order[-count:]])])
+    u, _ = descend(lambda u: sign * mean(space.from_unit(u)), ends, min(12, 2 * space.dim), clock)
+    generator = torch.Generator().manual_seed(SEED)
+    around = max(1, AROUND // fewer)
+    noise = torch.randn(around, *u.shape, generator=generator, dtype=torch.float64).to(u)
+    scale = 0.2 * torch.rand(around, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
+    beside = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
+    return torch.cat([spread, space.project(space.from_unit(torch.cat([u, beside])))])
+
+
+def _first_tuples(
+    decision: Decision, moments: Moments, candidates: Tensor, k: int, draws: Tensor, count: int
+) -> Tensor:
+    """The best candidate taken k times, and random tuples: indices count x k."""
+    M = candidates.shape[0]
+    generator = torch.Generator().manual_seed(SEED)
+    first = torch.randint(M, (count, k), generator=generator).to(candidates.device)
+    alike = torch.arange(M, device=candidates.device)[:, None].expand(M, k)
+    first[0] = expected_loss(decision, take(moments, alike), candidates[alike], draws).argmin()
+    return first
+
+
+def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tensor, draws: Tensor) -> Tensor:
+    """Tuples of points (indices S x k) with members exchanged for better points, the best first: S x k x d."""
+    sums = decision.sums()
+    if sums is not None and decision.needs is Needs.MEAN:
+        R = None if sums.reward is None else sums.reward(points, points)
+        values = moments.mean.expand(index.shape[0], -1)
+        index, worth = exchange_sums(values, gains_of(sums, points), R, index, distinct=False, sweeps=SWEEPS)
+        return points[index[worth.argsort(descending=True)]]
+    index, losses = exchange(decision, moments, points, index, draws, SWEEPS, distinct=False)
+    return points[index[losses.argsort()]]
+
+
+def _sampled_starts(decision: Decision, belief: Belief, domain: Domain, draws: Tensor) -> Tensor:
+    """The best of actions that fill the domain: S x event."""
+    actions = domain.sample(SAMPLED, SEED).to(belief.X)
+    return actions[loss_now(decision, belief, actions, draws).argsort()[:RIVALS]]
+
+
+def _replaced(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    best: Tensor,
+    candidates: Tensor,
+    draws: Tensor,
+    count: int,
+    surprise: float,
+) -> Tensor:
+    """The best action (k x d) with one member, or all, replaced by `count` good candidates that lie apart: ... x k x d.
+
+    With a surprise, a candidate's value is taken to be so many standard deviations above or below its mean.
+    """
+    k, M = best.shape[0], candidates.shape[0]
+    points = torch.cat([best, candidates])
+    moved = replacements(k, best.device).unsqueeze(1)
+    kept = torch.arange(k, device=best.device)
+    trial = torch.where(moved, torch.arange(k, k + M, device=best.device)[:, None], kept)  # replacement x candidate x k
+    actions = points[trial]
+    moments = moments_now(decision, belief, points)
+    if surprise == 0.0:
+        losses = expected_loss(decision, take(moments, trial), actions, draws)
+    else:
+        spread = belief.moments(points, Needs.VARIANCE)
+        sd = (spread.total()[1].unsqueeze(0) if decision.needs is Needs.MEAN else spread.variance).sqrt()
+        sd[:, :k] = 0.0
+        sides = (replace(moments, mean=moments.mean + side * surprise * sd) for side in (-1.0, 1.0))
+        losses = torch.minimum(*(expected_loss(decision, take(side, trial), actions, draws) for side in sides))
+    unit, apart = space.to_unit(candidates), 0.1 * space.dim**0.5
+    rows, every = [], torch.arange(trial.shape[0], device=best.device)
+    for _ in range(count):
+        choice = losses.argmin(-1)
+        rows.append(actions[every, choice])
+        losses = losses.masked_fill(torch.cdist(unit[choice], unit) < apart, torch.inf)
+    return torch.cat(rows)

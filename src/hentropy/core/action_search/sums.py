@@ -1,0 +1,198 @@
+"""Exchange for losses that are sums over members and pairs (`Sums`): distances are added once, not per action.
+
+    u_j    = -c_j, what a value counts in member j          g    values of the rows: means, now or after an outcome
+    R      rewards of pairs of rows                          T_i  sum over members of R(i, member)
+    worth  = sum_j u_j g(a_j) + sum over pairs R(a_i, a_j), the loss with its sign changed
+
+A member j may be replaced by row i if u_j g_i + T_i - R(i, j) is more than what j itself is worth: u_j g_j + T_j.
+"""
+
+import torch
+from torch import Tensor
+
+from hentropy.core.clock import Clock
+from hentropy.core.decisions import Sums
+
+MOST_SWEEPS = 20
+STARTS = 8
+FEW_STARTS = 3
+MANY_STARTS = 64
+LONG = 2**16
+"""Lists longer than this are searched from fewer starts."""
+
+
+def gains_of(sums: Sums, like: Tensor) -> Tensor:
+    """u: k."""
+    return -torch.tensor(sums.coefficients).to(like)
+
+
+def exchange_sums(
+    values: Tensor, u: Tensor, R: Tensor | None, index: Tensor, distinct: bool, sweeps: int
+) -> tuple[Tensor, Tensor]:
+    """Sweeps of best replacements for P problems at once: values P x C, rewards C x C, actions P x k.
+
+    Returns actions P x k and their worth P. Without rewards the best action is found at once.
+    """
+    k = u.shape[0]
+    if R is None and (k == 1 or not distinct or bool((u == u[0]).all())):
+        index = _best_apart(values, u, distinct)
+        return index, (u * values.gather(-1, index)).sum(-1)
+    total = 0.0 if R is None else R[index].sum(1)  # P x C
+    for _ in range(sweeps):
+        before = index
+        for member in range(k):
+            old = index[:, member]
+            if R is not None:
+                total -= R[old]
+            score = torch.add(total, values, alpha=float(u[member])) if R is not None else u[member] * values
+            own = score.gather(-1, old.unsqueeze(-1)).squeeze(-1)
+            if distinct:
+                score.scatter_(-1, torch.cat([index[:, :member], index[:, member + 1 :]], -1), -torch.inf)
+            best, new = score.max(-1)
+            new = torch.where(best > own, new, old)
+            index = torch.cat([index[:, :member], new.unsqueeze(-1), index[:, member + 1 :]], -1)
+            if R is not None:
+                total += R[new]
+        if torch.equal(before, index):
+            break
+    return index, worth_of(values, u, R, index)
+
+
+def greedy_sums(values: Tensor, u: Tensor, R: Tensor) -> Tensor:
+    """Different rows taken one after the other, each the best beside those before it: P x k."""
+    total = u[0] * values
+    index = total.argmax(-1, keepdim=True)
+    for _ in range(len(u) - 1):
+        total += R[index[:, -1]]
+        free = total.scatter(-1, index, -torch.inf)
+        index = torch.cat([index, free.argmax(-1, keepdim=True)], -1)
+    return index
+
+
+def worth_of(values: Tensor, u: Tensor, R: Tensor | None, index: Tensor) -> Tensor:
+    """What actions P x k are worth on values P x C: P."""
+    worth = (u * values.gather(-1, index)).sum(-1)
+    if R is None:
+        return worth
+    pairs = R[index.unsqueeze(-1), index.unsqueeze(-2)]  # P x k x k
+    return worth + 0.5 * (pairs.sum((-1, -2)) - pairs.diagonal(dim1=-2, dim2=-1).sum(-1))
+
+
+def _best_apart(values: Tensor, u: Tensor, distinct: bool) -> Tensor:
+    """The best action where members do not depend on each other: P x k."""
+    if distinct:
+        return (u[0] * values).topk(u.shape[0], -1).indices
+    return torch.stack([(each * values).argmax(-1) for each in u], -1)
+
+
+class LongExchange:
+    """Exchange on one long list: values m, points m x d. Rewards are computed a column at a time.
+
+    Once the clock has expired, no further start is tried.
+    """
+
+    def __init__(self, sums: Sums, points: Tensor, values: Tensor, distinct: bool, clock: Clock) -> None:
+        self.sums, self.points, self.values, self.distinct, self.clock = sums, points, values, distinct, clock
+        self.u = gains_of(sums, values)
+        self.k = len(sums.coefficients)
+
+    def best(self) -> Tensor:
+        """The best action that exchange finds from several starts, none of them random: k."""
+        if self.sums.reward is None:
+            return exchange_sums(self.values[None], self.u, None, self._leading()[None], self.distinct, MOST_SWEEPS)[0][
+                0
+            ]
+        found = [self.improved(self._leading())]
+        for first in self._firsts():
+            if self.clock.expired:
+                break
+            found.append(self.improved(self._greedy(first)))
+        return max(found, key=lambda pair: pair[1])[0]
+
+    def again(self, rows: Tensor, known: Tensor) -> Tensor:
+        """The best action from many random starts among some rows, improved on the list; the known one if not better.
+
+        Where distances count for more than values, few starts miss the best action.
+        """
+        if self.sums.reward is None or self.clock.expired:
+            return known
+        generator = torch.Generator().manual_seed(0)
+        order = torch.rand(MANY_STARTS, len(rows), generator=generator).argsort(-1)[:, : self.k].to(rows.device)
+        listed = self.points[rows]
+        values = self.values[rows].expand(MANY_STARTS, -1)
+        R = self.sums.reward(listed, listed)
+        index, worth = exchange_sums(values, self.u, R, order, self.distinct, MOST_SWEEPS)
+        found = [self.improved(rows[index[worth.argmax()]]), self.improved(known)]
+        return found[0][0] if found[0][1] > found[1][1] + 1e-12 * abs(found[1][1]) else known
+
+    def _leading(self) -> Tensor:
+        g = self.u[0] * self.values
+        return g.topk(self.k).indices if self.distinct else g.argmax().expand(self.k)
+
+    def _firsts(self) -> list[int]:
+        """The best row, and good rows that lie apart from each other."""
+        count = FEW_STARTS if len(self.values) > LONG else STARTS
+        g = self.u[0] * self.values
+        rows = g.topk(min(len(g), 4096)).indices
+        low, high = self.points.min(0).values, self.points.max(0).values
+        unit = (self.points[rows] - low) / torch.where(high > low, high - low, 1.0)
+        apart = torch.full((len(rows),), torch.inf).to(unit)
+        chosen: list[int] = []
+        for _ in range(min(count - 1, len(rows))):
+            # the best of those that lie far enough away: half as far as the farthest one
+            pick = int((apart >= 0.5 * apart.max()).nonzero()[0, 0]) if chosen else 0
+            chosen.append(int(rows[pick]))
+            apart = torch.minimum(apart, (unit - unit[pick]).square().sum(-1).sqrt())
+        return chosen
+
+    def _column(self, row: int) -> Tensor:
+        """Rewards of all rows with one: m."""
+        assert self.sums.reward is not None
+        return self.sums.reward(self.points, self.points[row : row + 1])[:, 0]
+
+    def _greedy(self, first: int) -> Tensor:
+        chosen = [first]
+        total = self.u[0] * self.values
+        for _ in range(self.k - 1):
+            total = total + self._column(chosen[-1])
+            total[chosen] = -torch.inf
+            chosen.append(int(total.argmax()))
+        return torch.tensor(chosen, device=self.points.device)
+
+    def improved(self, index: Tensor) -> tuple[Tensor, float]:
+        """Sweeps over all members until nothing improves: the action and its worth."""
+        members = index.tolist()
+        columns = [self._column(row) for row in members]
+        total = torch.stack(columns).sum(0)
+        g = self.u[0] * self.values
+        for _ in range(MOST_SWEEPS):
+            before = list(members)
+            for member, old in enumerate(members):
+                score = g + total
+                score -= columns[member]
+                own = score[old].clone()
+                score[members] = -torch.inf
+                new = int(score.argmax())
+                if bool(score[new] > own):
+                    members[member] = new
+                    total -= columns[member]
+                    columns[member] = self._column(new)
+                    total += columns[member]
+            if members == before:
+                break
+        found = torch.tensor(members, device=self.points.device)
+        pairs = torch.stack(columns)[:, found]
+        worth = g[found].sum() + 0.5 * (pairs.sum() - pairs.diagonal().sum())
+        return found, float(worth)
+
+    def barriers(self, index: Tensor) -> Tensor:
+        """T_i - R(i, j) less what member j is worth, for rows i and members j: m x k, or 1 x k without rewards.
+
+        Row i replaces member j with profit where u_j g_i and this are above zero together.
+        """
+        own = self.u * self.values[index]
+        if self.sums.reward is None:
+            return -own.unsqueeze(0)
+        columns = self.sums.reward(self.points, self.points[index])  # m x k
+        others = columns.sum(-1, keepdim=True) - columns
+        return others.sub_(own + others[index].diagonal())

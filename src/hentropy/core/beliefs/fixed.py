@@ -1,0 +1,89 @@
+"""A Gaussian belief at points that stay the same while many designs are looked at.
+
+Letters as in `gaussian`: a are the m fixed points, x the designs to come, V = S^-1 (y' - mean(x)) what an outcome does.
+Kernels between a and the data are computed once. An affine loss needs no more than the average mean after each outcome,
+
+    sum_g w'_g mean'_g(a) = sum_g w'_g mean_g(a) + sum_g w'_g V_g C_g(a)^T
+
+which is two matrix products: the H means of each outcome never exist.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs.ahead import GaussianFantasy
+from hentropy.core.beliefs.base import Moments, Needs
+from hentropy.core.beliefs.gaussian import Gaussian
+
+
+@dataclass(frozen=True)
+class FixedPoints:
+    """m points as the belief sees them: inputs a (m x d), K = k(a, X) (H x m x n), mean and variance now (H x m).
+
+    Mean and variance are in the user's units, as all moments are.
+    """
+
+    belief: Gaussian
+    a: Tensor
+    K: Tensor
+    mean: Tensor
+    var: Tensor | None
+
+    @classmethod
+    def prepare(cls, belief: Gaussian, points: Tensor, needs: Needs) -> "FixedPoints":
+        """For moments up to `needs` (means, or variances as well) at points m x d."""
+        a = belief.frame.transform(points)
+        k_aX = belief.kernel(a, belief.inputs)
+        mean = belief._in_user_units(belief._mean(a, k_aX))
+        var = None
+        if needs is not Needs.MEAN:
+            spread = belief._spread(a, k_aX, Needs.VARIANCE)[0]
+            assert spread is not None
+            var = belief.frame.scale.square() * spread
+        return cls(belief, a, k_aX, mean, var)
+
+    @property
+    def count(self) -> int:
+        """m."""
+        return self.a.shape[0]
+
+    @property
+    def now(self) -> Moments:
+        """The moments before any outcome: H x m."""
+        return Moments(self.belief.weights, self.mean, self.var)
+
+    def take(self, index: Tensor) -> "FixedPoints":
+        """Some of the points."""
+        var = None if self.var is None else self.var[:, index]
+        return FixedPoints(self.belief, self.a[index], self.K[:, index], self.mean[:, index], var)
+
+    def cross(self, fantasy: GaussianFantasy) -> Tensor:
+        """C(a)^T, in the model's units: H x b x q x m."""
+        look = fantasy.look
+        b, q, d = look.u.shape
+        H, n = self.belief.alpha.shape
+        k_xa = self.belief.kernel(look.u.reshape(b * q, d), self.a)  # H x bq x m
+        W = look.W.mT.reshape(H, b * q, n)
+        return torch.baddbmm(k_xa, W, self.K.mT, alpha=-1).unflatten(1, (b, q))
+
+    def means(self, fantasy: GaussianFantasy) -> Tensor:
+        """The average over components of the means after each outcome: b x N x m."""
+        C, V = self.cross(fantasy), self.belief.frame.scale * fantasy.V
+        b, m = C.shape[1], C.shape[-1]
+        weights = fantasy.component_weights.expand(V.shape[:-1])
+        moved = (weights.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(2)  # b x N x Hq
+        before = weights.permute(1, 2, 0) @ self.mean  # b x N x m
+        return torch.baddbmm(before, moved, C.transpose(0, 1).reshape(b, -1, m))
+
+    def moments(self, fantasy: GaussianFantasy) -> Moments:
+        """Means and variances of each component after each outcome: H x b x N x m, variances H x b x 1 x m."""
+        C, V = self.cross(fantasy), self.belief.frame.scale * fantasy.V
+        before = self.mean[:, None, None]
+        mean = torch.addcmul(before, V, C) if V.shape[-1] == 1 else before + V @ C
+        if self.var is None:
+            return Moments(fantasy.component_weights, mean)
+        root = fantasy.look.whiten(C.mT)  # H x b x m x q
+        less = self.belief.frame.scale.square() * root.square().sum(-1).unsqueeze(-2)
+        return Moments(fantasy.component_weights, mean, (self.var[:, None, None] - less).clamp_min(0.0))

@@ -1,0 +1,51 @@
+"""What will be decided: one file each; `base` says what a decision is, `actions` the action spaces."""
+
+from hentropy.core.decisions.actions import ActionSpace, Box, Listed, Options, Points, Report
+from hentropy.core.decisions.base import (
+    Decision,
+    GainFormula,
+    Solved,
+    Sums,
+    base_samples,
+    checked_loss,
+    monte_carlo_loss,
+)
+from hentropy.core.decisions.best_observed import BestObserved
+from hentropy.core.decisions.custom import decision
+from hentropy.core.decisions.estimate import Estimate
+from hentropy.core.decisions.identify import Identify
+from hentropy.core.decisions.improve import Improve
+from hentropy.core.decisions.k_guesses import KGuesses
+from hentropy.core.decisions.level_sets import LevelSets
+from hentropy.core.decisions.maximize import Maximize, Minimize
+from hentropy.core.decisions.min_max import MinMax
+from hentropy.core.decisions.sequence import Sequence
+from hentropy.core.decisions.top_k import TopK
+
+__all__ = [
+    "ActionSpace",
+    "BestObserved",
+    "Box",
+    "Decision",
+    "Estimate",
+    "GainFormula",
+    "Identify",
+    "Improve",
+    "KGuesses",
+    "LevelSets",
+    "Listed",
+    "Maximize",
+    "MinMax",
+    "Minimize",
+    "Options",
+    "Points",
+    "Report",
+    "Sequence",
+    "Solved",
+    "Sums",
+    "TopK",
+    "base_samples",
+    "checked_loss",
+    "decision",
+    "monte_carlo_loss",
+]

@@ -1,0 +1,54 @@
+"""A decision from a plain function."""
+
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from torch import Tensor
+
+from hentropy.core.decisions.actions import ActionSpace
+from hentropy.core.decisions.base import Decision
+from hentropy.errors import InputError
+
+
+class FunctionDecision(Decision):
+    """A decision whose loss (and, if given, points) are plain functions."""
+
+    def __init__(
+        self,
+        function: Callable[[Tensor, Any], Tensor],
+        actions: ActionSpace,
+        points: Callable[[Any], Tensor] | None = None,
+    ) -> None:
+        self.actions = actions
+        self._function = function
+        self._points = points
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """What the function says."""
+        return self._function(f, a)
+
+    def points(self, a: Any) -> Tensor:
+        """Where the function looks."""
+        return super().points(a) if self._points is None else self._points(a)
+
+    def __repr__(self) -> str:
+        function = self._function
+        name = function.__name__ if isinstance(function, FunctionType | BuiltinFunctionType) else repr(function)
+        return f"decision({name}, {type(self.actions).__name__})"
+
+
+def decision(
+    loss: Callable[[Tensor, Any], Tensor], actions: ActionSpace, points: Callable[[Any], Tensor] | None = None
+) -> Decision:
+    """A decision of one's own: `decision(lambda f, a: -f.min(-1).values, actions=Points(2))`.
+
+    loss(f, a): f are values at the action's points (... x K), a the action (... x k x d for `Points`, ... x p for
+    `Box`, the item itself for `Options`); it returns ... . points(a) says where f is looked at,
+    if not at the action itself.
+    """
+    if not callable(loss):
+        raise InputError(f"the loss must be a function of values and an action, got {loss!r}")
+    if not isinstance(actions, ActionSpace):
+        raise InputError(f"actions must be Points(k), Box(low, high), Listed(rows) or Options(items), got {actions!r}")
+    return FunctionDecision(loss, actions, points)

@@ -1,0 +1,66 @@
+"""`Estimate`: report the value at given points; the gain is the variance that an observation removes."""
+
+from typing import Any
+
+from torch import Tensor
+
+from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.core.decisions.actions import Report
+from hentropy.core.decisions.base import GainFormula, Solved
+from hentropy.core.decisions.places import Places, as_places, places_in
+from hentropy.core.spaces import DesignSpace
+
+
+class Estimate(Solved):
+    """A number per point of `at` (m x d; points that fill the space if left out): loss sum (a_i - f(x_i))^2."""
+
+    actions = Report("a number per point")
+    needs = Needs.VARIANCE
+    saved_by = Needs.MEAN
+
+    def __init__(self, at: Places = None) -> None:
+        self.at = as_places(at)
+
+    def within(self, space: DesignSpace) -> "Estimate":
+        """With its points settled."""
+        return Estimate(places_in(space, self.at))
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        """sum (a_i - f(x_i))^2."""
+        return (a - f).square().sum(-1)
+
+    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
+        """sum (a_i - mean_i)^2 + variance_i."""
+        return ((a - moments.mean).square() + moments.variance).sum(-1)
+
+    def solve(self, moments: Moments) -> Tensor:
+        """The sum of the variances, between components included."""
+        return moments.total()[1].sum(-1)
+
+    def bayes_action(self, moments: Moments) -> Tensor:
+        """The means: ... x m."""
+        return moments.expect_vector(moments.mean)
+
+    def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
+        """(mean - a)^2: by so much the sum of squares about a exceeds the one about the mean."""
+        return (moments.expect_vector(moments.mean) - a).square()
+
+    def at_stake(self, moments: Moments) -> Tensor:
+        """The variances."""
+        return moments.total()[1]
+
+    def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
+        """Under one GP: sum over the points of |C L^-T|^2, which is C^2 / S for one observation."""
+        if not isinstance(belief, Gaussian) or belief.components > 1:
+            return None
+        at = self.settled_points.to(belief.X)
+
+        def gain(x: Tensor) -> Tensor:
+            return belief.look_ahead(x).whitened_cross(at)[0].square().sum((-1, -2))
+
+        return GainFormula(gain, numbers=2 * at.shape[0])
+
+    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
+        """Each point with its estimate."""
+        rows = zip(self.settled_points, a.tolist(), strict=True)
+        return [{**space.decode(point), "estimate": value} for point, value in rows]

@@ -1,0 +1,79 @@
+"""H: the least expected loss that any action has under a belief, and the action that has it (the Bayes action)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search import ActionSearch, expected_loss, prepare_search
+from hentropy.core.beliefs import Belief, Needs, value_draws
+from hentropy.core.decisions import Decision, Solved
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
+
+AUDIT_DRAWS = 256
+AUDIT_REPLICATES = 8
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """The entropy of a belief for a decision: its value, its Monte Carlo error (0 where exact), the Bayes action."""
+
+    value: float
+    std_error: float
+    action: Any
+    decision: Decision
+
+
+def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decision:
+    """The decision within the space, after the dimensions of belief and space were compared."""
+    if not isinstance(belief, Belief):
+        raise InputError(
+            f"{type(belief).__name__} is not a belief; make one with he.fit(X, Y) or he.from_botorch(model)"
+        )
+    if not isinstance(space, DesignSpace):
+        raise InputError(f"{space!r} is not a space; make one with he.Space(x=he.Real(0, 1)) or he.Pool(rows)")
+    if belief.X.shape[-1] != space.dim:
+        raise InputError(f"the belief is about designs of {belief.X.shape[-1]} values, the space has {space.dim}")
+    if not isinstance(decision, Decision):
+        raise InputError(
+            f"{decision!r} is not a decision; use one such as he.Maximize(), or he.decision(loss, actions=...)"
+        )
+    return decision.within(space)
+
+
+def entropy(
+    decision: Decision, belief: Belief, space: DesignSpace, *, seed: int = 0, known: Tensor | None = None
+) -> Entropy:
+    """The least expected loss of any action, and that action.
+
+    The action does not depend on the seed: `propose` and `gain` start from the same one. A loss without a closed form
+    is averaged over base samples, drawn with the seed, that did not choose the action. `known` (S x event) are further
+    actions to start the search from, such as that of an earlier verdict.
+    """
+    settled = check_fit(decision, belief, space)
+    return entropy_of(prepare_search(settled, belief, space, known=known), belief, seed)
+
+
+def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:
+    """The entropy from a search that was prepared before."""
+    decision = search.decision
+    estimates = _estimates(decision, belief, search.best, seed)
+    if estimates is None:
+        return Entropy(float(search.value), 0.0, search.best, decision)
+    spread = float(estimates.std()) / len(estimates) ** 0.5
+    return Entropy(float(estimates.mean()), spread, search.best, decision)
+
+
+@torch.no_grad()
+def _estimates(decision: Decision, belief: Belief, action: Any, seed: int) -> Tensor | None:
+    """Independent estimates of the entropy on draws that did not choose the action; None where it is exact."""
+    if isinstance(decision, Solved):
+        return decision.replicates(belief.moments(decision.settled_points.to(belief.X), decision.needs), seed + 1)
+    if decision.needs is not Needs.JOINT:
+        return None
+    points = torch.as_tensor(decision.points(action)).to(belief.X)
+    moments = belief.moments(points, decision.needs)
+    draws = (value_draws(AUDIT_DRAWS, points.shape[-2], seed + 1 + r).to(belief.X) for r in range(AUDIT_REPLICATES))
+    return torch.stack([expected_loss(decision, moments, action, each) for each in draws])

@@ -1,0 +1,379 @@
+"""EHIG: by how much observing at x is expected to lower the entropy; its estimators and its audit.
+
+    EHIG(x) = H[D] - E_y H[D + (x, y)] = E_y [ E[loss(today's best action) | y] - min_a E[loss(a) | y] ]
+
+The second form is what is computed: the average over outcomes of what the best action then saves against staying with
+today's. It equals the first because the expected loss of a fixed action does not change on average, every term is at
+least zero, and the noise of the two losses cancels. Where a decision has a formula for its gain, that is used instead.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search import (
+    ActionSearch,
+    ContinuousSearch,
+    Least,
+    ListedSearch,
+    points_per_action,
+    prepare_search,
+)
+from hentropy.core.action_search.base import expected_loss
+from hentropy.core.action_search.finite import FiniteSearch
+from hentropy.core.beliefs import Belief, Gaussian, LookAhead, Needs, Nodes, outcome_nodes, value_draws
+from hentropy.core.beliefs.nodes import join
+from hentropy.core.clock import Clock, Limits
+from hentropy.core.decisions import Decision, GainFormula, Solved
+from hentropy.core.decisions.envelope import expected_rise
+from hentropy.core.entropy import check_fit
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How thorough an audit is: independent replicates of so many outcomes, draws of the values; the search for actions
+    after each outcome takes so many steps of descent, and again in each further round.
+    """
+
+    replicates: int = 8
+    outcomes: int = 16
+    draws: int = 256
+    steps: int = 10
+    rounds: int = 2
+
+
+QUICK = Effort(outcomes=8, steps=5)
+"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time."""
+
+MOST_REPLICATES = 1024
+
+RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=6, rounds=0)
+"""For the choice among a few designs, by the same outcomes for all."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """EHIG of b designs (b) with its Monte Carlo standard error (b; zero where `exact`)."""
+
+    value: Tensor
+    std_error: Tensor
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audited gain. Where actions were searched: the best action after each outcome, the outcomes (b x N x q) and
+    their weights (N).
+
+    `search` is the one that was audited, with a better action of today if the audit met one.
+    """
+
+    gain: Gain
+    search: ActionSearch
+    least: Least | None = None
+    outcomes: Tensor | None = None
+    weights: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Appraisal:
+    """All that is prepared once to value many designs: the search for actions, a formula where there is one.
+
+    `pending` (p x d) are designs whose outcomes are still to come: gains count what a design adds to them.
+    """
+
+    decision: Decision
+    belief: Belief
+    space: DesignSpace
+    search: ActionSearch
+    formula: GainFormula | None
+    pending: Tensor
+    seed: int
+    limits: Limits
+    clock: Clock
+
+    @classmethod
+    def prepare(
+        cls,
+        decision: Decision,
+        belief: Belief,
+        space: DesignSpace,
+        *,
+        pending: Tensor | None = None,
+        seed: int = 0,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+        known: Tensor | None = None,
+    ) -> "Appraisal":
+        """Find the best action now and what else valuing a design needs; `known` as in `entropy`."""
+        limits = Limits() if limits is None else limits
+        clock = limits.clock() if clock is None else clock
+        settled = check_fit(decision, belief, space)
+        search = prepare_search(settled, belief, space, clock, known)
+        formula = settled.gain_formula(belief, space, seed) or lines_formula(search, belief)
+        waiting = belief.X[:0] if pending is None else as_designs(pending, "pending", space).to(belief.X)
+        if waiting.dim() != 2:
+            raise InputError(f"pending designs have shape p x {space.dim}, got {tuple(waiting.shape)}")
+        return cls(settled, belief, space, search, formula, waiting, seed, limits, clock)
+
+    def together(self, x: Tensor) -> Tensor:
+        """Designs b x q x d with the pending ones before them: b x (p + q) x d."""
+        return torch.cat([self.pending.expand(x.shape[0], *self.pending.shape), x], -2) if len(self.pending) else x
+
+    def applicable(self, q: int) -> GainFormula | None:
+        """The formula, if it holds for q observations and those pending."""
+        return self.formula if self.formula is not None and self.formula.covers(q + len(self.pending)) else None
+
+    def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
+        """Outcome nodes for q designs and those pending."""
+        return outcome_nodes(count, q + len(self.pending), self.belief.components, seed).to(self.belief.X)
+
+    @torch.no_grad()
+    def screen(self, x: Tensor, nodes: Nodes) -> Tensor:
+        """A quick gain of many designs b x q x d, in chunks that respect the memory bound; -inf where time ran out."""
+        formula = self.applicable(x.shape[-2])
+        rows = self.rows(nodes.count, x.shape[-2])
+        gains = x.new_full((x.shape[0],), -torch.inf)
+        for start in range(0, x.shape[0], rows):
+            if start > 0 and self.clock.expired:
+                break
+            part = self.together(x[start : start + rows])
+            gains[start : start + rows] = (
+                formula(part) if formula else self._saved(part, nodes, steps=0) @ nodes.weights
+            )
+        return gains - self.of_pending(nodes)
+
+    @torch.no_grad()
+    def of_pending(self, nodes: Nodes) -> Tensor | float:
+        """The gain of the pending designs alone, which `with_gradient` counts and the gain per cost must not."""
+        p = len(self.pending)
+        formula = self.applicable(nodes.z.shape[-1] - p)
+        if formula is not None:
+            return self._pending_part(formula)
+        if p == 0:
+            return 0.0
+        # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
+        alone = Nodes(nodes.z[:, :p], nodes.weights, nodes.component)
+        return self._saved(self.pending.unsqueeze(0), alone, steps=0) @ nodes.weights
+
+    def _pending_part(self, formula: GainFormula) -> Tensor | float:
+        """What a formula for all designs together counts for the pending ones alone."""
+        return formula(self.pending.unsqueeze(0)) if len(self.pending) and formula.cumulative else 0.0
+
+    def rows(self, outcomes: int, q: int) -> int:
+        """How many sets of q designs may be valued at once under the memory bound."""
+        return self.limits.rows(self._numbers_per_design(outcomes, self.applicable(q)))
+
+    def _numbers_per_design(self, outcomes: int, formula: GainFormula | None) -> int:
+        data = 4 * (self.belief.X.shape[0] + 1) * self.belief.components * (1 + len(self.pending))
+        if formula is not None:
+            return data + 4 * formula.numbers
+        return data + self.search.numbers_per_design(outcomes)
+
+    def _saved(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
+        """What the best action after each outcome saves, for designs and those pending: b x N."""
+        return self.search.least(self.belief.look_ahead(x).fantasy(nodes), x, steps).saved
+
+    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
+        """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
+
+        The best actions are found without a gradient, by so many steps of descent, and then held fixed.
+        """
+        x = self.together(x)
+        formula = self.applicable(x.shape[-2] - len(self.pending))
+        if formula is not None:
+            return formula(x)
+        fantasy = self.belief.look_ahead(x).fantasy(nodes)
+        if not isinstance(self.search, ContinuousSearch):
+            return self.search.least(fantasy, x, steps).saved @ nodes.weights
+        still = x.detach()
+        found = self.search.least(self.belief.look_ahead(still).fantasy(nodes), still, steps)
+        loss = self.search.loss_after(fantasy, found.actions)
+        stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
+        return (stay - loss) @ nodes.weights
+
+    def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> Audit:
+        """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
+        if effort is None:
+            one_outcome = x.shape[-2] + len(self.pending) == 1
+            effort = QUICK if one_outcome and isinstance(self.search, ContinuousSearch) else Effort()
+        formula = self.applicable(x.shape[-2])
+        together = self.together(x)
+        if formula is not None and formula.exact:
+            value = formula(together) - self._pending_part(formula)
+            return Audit(Gain(value.detach(), torch.zeros_like(value), True), self.search)
+        if formula is not None:
+            return Audit(self._audit_formula(together, seed, effort), self.search)
+        return self._audit_search(x, together, seed, effort)
+
+    @torch.no_grad()
+    def _audit_formula(self, x: Tensor, seed: int, effort: Effort) -> Gain:
+        values = []
+        for own in _seeds(seed, effort.replicates):
+            fresh = self.decision.gain_formula(self.belief, self.space, own)
+            if fresh is None:
+                raise InputError(f"{self.decision!r} gave a gain formula for one seed and none for another")
+            values.append(fresh(x) - self._pending_part(fresh))
+        return _replicated(torch.stack(values, -1), exact=False)
+
+    @torch.no_grad()
+    def _audit_search(self, x: Tensor, together: Tensor, seed: int, effort: Effort) -> Audit:
+        q, p = x.shape[-2], len(self.pending)
+        each = [self.nodes(effort.outcomes, q, own) for own in _seeds(seed, effort.replicates)]
+        draws = None
+        if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
+            # each replicate with fresh draws of the values, or their error would be common to all and not be seen
+            count = points_per_action(self.decision, self.space, self.belief.X)
+            draws = [value_draws(effort.draws, count, own).to(x) for own in _seeds(seed, effort.replicates)]
+        least = self._least(together, each, draws, effort)
+        search = self.search.improved_by(least.actions)
+        saved = self._news(search, together, each, draws, least)
+        late = torch.zeros_like(saved) if least.late is None else least.late
+        if p:
+            # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
+            alone = [Nodes(nodes.z[:, :p], nodes.weights, nodes.component) for nodes in each]
+            waiting = self.pending.unsqueeze(0)
+            before = self._least(waiting, alone, draws, effort)
+            saved = saved - self._news(search, waiting, alone, draws, before)
+            late = late if before.late is None else torch.maximum(late, before.late.expand(late.shape))
+        weights = join(each).weights
+        grouped = saved.reshape(x.shape[0], effort.replicates, effort.outcomes) @ each[0].weights
+        gain = _replicated(grouped, exact=False)
+        # what the last round of the search still found is about what it has left to find
+        error = torch.hypot(gain.std_error, late @ weights)
+        values = self.belief.look_ahead(together).fantasy(join(each)).values[..., p:]
+        least = Least(least.loss, least.loss + saved, least.actions)
+        return Audit(Gain(gain.value, error, exact=False), search, least, values, weights)
+
+    def _least(self, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, effort: Effort) -> Least:
+        """The best action after each outcome of all replicates, each replicate judged on draws of its own: b x RN."""
+        look, steps = self.belief.look_ahead(x), effort.steps
+        if isinstance(self.search, ContinuousSearch):
+            # of all replicates together: what is found for one outcome helps another
+            found = self.search.least(look.fantasy(join(each)), x, steps, rounds=effort.rounds)
+            if draws is None:
+                return found
+        elif draws is None:
+            return self.search.least(look.fantasy(join(each)), x, steps)
+        else:
+            parts = [self.search.least(look.fantasy(n), x, steps, d) for n, d in zip(each, draws, strict=True)]
+            return Least(
+                torch.cat([part.loss for part in parts], 1),
+                torch.cat([part.stay for part in parts], 1),
+                torch.cat([part.actions for part in parts], 1),
+            )
+        losses = [
+            self.search.loss_after(look.fantasy(nodes), actions, own)
+            for nodes, actions, own in zip(each, found.actions.split(each[0].count, 1), draws, strict=True)
+        ]
+        stays = [self._stay(self.search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
+        return Least(torch.cat(losses, 1), torch.cat(stays, 1), found.actions, found.late)
+
+    def _stay(self, search: ActionSearch, look: LookAhead, nodes: Nodes, draws: Tensor | None) -> Tensor:
+        """The expected loss of a search's best action of today after each outcome: b x N."""
+        fantasy = look.fantasy(nodes)
+        stay = search.stay(fantasy, draws)
+        if stay is None:
+            raise InputError(f"{type(search).__name__} found a better action of today and cannot judge it")
+        return stay.expand(fantasy.values.shape[:2])
+
+    def _news(
+        self, search: ActionSearch, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, least: Least
+    ) -> Tensor:
+        """What the best action after each outcome saves against that of today, maybe a new one: b x RN."""
+        if search is self.search:
+            return least.saved
+        look = self.belief.look_ahead(x)
+        if draws is None:
+            return (self._stay(search, look, join(each), None) - least.loss).clamp_min(0.0)
+        stays = [self._stay(search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
+        return torch.cat(stays, 1) - least.loss
+
+
+def _seeds(seed: int, replicates: int) -> range:
+    """A seed for each replicate; those of another seed are all different."""
+    return range(seed * MOST_REPLICATES, seed * MOST_REPLICATES + replicates)
+
+
+def _replicated(values: Tensor, exact: bool) -> Gain:
+    """The mean over replicates (b x R) and its standard error."""
+    return Gain(values.mean(-1), values.std(-1) / values.shape[-1] ** 0.5, exact)
+
+
+def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
+    """The exact gain of a loss that is affine in f over listed actions, for one observation of one GP.
+
+    The expected losses after observing are lines in its standardised outcome: the upper envelope of lines.
+    """
+    if isinstance(search, FiniteSearch):
+        return search.lines()
+    if not isinstance(search, ListedSearch) or not isinstance(belief, Gaussian) or belief.components > 1:
+        return None
+    decision = search.decision
+    if decision.needs is not Needs.MEAN or decision.follows_data:
+        return None
+    rows, draws = search.rows, search.draws
+    points = decision.points(rows)
+    m, K, d = points.shape
+    moments = belief.moments(points, Needs.MEAN)
+    now = expected_loss(decision, moments, rows, draws)
+
+    def gain(x: Tensor) -> Tensor:
+        s = belief.look_ahead(x).whitened_cross(points.reshape(-1, d))[0].reshape(x.shape[0], m, K)
+        moved = type(moments)(moments.weights.unsqueeze(-1), (moments.mean[0] + s).unsqueeze(0))
+        return expected_rise(-now, now - expected_loss(decision, moved, rows.expand(x.shape[0], *rows.shape), draws))
+
+    return GainFormula(gain, max_q=1, numbers=6 * m * K)
+
+
+def as_designs(x: Any, what: str, space: DesignSpace) -> Tensor:
+    """Designs b x d or b x q x d as a tensor, or an error that names what is wrong with them."""
+    try:
+        designs = torch.as_tensor(x, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} must be a table of numbers, designs in rows; it is not: {error}") from None
+    if designs.dim() not in (2, 3) or designs.shape[-1] != space.dim:
+        raise InputError(f"{what} has shape b x {space.dim} or b x q x {space.dim}, got {tuple(designs.shape)}")
+    if designs.shape[0] == 0:
+        raise InputError(f"{what} has no rows; give at least one design")
+    bad = (~torch.isfinite(designs)).reshape(-1, space.dim).nonzero()
+    if len(bad):
+        row, column = bad[0].tolist()
+        value = float(designs.reshape(-1, space.dim)[row, column])
+        raise InputError(f"row {row} of {what} has {space.names[column]} = {value}; drop that row")
+    return designs
+
+
+def gain(
+    decision: Decision,
+    belief: Belief,
+    x: Tensor,
+    space: DesignSpace,
+    *,
+    pending: Tensor | None = None,
+    seed: int = 0,
+    effort: Effort | None = None,
+    max_memory: int | None = None,
+    known: Tensor | None = None,
+) -> Gain:
+    """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited.
+
+    The standard error covers the draws of outcomes and values, and what the search for actions may have missed.
+    """
+    check_fit(decision, belief, space)
+    designs = as_designs(x, "x", space).to(belief.X)
+    if space.points is None:
+        DesignSpace.check(
+            space, designs
+        )  # bounds alone: relaxed integers, and what a pool does not list, have a gain too
+    designs = designs.unsqueeze(-2) if designs.dim() == 2 else designs
+    limits = Limits(max_memory=max_memory)
+    appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits, known=known)
+    effort = Effort() if effort is None else effort
+    rows = appraisal.rows(effort.outcomes * effort.replicates, designs.shape[-2])
+    parts = [appraisal.audit(part, seed + 7919, effort).gain for part in designs.split(rows)]
+    return Gain(torch.cat([p.value for p in parts]), torch.cat([p.std_error for p in parts]), parts[0].exact)

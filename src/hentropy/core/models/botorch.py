@@ -1,0 +1,137 @@
+"""`from_botorch`: the belief that a fitted BoTorch model stands for.
+
+    exact Gaussian process, linear outcome transform       `Gaussian`    fast: its parts are copied, the rest is ours
+    the same, fully Bayesian or an ensemble                `Gaussian`    a mixture of equal weights
+    the same, any other outcome transform (a logarithm)    `Samples`     paths drawn before the transform
+    any other model with one Gaussian output               `Posterior`   the model is asked for every set of points
+
+The model that is handed in stays as it is, and training it later changes no belief.
+"""
+
+import copy
+import math
+
+import torch
+from botorch.models.approximate_gp import ApproximateGPyTorchModel
+from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
+from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import Model
+from botorch.models.model_list_gp_regression import ModelListGP
+from botorch.models.multitask import MultiTaskGP
+from botorch.models.transforms.outcome import StratifiedStandardize
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from botorch.posteriors.gpytorch import GPyTorchPosterior
+from torch import Tensor
+
+from hentropy.core.beliefs import Belief, Gaussian, Posterior, Samples
+from hentropy.core.models.exact import Untransform, gaussian, is_exact, is_linear, outcome_transform, raw_inputs
+from hentropy.errors import InputError, ModelError
+
+SAMPLES_INSTEAD = "draw functions from the model and hand them to he.Samples instead"
+
+
+def from_botorch(model: Model, noise_std: float | None = None, *, draws: int = 512, seed: int = 0) -> Belief:
+    """The belief of a fitted single-output BoTorch model, in the units of its posterior.
+
+    `noise_std` is the standard deviation of an observation to come where the model's own noise is not to be used; after
+    a non-linear outcome transform it is in the transformed units, where the noise is Gaussian. `draws` and `seed` are
+    of the paths that such a model becomes.
+    """
+    if noise_std is not None and not (math.isfinite(noise_std) and noise_std >= 0):
+        raise InputError(f"noise_std must be a number not below 0, got {noise_std}")
+    if not isinstance(model, Model):
+        raise ModelError(f"from_botorch takes a fitted BoTorch model, got {type(model).__name__}; {SAMPLES_INSTEAD}")
+    if isinstance(model, ModelListGP) and len(model.models) == 1:
+        return from_botorch(model.models[0], noise_std, draws=draws, seed=seed)
+    if isinstance(model, AbstractFullyBayesianSingleTaskGP) and model.covar_module is None:
+        raise ModelError(f"{type(model).__name__} has not been fitted: call fit_fully_bayesian_model_nuts(model) first")
+    if model.num_outputs != 1:
+        raise ModelError(
+            f"{type(model).__name__} has {model.num_outputs} outputs; a belief is about one: fit a model of the outcome"
+            " that the decision is about, or take model.subset_output([i])"
+        )
+    if not is_exact(model):
+        return _posterior(model, noise_std)
+    transform = outcome_transform(model)
+    if is_linear(transform):
+        return _in_double(gaussian(model, noise_std, transform))
+    if transform is None or isinstance(transform, StratifiedStandardize):
+        return _posterior(model, noise_std)
+    return _samples(gaussian(model, noise_std, None), Untransform(transform), draws, seed)
+
+
+def _in_double(belief: Gaussian) -> Gaussian:
+    if belief.X.dtype is torch.float64:
+        return belief
+    raise ModelError(
+        f"the model's data are {belief.X.dtype}; conditioning needs float64: build the model of X.double(), Y.double()"
+    )
+
+
+def _samples(belief: Gaussian, outcome: Untransform, draws: int, seed: int) -> Samples:
+    """Paths before the transform, read after it."""
+    belief = _in_double(belief)
+    weights = belief.X.new_full((draws,), 1.0 / draws)
+    return Samples(belief.X, belief.paths(draws, seed), weights, belief.noise_std, outcome, seed=seed)
+
+
+def _posterior(model: Model, noise_std: float | None) -> Posterior:
+    """Any other model, copied and frozen, if its posterior is Gaussian."""
+    if not isinstance(model, GPyTorchModel):
+        raise ModelError(
+            f"{type(model).__name__} has no Gaussian posterior that observations can update; {SAMPLES_INSTEAD}"
+        )
+    frozen = _frozen(model)
+    X = _designs(frozen)
+    with torch.no_grad():
+        given = frozen.posterior(X)
+    if type(given) is not GPyTorchPosterior or isinstance(given, GaussianMixturePosterior):
+        raise ModelError(
+            f"the posterior of {type(model).__name__} is a {type(given).__name__}, which is not one Gaussian;"
+            f" {SAMPLES_INSTEAD}"
+        )
+    if tuple(given.mean.shape) != (X.shape[0], 1):
+        raise ModelError(
+            f"the posterior of {type(model).__name__} at {X.shape[0]} designs has shape {tuple(given.mean.shape)}:"
+            " batched models and input transforms that add rows are not supported; fit one model, without them"
+        )
+    noise = noise_std**2 if noise_std is not None else _noise(frozen, X, given)
+    return Posterior(frozen, X, noise, X[:0], X.new_empty(0))
+
+
+def _frozen(model: GPyTorchModel) -> GPyTorchModel:
+    """A copy in evaluation mode without gradients; the model's own mode is put back."""
+    training = model.training
+    # predicting leaves caches on a model that cannot be copied; training mode drops them
+    model.train()
+    try:
+        frozen = copy.deepcopy(model)
+    finally:
+        model.train(training)
+    return frozen.requires_grad_(False).eval()
+
+
+def _designs(model: GPyTorchModel) -> Tensor:
+    """The designs observed so far in the user's units: n x d."""
+    if isinstance(model, ApproximateGPyTorchModel):
+        X = model.model.train_inputs[0].detach()  # kept after the input transform only
+        transform = dict(model.named_children()).get("input_transform")
+        return X if transform is None else transform.untransform(X)
+    X = raw_inputs(model)
+    if isinstance(model, MultiTaskGP):
+        task = model._task_feature
+        of_output = X[:, task] == float(model._output_tasks[0])
+        return torch.cat([X[:, :task], X[:, task + 1 :]], -1)[of_output]
+    return X
+
+
+def _noise(model: GPyTorchModel, X: Tensor, given: GPyTorchPosterior) -> float:
+    """The noise variance of an observation, averaged over the designs."""
+    try:
+        with torch.no_grad():
+            noisy = model.posterior(X, observation_noise=True)
+    except (NotImplementedError, RuntimeError) as error:
+        raise ModelError(
+            f"the noise of {type(model).__name__} cannot be read from its likelihood ({error}); give noise_std"
+        ) from error
+    return float((noisy.variance - given.variance).mean().clamp_min(0.0))

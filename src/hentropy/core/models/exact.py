@@ -1,0 +1,148 @@
+"""The parts of a BoTorch exact Gaussian process, copied and frozen, and the belief made of them.
+
+A part is a copy: training the model later does not move a belief, and no gradient reaches the model's parameters.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
+from botorch.models.gp_regression import SingleTaskGP
+from botorch.models.transforms.outcome import OutcomeTransform, StratifiedStandardize
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
+from torch import Tensor
+from torch.nn import Module
+
+from hentropy.core.beliefs import Frame, Gaussian
+from hentropy.core.beliefs.kernels import from_gpytorch
+from hentropy.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A frozen input transform, or none: points ... x d to model inputs ... x d'."""
+
+    module: Module | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """As the model transforms points that it predicts at."""
+        return x if self.module is None else self.module(x)
+
+
+@dataclass(frozen=True)
+class ModuleMean:
+    """A GPyTorch mean module: inputs ... x m x d to H x ... x m; `batched` says that it carries H components itself."""
+
+    module: Module
+    batched: bool
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """The prior mean of each component."""
+        if not self.batched:
+            return self.module(inputs).unsqueeze(0)
+        # GPyTorch aligns a module's batch with the last batch dimension of its inputs; ours stands first
+        return self.module(inputs.unsqueeze(-3)).movedim(-2, 0)
+
+
+@dataclass(frozen=True)
+class Untransform:
+    """What a model calls an outcome, to the user's units: ... to ... ."""
+
+    module: OutcomeTransform
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """The inverse of the outcome transform."""
+        return self.module.untransform(values.unsqueeze(-1))[0].squeeze(-1)
+
+
+def child(model: Module, name: str) -> Module | None:
+    """A frozen copy of one of the model's modules, in evaluation mode; None where it has none of that name."""
+    module = dict(model.named_children()).get(name)
+    return None if module is None else copy.deepcopy(module).requires_grad_(False).eval()
+
+
+def raw_inputs(model: SingleTaskGP) -> Tensor:
+    """The designs a model was given, in the user's units; in evaluation mode BoTorch keeps transformed ones instead."""
+    if model._has_transformed_inputs:
+        # a model that was moved to another device took these along only in its other form
+        return model._original_train_inputs.detach().to(model.train_targets).clone()
+    return model.train_inputs[0].detach().clone()
+
+
+def is_exact(model: Module) -> bool:
+    """Whether the model is mean + kernel + Gaussian noise and predicts as such, so that its parts are all there is."""
+    likelihood = dict(model.named_children()).get("likelihood")
+    if type(likelihood) not in (GaussianLikelihood, FixedNoiseGaussianLikelihood):
+        return False
+    if isinstance(model, AbstractFullyBayesianSingleTaskGP):
+        return type(model).forward is AbstractFullyBayesianSingleTaskGP.forward
+    if not isinstance(model, SingleTaskGP) or type(model).forward is not SingleTaskGP.forward:
+        return False
+    return model.num_outputs == 1 and _transforms_alike(model)
+
+
+def _transforms_alike(model: SingleTaskGP) -> bool:
+    """Whether training designs and points to predict at enter the model the same way (a belief has one transform)."""
+    transform: Any = child(model, "input_transform")
+    X = raw_inputs(model)
+    if transform is None:
+        return True
+    trained, predicted = transform.preprocess_transform(X), transform(X)
+    return trained.shape == predicted.shape and torch.allclose(trained, predicted)
+
+
+def outcome_transform(model: Module) -> OutcomeTransform | None:
+    """A frozen copy of the model's outcome transform."""
+    return child(model, "outcome_transform")
+
+
+def is_linear(transform: OutcomeTransform | None) -> bool:
+    """Whether the outcome is shift + scale x model value everywhere."""
+    if transform is None:
+        return True
+    return transform._is_linear and not isinstance(transform, StratifiedStandardize)
+
+
+def gaussian(model: SingleTaskGP, noise_std: float | None, transform: OutcomeTransform | None) -> Gaussian:
+    """The belief in units of a linear outcome transform, or in the model's own where it is None."""
+    X, targets = raw_inputs(model), model.train_targets.detach().clone()
+    if X.dim() == 3:
+        X, targets = _unbatched(model, X, targets)
+    mean_module, kernel = child(model, "mean_module"), model.covar_module
+    assert mean_module is not None
+    components = max(1, kernel.batch_shape.numel())
+    noise = model.likelihood.noise.detach().clone()
+    noise = noise.reshape(-1, noise.shape[-1]).expand(components, X.shape[0])
+    shift, scale = _line(transform, X)
+    future = noise.mean(-1) if noise_std is None else noise.new_full((components,), noise_std**2) / scale.square()
+    return Gaussian.from_data(
+        X,
+        targets,
+        noise,
+        future,
+        from_gpytorch(kernel),
+        ModuleMean(mean_module, batched=len(kernel.batch_shape) > 0),
+        Frame(Transform(child(model, "input_transform")), shift, scale),
+        noise.new_full((components,), 1.0 / components),
+    )
+
+
+def _line(transform: OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Shift and scale of a linear outcome transform: what it makes of 0 and of 1."""
+    ends = torch.tensor([0.0, 1.0], dtype=like.dtype, device=like.device)
+    if transform is not None:
+        # members of an ensemble share their data, so all are alike
+        ends = Untransform(transform)(ends).reshape(-1, 2)[0]
+    return ends[0], ends[1] - ends[0]
+
+
+def _unbatched(model: SingleTaskGP, X: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """The common data of an ensemble whose members carry a copy each (H x n x d, H x n): n x d and n."""
+    same = all(torch.allclose(v, v[:1].expand_as(v), rtol=1e-9, atol=1e-12) for v in (X, targets))
+    if not (model._is_ensemble and same):
+        raise ModelError(
+            f"the model has {X.shape[0]} batches of data; a belief is about one function: fit one model per batch"
+        )
+    return X[0], targets[0]

@@ -1,0 +1,161 @@
+"""`fit`: the default Gaussian process, its hyperparameters maximised or integrated over.
+
+With few data one best set of hyperparameters is overconfident: the default draws several from their posterior, and the
+belief is the mixture. An ensemble of chains explores the posterior; a few states that stand for all of them are kept.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs.kernels import Profile, Stationary
+from hentropy.core.models.ensemble import explore, representatives
+from hentropy.core.models.hyperparameters import LogPosterior
+from hentropy.core.models.maximum import maximise, summits
+from hentropy.core.models.observations import Observations
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
+
+Treatment = Literal["auto", "map", "mixture"]
+
+MIXTURE_LIMIT = 128
+"""Up to so many observations "auto" integrates over the hyperparameters; beyond, that takes over a second a fit."""
+
+CHAINS = 16
+BURN_IN = 60
+"""Sweeps until chains have forgotten the normal approximations they started from."""
+
+SWEEPS = 60
+KEEP_EVERY = 3
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Rows of hyperparameters (C x p, standardised units, see `hyperparameters`) from which the next fit may start."""
+
+    theta: Tensor
+    dim: int
+
+
+@dataclass(frozen=True)
+class ConstantMean:
+    """The prior mean of each component: values H; inputs ... x m x d to H x ... x m."""
+
+    values: Tensor
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """The same at every point."""
+        H = self.values.shape[0]
+        return self.values.view(H, *[1] * (inputs.dim() - 1)).expand(H, *inputs.shape[:-1])
+
+
+def fit(
+    X: Any,
+    Y: Any,
+    *,
+    space: DesignSpace | None = None,
+    noise: Any = None,
+    hyperparameters: Treatment = "auto",
+    draws: int = 8,
+    profile: Profile | str = Profile.MATERN52,
+    seed: int = 0,
+    start: Hyperparameters | None = None,
+) -> Gaussian:
+    """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
+
+    `space` says how designs enter the unit cube; without it the range of X does. `noise` is the standard error of the
+    observations (one, or one each, in units of Y), or None to fit it. `hyperparameters` are the most probable ("map"),
+    or `draws` from their posterior ("mixture"); "auto" takes draws while the data are few. `start` is what `fit_with`
+    returned for similar data: a faster beginning.
+    """
+    return fit_with(
+        X,
+        Y,
+        start,
+        space=space,
+        noise=noise,
+        hyperparameters=hyperparameters,
+        draws=draws,
+        profile=profile,
+        seed=seed,
+    )[0]
+
+
+def fit_with(
+    X: Any,
+    Y: Any,
+    start: Hyperparameters | None = None,
+    *,
+    space: DesignSpace | None = None,
+    noise: Any = None,
+    hyperparameters: Treatment = "auto",
+    draws: int = 8,
+    profile: Profile | str = Profile.MATERN52,
+    seed: int = 0,
+) -> tuple[Gaussian, Hyperparameters]:
+    """As `fit`, and what the next fit may start from."""
+    if hyperparameters not in ("auto", "map", "mixture"):
+        raise InputError(f'hyperparameters must be "auto", "map" or "mixture", got {hyperparameters!r}')
+    if draws < 1:
+        raise InputError(f"at least 1 draw of the hyperparameters is needed, got {draws}")
+    data = Observations.of(X, Y, noise, space)
+    target = LogPosterior(data.inputs, data.outcomes, data.noise, _profile(profile))
+    generator = torch.Generator().manual_seed(seed)
+    known = _known(start, target, generator)
+    few = data.outcomes.shape[0] <= MIXTURE_LIMIT
+    if hyperparameters == "mixture" or (hyperparameters == "auto" and few):
+        theta, state = _draw(target, known, draws, generator)
+    else:
+        theta = state = maximise(target, known, generator)
+    return _belief(data, target, theta), Hyperparameters(state, data.inputs.shape[-1])
+
+
+def _profile(profile: Profile | str) -> Profile:
+    try:
+        return Profile(profile)
+    except ValueError:
+        names = ", ".join(repr(known.value) for known in Profile)
+        raise InputError(f"the profile {profile!r} is unknown; choose one of {names}") from None
+
+
+def _known(start: Hyperparameters | None, target: LogPosterior, generator: torch.Generator) -> Tensor:
+    """The rows of a start as the target has them (C x p, none without a start): the noise is added or dropped."""
+    d = target.inputs.shape[-1]
+    if start is None:
+        return target.inputs.new_empty(0, target.size)
+    if start.dim != d:
+        raise InputError(f"the start was fitted to designs of {start.dim} values, these have {d}; start without it")
+    theta = start.theta.to(target.inputs)
+    if theta.shape[-1] == target.size:
+        return theta
+    return theta[:, : d + 2] if target.noise is not None else target.with_noise(theta, generator)
+
+
+def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Rows that stand for the posterior (draws x p), and the last state of the chains (C x p).
+
+    Chains that start from the prior keep its large noise for long where the data are many; chains that start around the
+    summits of the posterior are where they belong at once.
+    """
+    chains = max(CHAINS, 2 * (target.size + 1))
+    known = known[:chains]
+    missing = chains - known.shape[0]
+    beginning = torch.cat([known, summits(target, known, generator).around(missing, generator)]) if missing else known
+    explored = explore(target, beginning, SWEEPS, generator, burn_in=BURN_IN, every=KEEP_EVERY)
+    pool = explored.kept.flatten(0, 1)
+    return pool[representatives(pool, draws)], explored.last.chains
+
+
+def _belief(data: Observations, target: LogPosterior, theta: Tensor) -> Gaussian:
+    """The mixture of the rows of theta (H x p), equally weighted."""
+    d, H = data.inputs.shape[-1], theta.shape[0]
+    kernel = Stationary(target.profile, theta[:, :d].exp(), theta[:, d].exp())
+    noise = target.noise_variance(theta)
+    weights = theta.new_full((H,), 1.0 / H)
+    mean = ConstantMean(theta[:, d + 1])
+    # all columns are equal where the noise was fitted; given errors say what the next is likely to be
+    future = noise.mean(-1)
+    return Gaussian.from_data(data.X, data.outcomes, noise, future, kernel, mean, data.frame, weights)

@@ -1,0 +1,116 @@
+"""Data as people hand them in, checked and brought to the unit cube and to standardised outcomes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Frame
+from hentropy.core.models.hyperparameters import NOISE_FLOOR
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
+
+
+@dataclass(frozen=True)
+class UnitRange:
+    """Designs to the cube that the data span: (x - low) / width, width 1 along axes where nothing varies."""
+
+    low: Tensor
+    width: Tensor
+
+    @classmethod
+    def of(cls, X: Tensor) -> "UnitRange":
+        """The range of data X: n x d."""
+        low = X.min(0).values
+        width = X.max(0).values - low
+        return cls(low, torch.where(width > 0, width, 1.0))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Points ... x d."""
+        return (x - self.low) / self.width
+
+
+@dataclass(frozen=True)
+class Observations:
+    """X (n x d, own units), the frame, and in the frame: inputs (n x d), outcomes (n), noise variances (n) or None."""
+
+    X: Tensor
+    frame: Frame
+    inputs: Tensor
+    outcomes: Tensor
+    noise: Tensor | None
+
+    @classmethod
+    def of(cls, X: Any, Y: Any, noise: Any, space: DesignSpace | None) -> "Observations":
+        """Check and standardise; constant outcomes keep scale 1."""
+        designs = _as_tensor(X, "X")
+        values = _as_tensor(Y, "Y", designs.device)
+        if designs.dim() != 2 or 0 in designs.shape:
+            raise InputError(f"X must be n x d, one row per observation; got shape {tuple(designs.shape)}")
+        n = designs.shape[0]
+        if tuple(values.shape) not in ((n,), (n, 1)):
+            raise InputError(
+                f"Y must have one value for each of the {n} rows of X (shape {(n,)} or {(n, 1)}); got shape"
+                f" {tuple(values.shape)}"
+            )
+        values = values.reshape(n)
+        _check_finite(designs, "X")
+        _check_finite(values, "Y")
+        if space is not None and not isinstance(space, DesignSpace):
+            raise InputError(f"space must be a Space or a Pool, got {space!r}")
+        if space is not None:
+            space.check(designs)
+        variances = None if noise is None else _variances(noise, n, designs.device)
+        shift, spread = values.mean(), values.std(correction=0)
+        if not bool(torch.isfinite(spread)):
+            raise InputError(
+                f"the outcomes range from {float(values.min()):g} to {float(values.max()):g}, a spread beyond"
+                " what numbers can hold; correct the one that is wrong, or give them in other units"
+            )
+        # rounding gives equal outcomes a spread of about their size times 1e-16, which is not a scale
+        scale = torch.where(spread > 1e-12 * values.abs().max(), spread, torch.ones_like(spread))
+        to_unit: Callable[[Tensor], Tensor] = UnitRange.of(designs) if space is None else space.to_unit
+        if variances is not None:
+            variances = (variances / scale.square()).clamp_min(NOISE_FLOOR)
+        return cls(designs, Frame(to_unit, shift, scale), to_unit(designs), (values - shift) / scale, variances)
+
+
+def _as_tensor(values: Any, name: str, device: torch.device | None = None) -> Tensor:
+    if isinstance(values, Tensor):
+        tensor = values.detach()
+    else:
+        try:
+            tensor = torch.from_numpy(np.array(values, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} is not a table of numbers ({error}); give a tensor, an array or lists") from None
+    return tensor.to(device=device, dtype=torch.float64)
+
+
+def _check_finite(values: Tensor, name: str) -> None:
+    bad = ~torch.isfinite(values.reshape(values.shape[0], -1)).all(-1)
+    if bool(bad.any()):
+        row = int(bad.nonzero()[0])
+        raise InputError(
+            f"row {row} of {name} is {values[row].tolist()}: NaN or infinite; drop that observation, or mark it failed"
+        )
+
+
+def _variances(noise: Any, n: int, device: torch.device) -> Tensor:
+    """Standard errors (one, or one per observation) as variances: n."""
+    errors = _as_tensor(noise, "noise", device)
+    if tuple(errors.shape) not in ((), (1,), (n,), (n, 1)):
+        raise InputError(
+            f"noise must be one standard error or one for each of the {n} observations; got shape {tuple(errors.shape)}"
+        )
+    errors = errors.reshape(-1).expand(n) if errors.numel() == 1 else errors.reshape(n)
+    bad = ~(torch.isfinite(errors) & (errors >= 0))
+    if bool(bad.any()):
+        row = int(bad.nonzero()[0])
+        raise InputError(
+            f"the standard error of observation {row} is {float(errors[row])}; it must be a number not below 0. Where"
+            " errors are unknown, give none at all (noise=None) and one is fitted for all observations"
+        )
+    return errors.square()

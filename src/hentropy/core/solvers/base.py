@@ -1,0 +1,95 @@
+"""What a solver is: it turns an appraisal into a few designs worth auditing."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search import ContinuousSearch
+from hentropy.core.gain import RANKING, Appraisal
+from hentropy.errors import InputError
+
+Cost = Callable[[Tensor], Tensor]
+"""What a set of designs costs: b x q x d to b, above zero."""
+
+
+@dataclass(frozen=True)
+class Finalists:
+    """Designs that a search found best, F x q x d, first the one it would choose; `complete` unless time ran out.
+
+    `actions` (R x N x event) were met on the way: one of them may be better today than the best action known. `note`
+    says what a search that time cut short has looked at.
+    """
+
+    x: Tensor
+    complete: bool
+    actions: Tensor | None = None
+    note: str = ""
+
+
+class Solver(ABC):
+    """From a gain to the next designs."""
+
+    @abstractmethod
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """The most promising sets of q designs."""
+
+
+RANKING_SEED = 15_485_863
+"""Keeps the base samples that choose among finalists apart from those of the search and of the audit."""
+
+
+def informed(appraisal: Appraisal, actions: Tensor | None) -> Appraisal:
+    """With actions that a search met after outcomes (R x N x event): they may be best after others, or even today."""
+    if actions is None:
+        return appraisal
+    search = appraisal.search.improved_by(actions)
+    if isinstance(search, ContinuousSearch):
+        search = search.with_actions(actions.flatten(0, 1))
+    return replace(appraisal, search=search)
+
+
+def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, Appraisal]:
+    """Which of the designs F x q x d has the greatest gain per cost, and what was learned on the way."""
+    if len(x) == 1:
+        return 0, appraisal
+    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING)
+    best = int(per_cost(audit.gain.value, x, cost).argmax())
+    if audit.least is None or not isinstance(audit.search, ContinuousSearch):
+        return best, replace(appraisal, search=audit.search)
+    return best, replace(appraisal, search=audit.search.with_actions(audit.least.actions[best]))
+
+
+def per_cost(gains: Tensor, x: Tensor, cost: Cost | None) -> Tensor:
+    """Gains (b) per cost of the designs (b x q x d)."""
+    return gains if cost is None else gains / checked_cost(cost, x)
+
+
+def checked_cost(cost: Cost, x: Tensor) -> Tensor:
+    """The costs of designs b x q x d, or an error that says what is wrong with them: b."""
+    costs = cost(x)
+    if not isinstance(costs, Tensor) or costs.shape != x.shape[:1]:
+        got = f"shape {tuple(costs.shape)}" if isinstance(costs, Tensor) else repr(costs)
+        raise InputError(
+            f"the cost of designs {tuple(x.shape)} (b x q x d) must have shape {tuple(x.shape[:1])}, got {got};"
+            " reduce over the last two dimensions"
+        )
+    if not bool((costs > 0).all() & torch.isfinite(costs).all()):
+        raise InputError(f"a cost is {float(costs.detach().min()):g}; all costs must be finite and above 0")
+    return costs
+
+
+def leading(x: Tensor, scores: Tensor, count: int, appraisal: Appraisal, apart: float) -> Tensor:
+    """The designs with the greatest scores that lie apart from each other in the unit cube: at most count x q x d."""
+    unit = appraisal.space.to_unit(x).flatten(1)
+    scores = scores.clone()
+    chosen: list[int] = []
+    for _ in range(min(count, x.shape[0])):
+        best = int(scores.argmax())
+        if not bool(scores[best] > -torch.inf):
+            break
+        chosen.append(best)
+        scores[(unit - unit[best]).norm(dim=-1) <= apart] = -torch.inf
+    return x[chosen] if chosen else x[:1]

@@ -1,0 +1,79 @@
+"""Finite: designs from a list, valued in order of promise."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search.finite import FiniteSearch
+from hentropy.core.action_search.survey import SURVEY_SHARE, survey
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, per_cost
+from hentropy.core.spaces.rows import RowIndex
+from hentropy.errors import InputError
+
+SCREEN_SHARE = 0.7
+"""The part of a time limit after which no further design is valued: the audit needs the rest."""
+
+
+@dataclass(frozen=True)
+class Finite(Solver):
+    """The most promising designs of the list are valued (all, where nothing says which are), the best few audited.
+
+    Several designs are chosen one after the other, each knowing the ones before.
+    """
+
+    outcomes: int = 16
+    finalists: int = 4
+    valued: int = 512
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """The designs with the greatest gain, those pending or chosen already left out while others remain."""
+        if appraisal.space.points is None:
+            raise InputError("the finite search needs a list of designs: make the space a Pool, or use Auto()")
+        if q < 1:
+            raise InputError(f"at least one design must be proposed, got q = {q}")
+        points = appraisal.space.points.to(appraisal.belief.X)
+        chosen, valued, looked = points[:0], len(points), len(points)
+        for turn in range(q):
+            known = replace(appraisal, pending=torch.cat([appraisal.pending, chosen]))
+            x, missed = self._in_order(known, _unused(points, known.pending), cost)
+            scores = self._scores(known, x, cost)
+            best = leading(x, scores, self.finalists if turn == q - 1 else 1, appraisal, apart=0.0)
+            looked = min(looked, len(points) - missed)
+            if bool((scores == -torch.inf).any()):
+                valued = min(valued, int((scores > -torch.inf).sum()))
+            if turn < q - 1:
+                chosen = torch.cat([chosen, best[0]])
+        sets = torch.cat([chosen.expand(best.shape[0], *chosen.shape), best], -2)
+        complete = min(looked, valued) == len(points) and not appraisal.clock.expired
+        few = min(valued, len(x))
+        note = f"{looked:,} of {len(points):,} designs were looked at and the {few:,} most promising of them valued"
+        return Finalists(sets, complete, note="" if complete else note)
+
+    def _scores(self, appraisal: Appraisal, x: Tensor, cost: Cost | None) -> Tensor:
+        """Quick gains per cost of designs b x 1 x d: b, -inf where time ran out."""
+        # exact formulas of long lists pass over all rows; here the promising ones do
+        formula = None if isinstance(appraisal.search, FiniteSearch) else appraisal.formula
+        quick = replace(appraisal, clock=appraisal.clock.share(SCREEN_SHARE), formula=formula)
+        return per_cost(quick.screen(x, quick.nodes(self.outcomes, 1)), x, cost)
+
+    def _in_order(self, appraisal: Appraisal, points: Tensor, cost: Cost | None) -> tuple[Tensor, int]:
+        """The designs worth valuing, the most promising first (b x 1 x d), and how many time left no look at."""
+        promise, count = appraisal.search.promise(points, appraisal.pending), self.valued
+        if promise is None:
+            if not appraisal.clock.limited:
+                return points.unsqueeze(-2), 0
+            _, sd, looked = survey(appraisal.belief, points, appraisal.clock.share(SURVEY_SHARE))
+            promise, count = torch.full((len(points),), -torch.inf).to(sd), len(points)
+            promise[looked] = sd
+        seen = promise > -torch.inf
+        order = per_cost(promise, points.unsqueeze(-2), cost).topk(min(count, max(1, int(seen.sum())))).indices
+        return points[order].unsqueeze(-2), int((~seen).sum())
+
+
+def _unused(points: Tensor, taken: Tensor) -> Tensor:
+    if len(taken) == 0:
+        return points
+    free = ~RowIndex(points).equal_to_any(taken)
+    return points[free] if bool(free.any()) else points

@@ -1,7 +1,0 @@
-"""The small frozen values that a study is made of: trials and what was told of them, verdicts, the study itself."""
-
-from hentropy.records.entry import Entry, Observation, StoredVerdict, StudyRecord
-from hentropy.records.trial import State, Trial, Value
-from hentropy.records.verdict import Verdict
-
-__all__ = ["Entry", "Observation", "State", "StoredVerdict", "StudyRecord", "Trial", "Value", "Verdict"]

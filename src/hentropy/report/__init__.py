@@ -1,6 +1,0 @@
-"""The report of a study: one HTML file that opens anywhere, with no network. Needs the extra `report`."""
-
-from hentropy.report.contents import Contents, PictureShown, contents
-from hentropy.report.page import report_html
-
-__all__ = ["Contents", "PictureShown", "contents", "report_html"]

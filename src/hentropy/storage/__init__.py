@@ -1,7 +1,0 @@
-"""Records on disk: one interface, in memory, in an SQLite file or on a PostgreSQL server."""
-
-from hentropy.storage.base import Change, News, Store
-from hentropy.storage.memory import MemoryStore
-from hentropy.storage.opening import open_store
-
-__all__ = ["Change", "MemoryStore", "News", "Store", "open_store"]

@@ -1,0 +1,30 @@
+"""A study in words: the study file, what it means, and the words for a study made in Python."""
+
+from hentropy.studies.definition.building import decision_of, options_of, space_of, stopping_of, store_url_of
+from hentropy.studies.definition.describing import describe
+from hentropy.studies.definition.importing import imported
+from hentropy.studies.definition.json_schema import json_schema
+from hentropy.studies.definition.mistakes import validated
+from hentropy.studies.definition.questions import CHOICES, Ask, Choice, asks_for
+from hentropy.studies.definition.reading import read
+from hentropy.studies.definition.schema import Description
+from hentropy.studies.definition.template import template
+
+__all__ = [
+    "CHOICES",
+    "Ask",
+    "Choice",
+    "Description",
+    "asks_for",
+    "decision_of",
+    "describe",
+    "imported",
+    "json_schema",
+    "options_of",
+    "read",
+    "space_of",
+    "stopping_of",
+    "store_url_of",
+    "template",
+    "validated",
+]

@@ -1,0 +1,70 @@
+"""What all words of a study file share: how strict they are, and the plain values they are made of."""
+
+import unicodedata
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+from hentropy.studies.definition.importing import split
+
+try:
+    from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+except ImportError:
+    raise MissingExtra("pydantic", "storage") from None
+
+LONGEST_NAME = 200
+"""Letters of the name of a study that every store can keep."""
+
+
+class Words(BaseModel):
+    """A table of a study file: a frozen value; a key that is not known is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _rectangular(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    if not rows or not rows[0]:
+        raise ValueError("at least one row with at least one number is needed")
+    for number, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"row {number} has length {len(row)}, row 0 has length {len(rows[0])}; make them equal")
+    return rows
+
+
+def _one_line(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty; give it at least one letter")
+    bad = next((letter for letter in text if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")), None)
+    if bad is not None:
+        raise ValueError(f"{text!r} has the control character {bad!r}; leave it out")
+    return text
+
+
+def _study_name(text: str) -> str:
+    if text.startswith("-"):
+        raise ValueError(f"{text!r} starts with a dash, which commands take for an option; start with a letter")
+    if len(text) > LONGEST_NAME:
+        raise ValueError(f"it has {len(text)} letters; at most {LONGEST_NAME} are allowed")
+    return text
+
+
+def _two_names(reference: str) -> str:
+    split(reference)
+    return reference
+
+
+# a number is not taken from text, and a whole number not from a broken one: a slip would pass unseen
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Whole = Annotated[int, Field(strict=True)]
+YesNo = Annotated[bool, Field(strict=True)]
+Text = Annotated[str, Field(strict=True)]
+Label = Annotated[Text, AfterValidator(_one_line)]
+"""Text on one line that is not empty."""
+
+StudyName = Annotated[Label, AfterValidator(_study_name)]
+"""What a study can be called: the store has room for so much, and commands take it for a name."""
+
+Reference = Annotated[Text, AfterValidator(_two_names)]
+"""Something in a Python module: "package.module:name"."""
+
+Rows = Annotated[tuple[tuple[Number, ...], ...], AfterValidator(_rectangular)]
+"""Designs: rows of numbers in the order of the parameters."""

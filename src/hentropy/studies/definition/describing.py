@@ -1,0 +1,173 @@
+"""From the objects of a study to its description, for keeping it; what has no words is named in `own`."""
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from hentropy.core.decisions import Decision
+from hentropy.core.spaces import DesignSpace, Integer, Pool, Space
+from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.studies.definition.importing import split
+from hentropy.studies.definition.kinds import options_of_class
+from hentropy.studies.definition.mistakes import validated
+from hentropy.studies.definition.parts import StopWords
+from hentropy.studies.definition.schema import VERSION, Description
+from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
+
+try:
+    from pydantic import ValidationError
+except ImportError:
+    raise MissingExtra("pydantic", "storage") from None
+
+
+def describe(
+    name: str,
+    space: DesignSpace,
+    decision: Decision,
+    *,
+    seed: int = 0,
+    first: int | None = None,
+    hyperparameters: str = "auto",
+    stop: Sequence[StoppingRule] = (),
+    max_seconds: float | None = None,
+    max_memory: int | None = None,
+    solver_is_own: bool = False,
+    cost_is_own: bool = False,
+    stop_when_exhausted: bool = True,
+) -> Description:
+    """A study made in Python, in words; parts that have none are named in `own` and have to be handed over again."""
+    in_words = _decision(decision)
+    rules, all_rules = _stop(stop)
+    own = {
+        "decision": in_words is None,
+        "solver": solver_is_own,
+        "cost": cost_is_own,
+        "stop": not all_rules,
+    }
+    solver = {"max_seconds": None if max_seconds == math.inf else max_seconds, "max_memory": max_memory}
+    words = {
+        "version": VERSION,
+        "name": name,
+        "seed": seed,
+        "first": first,
+        **_designs(space),
+        "decision": {"own": repr(decision)} if in_words is None else in_words,
+        "model": {"hyperparameters": hyperparameters},
+        "solver": {key: None if value is None else _plain(value) for key, value in solver.items()},
+        "stop": {**rules, "when_exhausted": stop_when_exhausted},
+        "own": tuple(part for part, is_own in own.items() if is_own),
+    }
+    return validated(words, f"the study {name!r}")
+
+
+def _designs(space: DesignSpace) -> dict[str, Any]:
+    # a class that derives from these may mean something else by its designs
+    if type(space) is Pool:
+        return {"pool": {"names": list(space.names), "rows": space.points.tolist()}}
+    if type(space) is not Space:
+        raise InputError(f"a study on {space!r} cannot be put in words; use a Space or a Pool")
+    return {
+        "space": {
+            name: {
+                "type": "integer" if isinstance(p, Integer) else "real",
+                "low": int(p.low) if isinstance(p, Integer) else float(p.low),
+                "high": int(p.high) if isinstance(p, Integer) else float(p.high),
+                "log": bool(p.log),
+            }
+            for name, p in space.parameters.items()
+        }
+    }
+
+
+def _decision(decision: Decision) -> dict[str, Any] | None:
+    """A decision in words: by its name, or by the place of its class; None where it has none."""
+    cls = type(decision)
+    name = next((name for name, words in DECISIONS.items() if words.kind is cls), None)
+    options = _options(decision)
+    if options is None:
+        return None
+    if name is None:
+        return {"python": f"{cls.__module__}:{cls.__name__}", **options} if _importable(cls) else None
+    try:
+        DECISIONS[name].model_validate({"name": name, **options})
+    except ValidationError:  # such as an infinite cap
+        return None
+    return {"name": name, **options}
+
+
+def _options(decision: Decision) -> dict[str, Any] | None:
+    """What its constructor was given, if all of it is kept in attributes of the same names and is plain."""
+    kept, options = vars(decision), {}
+    for option in options_of_class(type(decision)):
+        if option.name not in kept:
+            return None
+        value = kept[option.name]
+        if option.kind is None and value is option.default:
+            continue
+        try:
+            options[option.name] = _plain(value)
+        except TypeError:
+            return None
+    return None if {"python", "own"} & set(options) else options
+
+
+def _importable(cls: type) -> bool:
+    """Whether another process finds the class by its module and name."""
+    module = sys.modules.get(cls.__module__)
+    if module is None or cls.__module__ == "__main__" or vars(module).get(cls.__name__) is not cls:
+        return False
+    try:
+        split(f"{cls.__module__}:{cls.__name__}")
+    except InputError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts, lists and tables, as JSON has them; a TypeError for anything else."""
+    if isinstance(value, Tensor | np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _plain(part) for key, part in value.items()}
+    raise TypeError(f"{value!r} is not a plain value")
+
+
+def _stop(rules: Sequence[StoppingRule]) -> tuple[dict[str, Any], bool]:
+    """Stopping rules in words, and whether these are all of them."""
+    words: dict[str, Any] = {}
+    for rule in rules:
+        said = _rule(rule)
+        if said is None or said.keys() & words.keys():
+            continue
+        words.update(said)
+    return words, sum(key != "patience" for key in words) == len(rules)
+
+
+def _rule(rule: StoppingRule) -> dict[str, Any] | None:
+    if type(rule) is Budget:
+        said: dict[str, Any] = {"trials": rule.trials}
+    elif type(rule) is TimeLimit:
+        said = {"seconds": rule.seconds}
+    elif type(rule) is GainBelow:
+        said = {"gain_below": rule.threshold, "patience": rule.patience}
+    elif type(rule) is GainBelowCost:
+        said = {"cost": rule.cost}
+    else:
+        return None
+    try:
+        said = {key: _plain(value) for key, value in said.items()}
+        StopWords.model_validate(said)
+    except (TypeError, ValidationError):
+        return None
+    return said

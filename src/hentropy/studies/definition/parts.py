@@ -1,0 +1,128 @@
+"""The smaller tables of a study file: model, solver, stop, storage."""
+
+import re
+from typing import Annotated
+
+from hentropy.core.clock import Limits
+from hentropy.core.models.gp import Treatment
+from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.definition.base import Label, Number, Text, Whole, Words, YesNo
+from hentropy.studies.definition.memory import bytes_of
+from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
+
+try:
+    from pydantic import AfterValidator, ConfigDict, Field, model_validator
+except ImportError:
+    raise MissingExtra("pydantic", "storage") from None
+
+
+class ModelWords(Words):
+    """How the model of the outcomes is fitted."""
+
+    model_config = ConfigDict(title="Model")
+
+    hyperparameters: Annotated[
+        Treatment,
+        Field(
+            description='"map" fits one model, "mixture" averages over several, "auto" takes the mixture while data are'
+            " few."
+        ),
+    ] = "auto"
+
+
+def _enough_memory(amount: int | str | None) -> int | str | None:
+    if amount is not None:
+        Limits(max_memory=bytes_of(amount))
+    return amount
+
+
+class SolverWords(Words):
+    """Bounds on the search for the next experiment."""
+
+    model_config = ConfigDict(title="Solver")
+
+    max_seconds: Annotated[Number | None, Field(gt=0, description="The most seconds that one proposal may take.")] = (
+        None
+    )
+    max_memory: Annotated[
+        Whole | Text | None,
+        AfterValidator(_enough_memory),
+        Field(description='The most memory of the largest arrays: bytes, or a text such as "512 MiB".'),
+    ] = None
+
+    @property
+    def memory(self) -> int | None:
+        """The bound on memory in bytes."""
+        return None if self.max_memory is None else bytes_of(self.max_memory)
+
+
+class StopWords(Words):
+    """When the study ends: as soon as one of these holds."""
+
+    model_config = ConfigDict(title="Stop")
+
+    trials: Annotated[Whole | None, Field(ge=1, description="After so many experiments, failed ones included.")] = None
+    seconds: Annotated[Number | None, Field(gt=0, description="After so many seconds.")] = None
+    gain_below: Annotated[
+        Number | None, Field(gt=0, description="When the gain of the best experiment is below this number.")
+    ] = None
+    patience: Annotated[
+        Whole, Field(ge=1, description="How many times in a row the gain has to be below gain_below.")
+    ] = 1
+    cost: Annotated[
+        Number | None,
+        Field(
+            gt=0, description="When the best experiment is expected to save less than this, in the units of the loss."
+        ),
+    ] = None
+
+    when_exhausted: Annotated[
+        YesNo, Field(description="When no experiment is expected to improve the decision any more.")
+    ] = True
+
+    def made(self) -> tuple[StoppingRule, ...]:
+        """The rules themselves; `when_exhausted` is an option of the study."""
+        rules: list[StoppingRule] = []
+        if self.trials is not None:
+            rules.append(Budget(self.trials))
+        if self.seconds is not None:
+            rules.append(TimeLimit(self.seconds))
+        if self.gain_below is not None:
+            rules.append(GainBelow(self.gain_below, self.patience))
+        if self.cost is not None:
+            rules.append(GainBelowCost(self.cost))
+        return tuple(rules)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "StopWords":
+        if self.patience != 1 and self.gain_below is None:
+            raise InputError("patience counts gains below gain_below, which is not given")
+        return self
+
+
+def _known_database(url: str | None) -> str | None:
+    if url is None:
+        return None
+    if not re.match(r"sqlite:///[^?]|postgresql(\+\w+)?://.", url):
+        kind = url.partition(":")[0]  # the rest may hold a password
+        raise InputError(
+            f"a url that starts with {kind!r} is not known; write sqlite:///file.db or postgresql://host/database"
+        )
+    if url.startswith("sqlite:///:memory:"):
+        raise InputError("a database in memory is gone when the process ends; name a file: sqlite:///file.db")
+    return url
+
+
+class StorageWords(Words):
+    """Where the study is kept."""
+
+    model_config = ConfigDict(title="Storage")
+
+    url: Annotated[
+        Label | None,
+        AfterValidator(_known_database),
+        Field(
+            description='The database, such as "sqlite:///lab.db" (a path from the folder of the study file) or'
+            ' "postgresql://user@host/database". If left out: hentropy.db beside the study file.'
+        ),
+    ] = None

@@ -1,0 +1,113 @@
+"""Reading study files: TOML, YAML and JSON say the same."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.definition.mistakes import told, validated
+from hentropy.studies.definition.pools import designs_in
+from hentropy.studies.definition.schema import Description
+
+try:
+    import yaml
+except ImportError:
+    raise MissingExtra("pyyaml", "storage") from None
+
+
+def read(path: str | Path) -> Description:
+    """The study in a file, with the designs of a pool's own file; an `InputError` names every mistake."""
+    file = Path(path)
+    words = _words(file)
+    decision = words.get("decision")
+    if "own" in words or (isinstance(decision, Mapping) and "own" in decision and "python" not in decision):
+        raise InputError(told(str(file), ["own: it stands for parts made in Python; a file cannot give it"]))
+    description = validated(words, str(file))
+    if description.pool is None or description.pool.file is None:
+        return description
+    names, rows = designs_in(file.parent / description.pool.file)
+    return validated({**words, "pool": {"names": names, "rows": rows}}, str(file))
+
+
+def _words(file: Path) -> dict[str, Any]:
+    """The tables of a file, not checked yet."""
+    if file.suffix.lower() not in _FORMATS:
+        known = ", ".join(_FORMATS)
+        raise InputError(f"{file} has the ending {file.suffix!r}; a study file ends in one of {known}")
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no file {file}; `hentropy init` writes one") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file} is not a text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
+        ) from None
+    kind, parse = _FORMATS[file.suffix.lower()]
+    try:
+        words = parse(text)
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{file} is not right {kind}: {error}") from None
+    if not isinstance(words, dict):
+        what = "is empty" if words is None else f"holds a {type(words).__name__}"
+        raise InputError(f"{file} {what}; a study file is a table of keys such as name, space and decision")
+    return words
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_without_repeats)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    repeated = next((key for key in keys if keys.count(key) > 1), None)
+    if repeated is not None:
+        raise ValueError(f"the key {json.dumps(repeated)} is there twice in one table")
+    return dict(pairs)
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain YAML in which a key stands once, is a text, and 1e-3 is a number."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            if key_node.tag == _MERGE:
+                continue
+            key = self.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
+            if not isinstance(key, str):
+                raise ValueError(f"line {line}: the key {key!r} is not a text; put it in quotes")
+            if key in seen:
+                raise ValueError(f"line {line}: the key {json.dumps(key)} is there twice in one table")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def _yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_Loader)
+
+
+_FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    ".toml": ("TOML", tomllib.loads),
+    ".yaml": ("YAML", _yaml),
+    ".yml": ("YAML", _yaml),
+    ".json": ("JSON", _json),
+}
+
+ENDINGS = tuple(_FORMATS)
+"""How the names of study files end."""

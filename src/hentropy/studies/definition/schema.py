@@ -1,0 +1,93 @@
+"""`Description`: a study in words, as it stands in a study file and in a store.
+
+It is a pure value: `model_dump(mode="json")` gives plain values, and validating those gives an equal description. The
+order of the parameters is part of it, so keep the order of keys when storing it.
+"""
+
+from typing import Annotated, Any, Literal
+
+from hentropy.core.spaces import DesignSpace, Space
+from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.definition.base import Label, StudyName, Whole, Words
+from hentropy.studies.definition.decisions import AnyDecision, Named, Own
+from hentropy.studies.definition.designs import ParameterWords, PoolWords
+from hentropy.studies.definition.objectives import AnyObjective, Manual
+from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
+
+try:
+    from pydantic import ConfigDict, Field, model_validator
+except ImportError:
+    raise MissingExtra("pydantic", "storage") from None
+
+VERSION = 1
+SEEDS = 2**32
+
+Part = Literal["decision", "solver", "cost", "stop"]
+"""A part of a study that may be made in Python and have no words."""
+
+
+class Description(Words):
+    """A study of hentropy: what can be run, what will be decided, and when to stop."""
+
+    model_config = ConfigDict(title="hentropy study file")
+
+    version: Annotated[Literal[1], Field(description="The version of the words of this file: 1.")]
+    name: Annotated[StudyName, Field(description="The name of the study.")]
+    seed: Annotated[
+        Whole, Field(ge=0, lt=SEEDS, description="Where the random numbers start: the same seed, the same proposals.")
+    ] = 0
+    first: Annotated[
+        Whole | None,
+        Field(
+            ge=1,
+            description="How many first designs fill the space; data that are attached count. If left out: 2 (d + 1)"
+            " for d parameters, at least 4 and at most 12.",
+        ),
+    ] = None
+    space: Annotated[
+        dict[Label, ParameterWords] | None,
+        Field(min_length=1, description="The parameters of a design, by name. Give either this or a pool."),
+    ] = None
+    pool: Annotated[
+        PoolWords | None, Field(description="A list of the designs that can be run. Give either this or a space.")
+    ] = None
+    decision: Annotated[AnyDecision, Field(description="What will be decided in the end, with its options.")]
+    model: Annotated[ModelWords, Field(description="How the model is fitted to the outcomes.")] = ModelWords()
+    solver: Annotated[SolverWords, Field(description="Bounds on each search for a next experiment.")] = SolverWords()
+    objective: Annotated[
+        AnyObjective, Field(description="How experiments are run. If left out: you run them and tell their values.")
+    ] = Manual(type="manual")
+    stop: Annotated[
+        StopWords, Field(description="When the study ends. If left out: when you end it, or nothing is left to gain.")
+    ] = StopWords()
+    storage: Annotated[StorageWords, Field(description="The database in which the study is kept.")] = StorageWords()
+    own: Annotated[
+        tuple[Part, ...], Field(description="The parts that were made in Python and have no words. Not for files.")
+    ] = ()
+
+    def designs(self) -> DesignSpace:
+        """The space or the pool itself."""
+        if self.pool is not None:
+            return self.pool.made()
+        return Space(**{name: parameter.made() for name, parameter in (self.space or {}).items()})
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Description":
+        if (self.space is None) == (self.pool is None):
+            raise InputError("space: give the parameters as [space.NAME] tables, or a [pool], and not both")
+        if "self" in (self.space or {}):
+            raise InputError("space.self: a parameter cannot be called self; give it another name")
+        if isinstance(self.decision, Own) != ("decision" in self.own):
+            raise InputError('own: it has to name "decision" where the decision has no words, and only there')
+        if isinstance(self.decision, Named) and (self.pool is None or self.pool.rows is not None):
+            try:
+                self.decision.made().within(self.designs())
+            except InputError as error:
+                raise InputError(f"decision: {error}") from None
+        return self
+
+    def __eq__(self, other: Any) -> bool:
+        """Equal values, and parameters in the same order: designs are rows in that order."""
+        if not isinstance(other, Description):
+            return NotImplemented
+        return super().__eq__(other) and list(self.space or {}) == list(other.space or {})

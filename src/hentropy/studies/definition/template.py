@@ -1,0 +1,172 @@
+"""The study file that `hentropy init` writes: every table, with comments, and what may be left out commented out."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from hentropy.core.spaces import Integer, Parameter, usual_first
+from hentropy.errors import InputError
+from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.studies.definition.kinds import Option, options_of_class
+from hentropy.studies.definition.mistakes import validated
+from hentropy.studies.definition.questions import CHOICES
+from hentropy.studies.definition.spelling import nearest
+
+
+def template(
+    name: str,
+    parameters: Mapping[str, Parameter],
+    decision: str,
+    objective: Literal["manual", "python", "command"] = "manual",
+    *,
+    options: Mapping[str, Any] | None = None,
+    function: str = "objective:measure",
+    command: Sequence[str] = ("./measure",),
+    pool_file: str | None = None,
+    pool_names: Sequence[str] = (),
+    trials: int = 60,
+) -> str:
+    """The text of a study file in TOML.
+
+    `options` are those of the decision. With `pool_file`, designs come from that CSV file with columns `pool_names`,
+    and `parameters` are not written.
+    """
+    if decision not in DECISIONS:
+        raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
+    sections = [
+        _head(name, usual_first(len(parameters if pool_file is None else pool_names))),
+        _space(parameters) if pool_file is None else _pool(pool_file),
+        _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
+        _MODEL,
+        _SOLVER,
+        _objective(objective, function, command),
+        _STOP.format(trials=toml_value(trials)),
+        _STORAGE,
+    ]
+    text = "\n".join(sections)
+    validated(tomllib.loads(text), "the study file")
+    return text
+
+
+def toml_value(value: Any) -> str:
+    """A plain value as TOML writes it."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_value(part) for part in value)}]"
+    # numbers, true, false and texts are written as in JSON, but for one letter that TOML wants escaped
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
+
+
+def _head(name: str, first: int) -> str:
+    return f"""\
+# A study: what can be run, what will be decided in the end, and when to stop.
+version = 1
+name = {toml_value(name)}
+# seed = 0   # the same seed gives the same proposals
+# first = {first}   # how many first designs fill the space before the model chooses; data that are attached count
+"""
+
+
+def _space(parameters: Mapping[str, Parameter]) -> str:
+    lines = ["# The parameters of a design. type is real or integer; log = true: equal ratios count as equal steps."]
+    for name, parameter in parameters.items():
+        lines += [
+            f"[space.{_key(name)}]",
+            f"type = {toml_value('integer' if isinstance(parameter, Integer) else 'real')}",
+            f"low = {toml_value(parameter.low)}",
+            f"high = {toml_value(parameter.high)}",
+            *(["log = true"] if parameter.log else []),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _pool(file: str) -> str:
+    return f"""\
+# The designs that can be run: a CSV file with a header, beside this file.
+[pool]
+file = {toml_value(file)}
+"""
+
+
+def _decision(name: str, given: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str:
+    cls = DECISIONS[name].kind
+    answer = next((choice.answer for choice in CHOICES if choice.decision == name), "")
+    lines = [
+        "# What will be decided in the end.",
+        f"# {name}: {answer or (cls.__doc__ or '').strip().splitlines()[0]}",
+        "[decision]",
+        f"name = {toml_value(name)}",
+    ]
+    options = options_of_class(cls)
+    unknown = [key for key in given if key not in [option.name for option in options]]
+    lines += [f"{_key(key)} = {toml_value(given[key])}" for key in unknown]
+    lines += [_option(option, given, parameters) for option in options if option.kind is not None]
+    return "\n".join([*lines, ""])
+
+
+def _option(option: Option, given: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str:
+    """An option as it was given, or commented out with its default or an example."""
+    if option.name in given:
+        return f"{option.name} = {toml_value(given[option.name])}"
+    open_ended = option.required or option.default is None
+    example = option.kind.example if open_ended and option.kind is not None else option.default
+    if example is None:  # designs
+        example = [[parameter.low for parameter in parameters.values()]]
+    return f"# {option.name} = {toml_value(example)}   # {option.description}"
+
+
+def _objective(kind: str, function: str, command: Sequence[str]) -> str:
+    lines = [
+        "# How experiments are run. manual: you run them and tell their values; python: a function; command: a program."
+    ]
+    lines += ["[objective]", f"type = {toml_value(kind)}"]
+    if kind == "python":
+        lines.append(f"function = {toml_value(function)}   # module:function, beside this file")
+    if kind == "command":
+        lines.append(f"command = {toml_value(list(command))}")
+    if kind != "manual":
+        lines.append("# timeout = 600   # seconds after which an experiment is ended and counts as failed")
+    lines += [
+        "# retries = 0   # how often a failed experiment is tried again",
+        "# lost_retries = 3   # how often an experiment whose worker was lost is tried again",
+        "# lease = 60   # seconds after which the experiment of a silent worker is given to another",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+_MODEL = """\
+# How the model of the outcomes is fitted: auto, map (one model, fast) or mixture (several, averaged).
+[model]
+# hyperparameters = "auto"
+"""
+
+_SOLVER = """\
+# Bounds on the search for the next experiment. With max_seconds, proposals depend on the speed of the machine.
+[solver]
+# max_seconds = 5.0
+# max_memory = "512 MiB"
+"""
+
+_STOP = """\
+# When the study ends: as soon as one of these holds.
+[stop]
+trials = {trials}
+# seconds = 3600   # since the start
+# gain_below = 0.01   # the gain of the best experiment is below this number ...
+# patience = 1   # ... so many times in a row
+# cost = 0.1   # the best experiment is expected to save less than this, in the units of the loss
+# when_exhausted = true   # no experiment is expected to improve the decision any more; false: go on
+"""
+
+_STORAGE = """\
+# Where the study is kept. Paths of SQLite files are taken from the folder of this file; postgresql://... works too.
+[storage]
+# url = "sqlite:///hentropy.db"
+"""

@@ -1,0 +1,130 @@
+"""Trials and the workers that have them: taking, renewing, giving back, ending.
+
+A worker has a trial until its lease ends; it renews the lease while it works. If it disappears, the lease ends, and
+another worker takes the trial. On the same machine that is seen at once. Each step is a rule that the store applies in
+one transaction to the entry as it stands, so a trial never has two owners.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hentropy.errors import HentropyError
+from hentropy.studies.execution.outcome import Outcome
+from hentropy.studies.execution.owner import is_alive, is_gone
+from hentropy.studies.records import Entry, State, StudyRecord, Trial
+from hentropy.studies.storage import Store
+from hentropy.studies.study import Study
+from hentropy.studies.study.checks import checked_value
+from hentropy.studies.study.telling import clean
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How long a lease lasts, and how often a trial is tried again after a failure or after the loss of its worker."""
+
+    lease: float = 60.0
+    retries: int = 0
+    lost_retries: int = 3
+
+
+SILENT_LEASES = 60
+"""So many leases more has a worker that does not renew its lease, but is seen to live."""
+
+
+class Taken(HentropyError):  # noqa: N818 (it reads better where it is caught)
+    """Somebody else has this trial by now."""
+
+
+def claim(study: Study, owner: str, terms: Terms) -> Trial | None:
+    """Take over a trial that nobody works on any more: given back, or left by a worker that was lost."""
+    study.book.sync()
+    now = study.store.now()
+    for entry in list(study.book.entries.values()):
+        if not _is_free(entry, now, terms):
+            continue
+        try:
+            taken = study.book.change(entry.trial.number, _take(owner, terms, now))
+        except Taken:
+            continue
+        if taken.trial.state is State.RUNNING:
+            return taken.trial
+    return None
+
+
+def _is_free(entry: Entry, now: float, terms: Terms) -> bool:
+    """Whether anybody may take a trial: given back, left by a process that has ended, or its lease is over.
+
+    A worker that surely lives, on this machine, may have an objective that lets nothing else run for long, not even the
+    renewal of the lease: it is given more time.
+    """
+    if entry.trial.state is not State.RUNNING or entry.lease_until is None:
+        return False
+    grace = SILENT_LEASES * terms.lease if is_alive(entry.owner) else 0.0
+    return entry.owner is None or is_gone(entry.owner) or entry.lease_until + grace <= now
+
+
+def _take(owner: str, terms: Terms, now: float) -> Callable[[Entry], Entry]:
+    def rule(old: Entry) -> Entry:
+        if not _is_free(old, now, terms):
+            raise Taken(f"trial {old.trial.number} has another worker by now")
+        if old.owner is None:
+            return replace(old, owner=owner, lease_until=now + terms.lease)
+        lost = _again(old, "its worker was lost", True, terms, now)
+        return lost if lost.trial.state is State.FAILED else replace(lost, owner=owner, lease_until=now + terms.lease)
+
+    return rule
+
+
+def renew(store: Store, study: StudyRecord, number: int, owner: str, lease: float) -> None:
+    """Have a trial for longer; nothing happens to one that is no longer this owner's."""
+    until = store.now() + lease
+
+    def rule(old: Entry) -> Entry:
+        return replace(old, lease_until=until) if old.owner == owner else old
+
+    store.change(study, number, rule, owner)
+
+
+def give_back(study: Study, number: int, owner: str) -> None:
+    """Let somebody else have a trial, at once; nothing happens to one that is no longer this owner's."""
+    now = study.store.now()
+
+    def rule(old: Entry) -> Entry:
+        return replace(old, owner=None, lease_until=now) if old.owner == owner else old
+
+    study.book.change(number, rule)
+
+
+def finish(study: Study, number: int, owner: str, outcome: Outcome, terms: Terms) -> Trial:
+    """Record what came of a trial: a value, a failure, or another try. `Taken` if it is no longer this owner's."""
+    now = study.store.now()
+
+    def rule(old: Entry) -> Entry:
+        if old.owner is None and (old.trial.state, old.trial.value) == (State.COMPLETE, outcome.value):
+            return old  # it was recorded just before the store went away
+        if old.owner != owner:
+            raise Taken(f"trial {number} was taken over by another worker; this result is dropped")
+        if outcome.failed is not None:
+            return _again(old, _reason(outcome), outcome.lost, terms, now)
+        value, error = checked_value((outcome.value, outcome.std_error))
+        # why earlier tries failed stays in the history
+        note = old.trial.note if old.tries + old.losses == 0 else ""
+        trial = replace(old.trial, state=State.COMPLETE, value=value, std_error=error, note=note)
+        return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
+
+    return study.book.change(number, rule).trial
+
+
+def _again(old: Entry, why: str, lost: bool, terms: Terms, now: float) -> Entry:
+    """One more try, open to anybody at once, or the end of the trial as failed."""
+    tries, losses = old.tries + (not lost), old.losses + lost
+    spent = losses > terms.lost_retries if lost else tries > terms.retries
+    counted = f" (time {losses})" if lost and losses > 1 else f" (try {tries})" if not lost and tries > 1 else ""
+    trial = replace(old.trial, state=State.FAILED if spent else State.RUNNING, note=clean(f"{why}{counted}"))
+    ended, until = (now, None) if spent else (None, now)
+    return replace(old, trial=trial, ended_at=ended, owner=None, lease_until=until, tries=tries, losses=losses)
+
+
+def _reason(outcome: Outcome) -> str:
+    said, log = str(outcome.failed), outcome.log.strip()
+    return said if log in said else f"{said}\n{log}"

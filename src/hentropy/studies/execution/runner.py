@@ -1,0 +1,192 @@
+"""`run`: ask, evaluate and tell until the study says stop; the same for one process, many workers, or many machines.
+
+A new experiment is proposed as soon as a worker is free, knowing those that run. Where several workers would wait for
+proposals for a notable share of their time, some are made ahead. Trials that lost workers left behind come first.
+Whoever runs a study may stop at any moment and be started again; several may run it at once.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hentropy.errors import Gone, StorageError
+from hentropy.studies.execution.executor import Executor
+from hentropy.studies.execution.heartbeat import Heartbeat
+from hentropy.studies.execution.leases import Taken, Terms, claim, finish, give_back
+from hentropy.studies.execution.outcome import Outcome
+from hentropy.studies.execution.owner import new_owner
+from hentropy.studies.records import State, Trial
+from hentropy.studies.study import Study
+from hentropy.studies.study.failing import Failures, has_measured
+
+PATIENCE = 600.0
+"""Seconds for which an outcome is held while the store cannot take it: experiments are dear."""
+
+WAITING = 0.02
+"""Proposals are made ahead if one takes more than this share of an experiment."""
+
+POLL = 1.0
+"""Seconds after which a runner with nothing to do looks again what the others have done."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who wants to know what happens: of trials that begin, of those that end, of trouble with the store."""
+
+    began: Callable[[Trial], None] = lambda trial: None
+    ended: Callable[[Trial, Outcome], None] = lambda trial, outcome: None
+    trouble: Callable[[StorageError], None] = lambda error: None
+
+
+def run(study: Study, executor: Executor, terms: Terms | None = None, watch: Watch | None = None) -> str:
+    """Run a study to its end and say why it ended. The executor is closed; trials in hand are given back."""
+    return _Run(study, executor, terms or Terms(), watch or Watch()).to_the_end()
+
+
+class Recent:
+    """The mean of the last few durations; zero before the first."""
+
+    def __init__(self, count: int = 8) -> None:
+        self._last: deque[float] = deque(maxlen=count)
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self._last.append(seconds)
+
+    @property
+    def mean(self) -> float:
+        """In seconds."""
+        return sum(self._last) / len(self._last) if self._last else 0.0
+
+
+class _Run:
+    def __init__(self, study: Study, executor: Executor, terms: Terms, watch: Watch) -> None:
+        self.study = study
+        self.executor = executor
+        self.terms = terms
+        self.watch = watch
+        self.owner = new_owner()
+        self.in_hand: set[int] = set()
+        self.proposing, self.evaluating = Recent(), Recent()
+        self.failures = Failures()
+        self.away_since: float | None = None
+
+    def to_the_end(self) -> str:
+        beat = Heartbeat(self.study.store, self.study.book.study, self.owner, self.terms.lease, lambda: self.in_hand)
+        with beat:
+            try:
+                while not self._is_over():
+                    self._gather()
+            finally:
+                try:
+                    self.executor.close()
+                finally:
+                    self._give_back()
+        return self.study.enough or "nothing is left to do"
+
+    def _give_back(self) -> None:
+        """Let others have what is unfinished, at once; if the store does not answer, they get it when leases end."""
+        with suppress(StorageError):
+            self.study.book.sync()
+            mine = [n for n, entry in self.study.book.entries.items() if entry.owner == self.owner]
+            for number in mine:
+                give_back(self.study, number, self.owner)
+
+    def _is_over(self) -> bool:
+        """Begin what can be begun; over is a run with nothing in hand, nothing to begin, and nobody else at work.
+
+        A store that does not answer is waited for, while experiments that run go on.
+        """
+        try:
+            self._begin()
+            over = not self.in_hand and bool(self.study.enough) and not self._others_work()
+        except Gone:
+            raise
+        except StorageError as error:
+            self._endure(error)
+            return False
+        self.away_since = None
+        return over
+
+    def _endure(self, error: StorageError) -> None:
+        """Wait for a store that is away, for some time."""
+        now = time.monotonic()
+        self.away_since = now if self.away_since is None else self.away_since
+        if now > self.away_since + PATIENCE:
+            raise error
+        self.watch.trouble(error)
+        if not self.in_hand:
+            time.sleep(POLL)
+
+    def _others_work(self) -> bool:
+        entries = self.study.book.entries.values()
+        return any(entry.trial.state is State.RUNNING and entry.lease_until is not None for entry in entries)
+
+    def _begin(self) -> None:
+        """Give every free worker a trial, as far as there are any to begin."""
+        while len(self.in_hand) < self._places():
+            self.study.book.sync()
+            trial = self._mine() or claim(self.study, self.owner, self.terms) or self._asked()
+            if trial is None:
+                return
+            self.in_hand.add(trial.number)
+            self.failures.began(trial)
+            self.executor.submit(trial.number, trial.params)
+            self.watch.began(trial)
+
+    def _places(self) -> int:
+        """How many trials may be in hand: one for each worker, and a few ahead where workers would wait for long.
+
+        A trial made ahead does not know the outcome that frees its worker. One worker alone never has any, so that its
+        proposals know all there is.
+        """
+        workers = self.executor.workers
+        waits = self.proposing.mean > WAITING * self.evaluating.mean > 0.0
+        return workers + (math.ceil(workers / 4) if workers > 1 and waits else 0)
+
+    def _mine(self) -> Trial | None:
+        """A trial that became ours just when the store went away, so that nobody began it."""
+        entries = self.study.book.entries.values()
+        mine = (entry.trial for entry in entries if entry.owner == self.owner and entry.trial.state is State.RUNNING)
+        return next((trial for trial in mine if trial.number not in self.in_hand), None)
+
+    def _asked(self) -> Trial | None:
+        """A new trial, unless the study has enough."""
+        start = time.monotonic()
+        trial = self.study.begin(self.owner, self.terms.lease)
+        if trial is not None:
+            self.proposing.add(time.monotonic() - start)
+        return trial
+
+    def _gather(self) -> None:
+        """Wait until something has ended, and record it; with nothing in hand, wait for what others do."""
+        if not self.in_hand:
+            time.sleep(POLL)
+            return
+        for number, outcome in self.executor.wait(POLL):
+            trial = self._recorded(number, outcome)
+            self.in_hand.discard(number)
+            self.evaluating.add(outcome.seconds)
+            if trial is not None:
+                self.watch.ended(trial, outcome)
+                self.failures.ended(trial, has_measured(self.study.book.trials))
+
+    def _recorded(self, number: int, outcome: Outcome) -> Trial | None:
+        """The trial with its outcome; None if another worker has it by now. A store that is away is waited for."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return finish(self.study, number, self.owner, outcome, self.terms)
+            except Taken:
+                return None
+            except Gone:
+                raise
+            except StorageError as error:
+                if time.monotonic() > deadline:
+                    came = outcome.failed or f"{outcome.value!r}, standard error {outcome.std_error!r}"
+                    raise StorageError(f"{error}; the outcome of trial {number} is not recorded: {came}") from error
+                self.watch.trouble(error)
+                time.sleep(POLL)

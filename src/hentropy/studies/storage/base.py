@@ -1,0 +1,125 @@
+"""What a store is: studies with their trials, changed only by whole transactions.
+
+Every change of a study's trials gives it the next revision; a reader who knows one revision asks for what is newer.
+Rules (may this trial be told?) are not the store's: `change` applies a function to the entry as it stands, within the
+transaction, and writes what it returns. So there is one implementation of each rule, whatever the store.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
+
+Change = Callable[[Entry], Entry]
+"""A rule: the entry as it stands to the entry as it shall be; it may raise, and then nothing is changed."""
+
+
+Definition = Mapping[str, Any]
+Redefinition = Callable[[Definition], Definition]
+"""A rule for the definition of a study."""
+
+
+@dataclass(frozen=True)
+class News:
+    """The entries that changed since some revision, in the order of their numbers, and the revision now."""
+
+    revision: int
+    entries: tuple[Entry, ...]
+
+
+class Store(ABC):
+    """Keeps studies. Safe for several threads and, on disk, for several processes."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where it is, in words for a person; without passwords."""
+
+    @abstractmethod
+    def create(self, name: str, definition: Definition, versions: Mapping[str, str]) -> StudyRecord:
+        """A new study; a `StorageError` if the name is taken."""
+
+    @abstractmethod
+    def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
+        """The study with another definition, which the rule makes of the one that stands."""
+
+    @abstractmethod
+    def find(self, name: str) -> StudyRecord | None:
+        """The study with this name."""
+
+    @abstractmethod
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """All studies, the oldest first."""
+
+    def revisions(self) -> dict[int, int]:
+        """The revisions of all studies, by their ids."""
+        return {study.id: self.news(study).revision for study in self.studies()}
+
+    @abstractmethod
+    def delete(self, study: StudyRecord) -> None:
+        """Remove a study with all that belongs to it."""
+
+    @abstractmethod
+    def news(self, study: StudyRecord, since: int = 0) -> News:
+        """The entries that changed after revision `since`; all of them for 0."""
+
+    @abstractmethod
+    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+        """New trials, whose numbers go on from the last one; `Outdated` if somebody else has added some meanwhile."""
+
+    @abstractmethod
+    def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
+        """Apply a rule to one entry. What it changes in state, value or note is kept as an observation."""
+
+    @abstractmethod
+    def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
+        """Everything that was told of one trial or of all, in the order of telling."""
+
+    @abstractmethod
+    def keep(self, study: StudyRecord, verdict: Verdict) -> None:
+        """Record a verdict."""
+
+    @abstractmethod
+    def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
+        """All verdicts recorded, the oldest first."""
+
+    def latest_verdicts(self) -> dict[int, StoredVerdict]:
+        """The verdict that was recorded last of each study that has one, by its id."""
+        everything = {study.id: self.verdicts(study) for study in self.studies()}
+        return {study: found[-1] for study, found in everything.items() if found}
+
+    @abstractmethod
+    def asking(self, study: StudyRecord) -> AbstractContextManager[None]:
+        """The right to propose, which one asker has at a time: the next one shall know what this one asked.
+
+        Telling goes on meanwhile. The right ends with the process that has it, however that ends.
+        """
+
+    @abstractmethod
+    def now(self) -> float:
+        """The store's clock: leases are measured by it, not by those of the workers' machines."""
+
+    def close(self) -> None:  # noqa: B027 (not every store holds something)
+        """Let go of files and connections."""
+
+
+def told_anew(old: Entry | None, new: Entry) -> bool:
+    """Whether a change of an entry is worth an observation: a new state, value or note, not a lease."""
+    if old is None:
+        return new.trial.value is not None or new.ended_at is not None
+    before, after = old.trial, new.trial
+    return (before.state, before.value, before.std_error, before.note) != (
+        after.state,
+        after.value,
+        after.std_error,
+        after.note,
+    )
+
+
+def observation(entry: Entry, at: float, by: str) -> Observation:
+    """What an entry says of its trial now."""
+    trial = entry.trial
+    return Observation(trial.number, at, by, trial.state, trial.value, trial.std_error, trial.note)

@@ -1,0 +1,274 @@
+"""A store in a database: every call is one transaction."""
+
+import re
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, func, insert, make_url, select, update
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+
+from hentropy.errors import Gone, InputError, Outdated, StorageError
+from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Verdict
+from hentropy.studies.storage.backend import WRITES, Backend, plain, shown
+from hentropy.studies.storage.base import Change, News, Redefinition, Store, observation, told_anew
+from hentropy.studies.storage.migrating import prepare
+from hentropy.studies.storage.postgres import Postgres
+from hentropy.studies.storage.sqlite import Sqlite
+from hentropy.studies.storage.tables import observations, studies, trials, verdicts
+
+SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
+"""How a URL begins, also a mistyped one; anything else is taken for a path."""
+
+
+def open_database(where: str | Path, make: bool) -> "Database":
+    """The store at a path or URL, migrated if need be, and made if it is not there and `make` says so."""
+    return Database(_backend(where), make)
+
+
+def _backend(where: str | Path) -> Backend:
+    if isinstance(where, Path) or not SCHEME.match(where):
+        return Sqlite(Path(where))
+    try:
+        scheme, colon, rest = where.partition(":")
+        url = make_url(f"{scheme.lower()}{colon}{rest}")
+    except (ArgumentError, ValueError):  # what they say may hold a password
+        raise InputError(
+            "the store's URL cannot be read; it looks like sqlite:///FILE or postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
+    kind = url.get_backend_name()
+    if kind == "sqlite" and url.database and url.database != ":memory:":
+        return Sqlite(Path(url.database))
+    if kind in ("postgresql", "postgres"):
+        return Postgres(url)
+    raise InputError(
+        f"there is no store at {shown(url)!r}; give sqlite:///FILE, postgresql://USER@HOST/DATABASE, or memory://"
+    )
+
+
+class Database(Store):
+    """Studies in tables; what differs between databases is in the backend."""
+
+    def __init__(self, backend: Backend, make: bool = True) -> None:
+        self._backend = backend
+        # a store that nobody closes lets go of its connections when it is forgotten
+        weakref.finalize(self, backend.engine.dispose)
+        prepare(backend, make)
+
+    @property
+    def place(self) -> str:
+        """The file or the server."""
+        return self._backend.place
+
+    @contextmanager
+    def _transaction(self, writes: bool = False) -> Iterator[Connection]:
+        try:
+            with self._backend.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+                yield connection
+        except SQLAlchemyError as error:
+            raise StorageError(self._backend.explained(error)) from error
+
+    def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
+        """A new study."""
+        row = {
+            "name": name,
+            "definition": dict(definition),
+            "versions": dict(versions),
+            "created_at": self.now(),
+            "revision": 0,
+        }
+        try:
+            with self._transaction(writes=True) as connection:
+                made = connection.execute(insert(studies).values(row).returning(studies)).mappings().one()
+        except StorageError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise StorageError(f"there is already a study {name!r} in {self.place}") from None
+            raise
+        return _study(made)
+
+    def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
+        """The study with another definition."""
+        this = studies.c.id == study.id
+        with self._transaction(writes=True) as connection:
+            self._revision(connection, study, lock=True)
+            stands = connection.execute(select(studies.c.definition).where(this)).scalar_one()
+            new = dict(rule(stands))
+            if new != stands:
+                connection.execute(update(studies).where(this).values(definition=new))
+        return replace(study, definition=new)
+
+    def find(self, name: str) -> StudyRecord | None:
+        """The study with this name."""
+        with self._transaction() as connection:
+            row = connection.execute(select(studies).where(studies.c.name == name)).mappings().one_or_none()
+        return None if row is None else _study(row)
+
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """All studies."""
+        with self._transaction() as connection:
+            return tuple(map(_study, connection.execute(select(studies).order_by(studies.c.id)).mappings()))
+
+    def revisions(self) -> dict[int, int]:
+        """All revisions, with one query."""
+        with self._transaction() as connection:
+            return {row.id: row.revision for row in connection.execute(select(studies.c.id, studies.c.revision))}
+
+    def delete(self, study: StudyRecord) -> None:
+        """Remove a study; what belongs to it goes with it."""
+        with self._transaction(writes=True) as connection:
+            self._revision(connection, study, lock=True)
+            connection.execute(delete(studies).where(studies.c.id == study.id))
+
+    def news(self, study: StudyRecord, since: int = 0) -> News:
+        """What changed. The revision is read first: what is newer than it is told again, never left out."""
+        with self._transaction() as connection:
+            revision = self._revision(connection, study)
+            if revision == since:
+                return News(since, ())
+            newer = (trials.c.study_id == study.id) & (trials.c.revision > since)
+            rows = connection.execute(select(trials).where(newer).order_by(trials.c.number)).mappings()
+            return News(revision, tuple(map(_entry, rows)))
+
+    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+        """New trials."""
+        if not entries:
+            return
+        with self._transaction(writes=True) as connection:
+            revision = self._revision(connection, study, lock=True) + 1
+            last = connection.scalar(select(func.max(trials.c.number)).where(trials.c.study_id == study.id))
+            following = 0 if last is None else last + 1
+            for position, entry in enumerate(entries, start=following):
+                if entry.trial.number != position:
+                    raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
+            rows = [_row(entry) | {"study_id": study.id, "revision": revision} for entry in entries]
+            connection.execute(insert(trials), rows)
+            self._observe(connection, study, [entry for entry in entries if told_anew(None, entry)], by)
+            self._advance(connection, study, revision)
+
+    def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
+        """Apply a rule."""
+        this = (trials.c.study_id == study.id) & (trials.c.number == number)
+        with self._transaction(writes=True) as connection:
+            revision = self._revision(connection, study, lock=True) + 1
+            row = connection.execute(select(trials).where(this)).mappings().one_or_none()
+            if row is None:
+                raise Gone(f"the study {study.name!r} has no trial {number}")
+            old = _entry(row)
+            new = rule(old)
+            if new != old:
+                connection.execute(update(trials).where(this).values(_row(new) | {"revision": revision}))
+                self._observe(connection, study, [new] if told_anew(old, new) else [], by)
+                self._advance(connection, study, revision)
+        return new
+
+    def _revision(self, connection: Connection, study: StudyRecord, lock: bool = False) -> int:
+        """The study's revision; with a lock on the study's row, writers come one after the other."""
+        # a study that was deleted and made again may have the same name, even the same id, but not the same time
+        same = (studies.c.id == study.id) & (studies.c.name == study.name) & (studies.c.created_at == study.created_at)
+        query = select(studies.c.revision).where(same)
+        revision = connection.scalar(query.with_for_update() if lock else query)
+        if revision is None:
+            raise Gone(f"the study {study.name!r} is no longer in {self.place}")
+        return revision
+
+    def _advance(self, connection: Connection, study: StudyRecord, revision: int) -> None:
+        connection.execute(update(studies).where(studies.c.id == study.id).values(revision=revision))
+
+    def _observe(self, connection: Connection, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+        if entries:
+            at = self._backend.now(connection)
+            told = [vars(observation(entry, at, by)) for entry in entries]
+            rows = [row | {"study_id": study.id, "state": row["state"].value} for row in told]
+            connection.execute(insert(observations), rows)
+
+    def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
+        """Everything told."""
+        query = select(observations).where(observations.c.study_id == study.id).order_by(observations.c.id)
+        if number is not None:
+            query = query.where(observations.c.number == number)
+        with self._transaction() as connection:
+            return tuple(map(_observation, connection.execute(query).mappings()))
+
+    def keep(self, study: StudyRecord, verdict: Verdict) -> None:
+        """Record a verdict."""
+        row = {
+            "study_id": study.id,
+            "decision": verdict.decision,
+            "observations": verdict.observations,
+            "expected_loss": verdict.expected_loss,
+            "std_error": verdict.std_error,
+            "action": plain(verdict.action),
+        }
+        with self._transaction(writes=True) as connection:
+            connection.execute(insert(verdicts).values({**row, "at": self._backend.now(connection)}))
+
+    def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
+        """All verdicts."""
+        query = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id)
+        with self._transaction() as connection:
+            return tuple(map(_verdict, connection.execute(query).mappings()))
+
+    def latest_verdicts(self) -> dict[int, StoredVerdict]:
+        """The last verdicts, with one query."""
+        last = select(func.max(verdicts.c.id)).group_by(verdicts.c.study_id)
+        with self._transaction() as connection:
+            rows = connection.execute(select(verdicts).where(verdicts.c.id.in_(last))).mappings()
+            return {row["study_id"]: _verdict(row) for row in rows}
+
+    @contextmanager
+    def asking(self, study: StudyRecord) -> Iterator[None]:
+        """The backend's lock."""
+        try:
+            with self._backend.asking(study.id):
+                yield
+        except SQLAlchemyError as error:
+            raise StorageError(self._backend.explained(error)) from error
+
+    def now(self) -> float:
+        """The database's clock."""
+        with self._transaction() as connection:
+            return self._backend.now(connection)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._backend.engine.dispose()
+
+
+def _study(row: RowMapping) -> StudyRecord:
+    return StudyRecord(row["id"], row["name"], row["definition"], row["versions"], row["created_at"])
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """An entry as the columns of its row."""
+    own = {name: value for name, value in vars(entry).items() if name != "trial"}
+    return own | vars(entry.trial) | {"state": entry.trial.state.value}
+
+
+def _entry(row: RowMapping) -> Entry:
+    trial = Trial(
+        number=row["number"],
+        params=row["params"],
+        state=State(row["state"]),
+        value=row["value"],
+        std_error=row["std_error"],
+        gain=row["gain"],
+        gain_error=row["gain_error"],
+        entropy=row["entropy"],
+        origin=row["origin"],
+        note=row["note"],
+    )
+    names = ("asked_at", "ended_at", "owner", "lease_until", "tries", "losses")
+    return Entry(trial, **{name: row[name] for name in names})
+
+
+def _observation(row: RowMapping) -> Observation:
+    told = {name: row[name] for name in ("number", "at", "by", "value", "std_error", "note")}
+    return Observation(state=State(row["state"]), **told)
+
+
+def _verdict(row: RowMapping) -> StoredVerdict:
+    names = ("action", "expected_loss", "std_error", "decision", "observations")
+    return StoredVerdict(row["at"], Verdict(**{name: row[name] for name in names}, raw=None))

@@ -1,0 +1,142 @@
+"""A store in memory: for studies that end with their process."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hentropy.errors import Gone, Outdated, StorageError
+from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
+from hentropy.studies.storage.base import Change, News, Redefinition, Store, observation, told_anew
+
+
+@dataclass
+class _Shelf:
+    """What belongs to one study."""
+
+    record: StudyRecord
+    entries: dict[int, Entry] = field(default_factory=dict)
+    changed: dict[int, int] = field(default_factory=dict)
+    revision: int = 0
+    observations: list[Observation] = field(default_factory=list)
+    verdicts: list[StoredVerdict] = field(default_factory=list)
+    asking: threading.Lock = field(default_factory=threading.Lock)
+
+
+class MemoryStore(Store):
+    """Studies in dictionaries, behind one lock."""
+
+    def __init__(self) -> None:
+        self._shelves: dict[str, _Shelf] = {}
+        self._made = 0
+        self._lock = threading.RLock()
+
+    @property
+    def place(self) -> str:
+        """Memory."""
+        return "memory"
+
+    def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
+        """A new study."""
+        with self._lock:
+            if name in self._shelves:
+                raise StorageError(f"there is already a study {name!r} in {self.place}")
+            self._made += 1
+            record = StudyRecord(self._made, name, dict(definition), dict(versions), self.now())
+            self._shelves[name] = _Shelf(record)
+            return record
+
+    def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
+        """The study with another definition."""
+        with self._lock:
+            shelf = self._shelf(study)
+            shelf.record = replace(shelf.record, definition=dict(rule(shelf.record.definition)))
+            return shelf.record
+
+    def find(self, name: str) -> StudyRecord | None:
+        """The study with this name."""
+        with self._lock:
+            return self._shelves[name].record if name in self._shelves else None
+
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """All studies."""
+        with self._lock:
+            return tuple(shelf.record for shelf in self._shelves.values())
+
+    def delete(self, study: StudyRecord) -> None:
+        """Remove a study."""
+        with self._lock:
+            del self._shelves[self._shelf(study).record.name]
+
+    def news(self, study: StudyRecord, since: int = 0) -> News:
+        """What changed."""
+        with self._lock:
+            shelf = self._shelf(study)
+            if shelf.revision == since:
+                return News(since, ())
+            numbers = sorted(number for number, revision in shelf.changed.items() if revision > since)
+            return News(shelf.revision, tuple(shelf.entries[number] for number in numbers))
+
+    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+        """New trials."""
+        with self._lock:
+            shelf = self._shelf(study)
+            for position, entry in enumerate(entries, start=len(shelf.entries)):
+                if entry.trial.number != position:
+                    raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
+            for entry in entries:
+                self._write(shelf, None, entry, by)
+
+    def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
+        """Apply a rule."""
+        with self._lock:
+            shelf = self._shelf(study)
+            if number not in shelf.entries:
+                raise Gone(f"the study {study.name!r} has no trial {number}")
+            old = shelf.entries[number]
+            new = rule(old)
+            if new != old:
+                self._write(shelf, old, new, by)
+            return new
+
+    def _write(self, shelf: _Shelf, old: Entry | None, new: Entry, by: str) -> None:
+        shelf.revision += 1
+        shelf.entries[new.trial.number] = new
+        shelf.changed[new.trial.number] = shelf.revision
+        if told_anew(old, new):
+            shelf.observations.append(observation(new, self.now(), by))
+
+    def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
+        """Everything told."""
+        with self._lock:
+            return tuple(o for o in self._shelf(study).observations if number is None or o.number == number)
+
+    def keep(self, study: StudyRecord, verdict: Verdict) -> None:
+        """Record a verdict."""
+        with self._lock:
+            self._shelf(study).verdicts.append(StoredVerdict(self.now(), verdict))
+
+    def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
+        """All verdicts."""
+        with self._lock:
+            return tuple(self._shelf(study).verdicts)
+
+    @contextmanager
+    def asking(self, study: StudyRecord) -> Iterator[None]:
+        """A lock per study."""
+        with self._lock:
+            lock = self._shelf(study).asking
+        with lock:
+            yield
+
+    def now(self) -> float:
+        """The clock of this machine."""
+        return time.time()
+
+    def _shelf(self, study: StudyRecord) -> _Shelf:
+        shelf = self._shelves.get(study.name)
+        if shelf is None or shelf.record.id != study.id:
+            raise Gone(f"the study {study.name!r} is no longer in {self.place}")
+        return shelf

@@ -1,0 +1,135 @@
+"""SQLite: a file beside the study, with a write-ahead log, so that readers do not wait for a writer.
+
+A commit has reached the disk when it returns (synchronous = FULL): what was acknowledged survives a loss of power.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+
+from hentropy.errors import StorageError
+from hentropy.studies.storage.backend import WRITES, Backend, as_json
+from hentropy.studies.storage.tables import VERSION_TABLE
+
+PATIENCE = 60.0
+"""Seconds to wait for another process's transaction."""
+
+
+class Sqlite(Backend):
+    """One file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()  # the same file has one name, and so one lock
+        self.place = str(path)
+        self._check_file()
+        self.engine = create_engine(
+            URL.create("sqlite", database=str(self.path)),
+            connect_args={"timeout": PATIENCE},
+            json_serializer=as_json,
+        )
+        event.listen(self.engine, "connect", _prepare)
+        event.listen(self.engine, "begin", _begin)
+
+    def _check_file(self) -> None:
+        """Say early and plainly what SQLite would say late and darkly; look without changing what is not a store.
+
+        The file is looked at through SQLite alone. If this process opened and closed it in any other way, the system
+        would drop the locks that other connections of this process have on it: another process would then take the
+        write-ahead log for its own, and what is told here would be lost.
+        """
+        if not self.path.parent.is_dir():
+            raise StorageError(f"there is no folder {self.path.parent} for the store {self.place}; make it first")
+        if self.path.is_dir():
+            raise StorageError(f"{self.place} is a folder; a store is a file, such as {self.path / 'hentropy.db'}")
+        if not self.path.exists():
+            return
+        # not read-only: SQLite may have to roll back what a killed process has left half written
+        try:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
+                found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                names = {name for (name,) in found}
+        except sqlite3.Error as error:
+            raise StorageError(self._meaning(error)) from error
+        if names and VERSION_TABLE not in names:
+            raise StorageError(
+                f"{self.place} is a database of something else, not a store: it has the tables"
+                f" {', '.join(sorted(names)[:3])}; give another path"
+            )
+
+    def lock_for_migration(self, connection: Connection) -> None:
+        """The transaction began as a writer's: it has the only write lock."""
+
+    @contextmanager
+    def asking(self, study_id: int) -> Iterator[None]:
+        """A lock on a file beside the store, which the system lets go of when its process ends."""
+        lock = FileLock(f"{self.path}-asking-{study_id}", thread_local=False)
+        try:
+            lock.acquire()
+        except OSError as error:
+            raise StorageError(
+                f"no lock file can be made beside {self.place}: {error.strerror}; is the folder read-only, or full?"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def now(self, connection: Connection) -> float:
+        """The clock of this machine, on which all users of the file are."""
+        return time.time()
+
+    def explain(self, error: DBAPIError) -> str:
+        """By SQLite's own names of errors."""
+        return self._meaning(error.orig)
+
+    def _meaning(self, error: BaseException | None) -> str:
+        name = (error.sqlite_errorname if isinstance(error, sqlite3.Error) else None) or "SQLITE_ERROR"
+        for start, meaning in _MEANINGS.items():
+            if name.startswith(start):
+                return f"{self.place}: {meaning}"
+        return f"{self.place}: {error} ({name})"
+
+
+_MEANINGS = {
+    "SQLITE_FULL": "the disk is full; nothing was changed: make room and try again",
+    "SQLITE_IOERR": "the disk could not be read or written (is it full?); nothing was changed",
+    "SQLITE_READONLY": "the file or its folder is read-only; nothing was changed: allow writing, or copy the store",
+    "SQLITE_CANTOPEN": "the file cannot be opened or made; may you write to its folder?",
+    "SQLITE_BUSY": f"another process has kept it locked for {PATIENCE:g} s; nothing was changed: try again",
+    "SQLITE_CORRUPT": "the file is damaged; restore it from a copy (sqlite3 FILE .recover may save the rest)",
+    "SQLITE_NOTADB": "this is not an SQLite database, so not a store; give another path, or move that file away",
+}
+
+
+def _prepare(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say so, not where the driver guesses
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    _write_ahead(connection)
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch on the log; the switch itself does not wait for others who do the same, so it is tried again."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _begin(connection: Connection) -> None:
+    # a writer takes the lock at once: one that read first could not get it any more once another has written
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

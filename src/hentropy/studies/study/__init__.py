@@ -1,0 +1,23 @@
+"""Ask, tell, decide, stop; records are small frozen values."""
+
+from hentropy.studies.records import State, Trial, Verdict
+from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, Standing, StoppingRule, TimeLimit
+from hentropy.studies.study.loading import load_study
+from hentropy.studies.study.search import Found, search
+from hentropy.studies.study.study import Study
+
+__all__ = [
+    "Budget",
+    "Found",
+    "GainBelow",
+    "GainBelowCost",
+    "Standing",
+    "State",
+    "StoppingRule",
+    "Study",
+    "TimeLimit",
+    "Trial",
+    "Verdict",
+    "load_study",
+    "search",
+]

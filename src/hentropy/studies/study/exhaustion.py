@@ -1,0 +1,161 @@
+"""Whether anything is left to gain, told apart from gains that are only small.
+
+    s      the spread of the outcomes: the median distance from their median, of first designs and earlier data
+    scale  the same in units of the loss: how much the loss of today's best action varies if f varies by s
+    g, e   the gain of a proposal and its standard error
+
+A gain is negligible where g + 2 e <= NEGLIGIBLE x scale. With noise that says little: one measurement can be too noisy
+to change a decision that many would change. And a search that samples outcomes can miss rare ones. So nothing is left
+to gain only if an observation without noise gains nothing either, which bounds what any number of repeats gains: other
+designs than those of the search are looked at, and the outcomes of each component far into its tails.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search import ContinuousSearch
+from hentropy.core.beliefs import Belief, Gaussian, Needs, Nodes
+from hentropy.core.beliefs.nodes import gauss_hermite
+from hentropy.core.clock import Limits
+from hentropy.core.decisions import Decision, Identify
+from hentropy.core.decisions.base import checked_loss
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Cost
+from hentropy.core.solvers.base import per_cost
+from hentropy.core.solvers.screening import first_designs
+from hentropy.core.spaces import DesignSpace
+from hentropy.studies.records import State, Trial
+
+NEGLIGIBLE = 1e-5
+"""A gain below this share of the scale of the loss is none: models of outcomes are not that exact."""
+
+ROUNDING = 1e-12
+"""The share of a loss that is lost to rounding."""
+
+DRAWS = 64
+OUTCOMES = 12
+LOOKED_AT = 16
+"""So many designs (times 1 + d) of a continuous space are looked at without noise, ..."""
+MOST_ROWS = 2_000
+"""... and at most so many of a list: those that are known least."""
+LOOKED_AT_WELL, STEPS = 4, 8
+"""So many of them with a search for the best action after each outcome, of so many steps."""
+
+
+def is_negligible(gain: float, error: float, scale: float, loss: float) -> bool:
+    """Whether a gain with its standard error is none, beside the scale of the loss and the least expected loss."""
+    return gain + 2.0 * error <= max(NEGLIGIBLE * scale, ROUNDING * abs(loss))
+
+
+def lost_to_rounding(scale: float) -> float:
+    """A gain that is none as far as can be computed, though something is left to gain: above zero, which says more."""
+    return max(ROUNDING * scale, sys.float_info.min)
+
+
+def spread_of(trials: Sequence[Trial]) -> float:
+    """How far outcomes typically are apart: of designs that were not chosen for their outcomes, where that is known.
+
+    The median resists outliers, such as penalties; where most outcomes are the same, the standard deviation tells.
+    """
+    values = torch.tensor([trial.value for trial in trials if trial.value is not None], dtype=torch.float64)
+    free = [trial.value for trial in trials if trial.value is not None and trial.origin != "proposed"]
+    chosen = torch.tensor(free, dtype=torch.float64) if len(free) > 1 else values
+    middle = float((chosen - chosen.median()).abs().median())
+    return middle if middle > 0 or len(values) < 2 else float(values.std())
+
+
+def loss_scale(decision: Decision, belief: Belief, space: DesignSpace, action: Any, spread: float) -> float:
+    """How much the loss of an action varies if f varies by the spread at the points of the action.
+
+    Information is counted in nats, whatever f varies by.
+    """
+    settled = decision.within(space)
+    if isinstance(settled, Identify):
+        return 1.0
+    if spread == 0 and isinstance(belief, Gaussian):  # all outcomes are the same: what the model takes for their scale
+        spread = float(belief.frame.scale)
+    points = torch.as_tensor(settled.points(action)).to(belief.X)
+    mean = belief.moments(points, Needs.MEAN)
+    noise = torch.randn(DRAWS, points.shape[-2], generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    f = mean.expect_vector(mean.mean) + spread * noise.to(belief.X)
+    loss = checked_loss(settled, f, action.expand(len(f), *action.shape) if isinstance(action, Tensor) else action)
+    finite = loss[loss.isfinite()]
+    scale = float(finite.std()) if len(finite) > 1 else math.nan
+    return scale if scale > 0 else spread
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The best design (d) to observe without noise, its gain, and whether all were looked at."""
+
+    x: Tensor
+    gain: float
+    complete: bool
+
+
+@torch.no_grad()
+def best_without_noise(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    rows: Tensor | None,
+    also: Tensor,
+    cost: Cost | None,
+    seed: int,
+    limits: Limits,
+) -> Exact:
+    """The design with the greatest gain (per cost) of an observation without noise.
+
+    Of a list, one of the given rows (m x d); of any other space, one that screening finds, or one of `also` (q x d).
+    """
+    exact = belief
+    if isinstance(belief, Gaussian):
+        exact = replace(belief, future_noise=torch.zeros_like(belief.future_noise))
+    appraisal = Appraisal.prepare(decision, exact, space, seed=seed, limits=limits)
+    found = first_designs(appraisal, LOOKED_AT * (1 + space.dim)) if rows is None else _least_known(rows, exact)
+    x = torch.cat([found, also]).to(belief.X).unsqueeze(-2) if rows is None else found.to(belief.X).unsqueeze(-2)
+    nodes = _far_nodes(exact).to(x)
+    gains = appraisal.screen(x, nodes)
+    best = per_cost(gains, x, cost).topk(min(LOOKED_AT_WELL, len(x))).indices
+    if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
+        best = torch.cat([best, torch.arange(len(found), len(x))])  # screening values actions that it knows
+        gains[best] = torch.cat([appraisal.with_gradient(one, nodes, STEPS) for one in x[best].split(1)])
+    best = best[per_cost(gains[best], x[best], cost).argmax()]
+    return Exact(x[best, 0], float(gains[best]), not appraisal.clock.expired)
+
+
+def repeatable(space: DesignSpace, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> Tensor | None:
+    """The rows of a list from which another measurement could tell something (m x d): not failed, not known exactly."""
+    if space.points is None:
+        return None
+    done = [t for t in trials if t.state is State.FAILED or (t.state is State.COMPLETE and t.std_error == 0)]
+    if not done:
+        return space.points
+    known = torch.stack([row_of(trial) for trial in done])
+    return space.points[(space.points.unsqueeze(1) != known).any(-1).all(-1)]
+
+
+def _least_known(rows: Tensor, belief: Belief) -> Tensor:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    _, variance = belief.moments(rows, Needs.VARIANCE).total()
+    return rows[variance.topk(MOST_ROWS).indices]
+
+
+def _far_nodes(belief: Belief) -> Nodes:
+    """One outcome of every component, far into its tails; of many components (drawn functions) one each."""
+    H = belief.components
+    one = gauss_hermite(OUTCOMES) if isinstance(belief, Gaussian) else gauss_hermite(2)
+    weights = belief.weights if isinstance(belief, Gaussian) else torch.full((H,), 1.0 / H, dtype=torch.float64)
+    middle = weights.cumsum(0) - 0.5 * weights
+    return Nodes(
+        one.z.repeat(H, 1),
+        (weights.cpu().unsqueeze(-1) * one.weights).flatten(),
+        middle.cpu().repeat_interleave(one.count),
+    )

@@ -1,0 +1,95 @@
+"""How a study enters a store and comes out of it: by a definition in words.
+
+What proposals depend on (space, decision, seed, first designs, model) must be the same when a study goes on; what they
+do not depend on (stopping rules, bounds, objective) may change, and the store then has the newest.
+"""
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from hentropy._version import __version__
+from hentropy.core.spaces import DesignSpace, usual_first
+from hentropy.errors import StorageError
+from hentropy.studies.records import StudyRecord
+from hentropy.studies.storage import Store
+from hentropy.studies.study.words import Options, as_words, in_words
+
+MATERIAL = ("space", "pool", "decision", "seed", "first", "model", "own")
+"""The parts of a definition that proposals depend on."""
+
+LONGEST = 60
+"""The most characters of a value in a message."""
+
+COMPUTED_WITH = ("torch", "gpytorch", "botorch", "numpy", "scipy")
+"""The packages whose versions are recorded with a study."""
+
+
+def enrolled(options: Options, store: Store, in_memory: bool) -> tuple[StudyRecord, bool]:
+    """The study's record in its store, and whether it is new; one that stays in memory needs no definition."""
+    if in_memory:
+        return store.create(options.name, {}, {}), True
+    definition = in_words(options)
+    found = store.find(options.name)
+    if found is None:
+        try:
+            return store.create(options.name, definition, versions()), True
+        except StorageError:  # somebody made it just now
+            found = store.find(options.name)
+            if found is None:
+                raise
+    return _continued(store, found, definition), False
+
+
+def number_of_first(given: int | None, space: DesignSpace, found: StudyRecord | None) -> int:
+    """How many first designs there are: as given, as the study `found` in a store began, or by default."""
+    if given is not None:
+        return int(given)
+    begun = None if found is None else found.definition.get("first")
+    return usual_first(len(space.names)) if begun is None else int(begun)
+
+
+def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
+    """The record of a study that goes on, if it is the same study."""
+    differ = differences(found, definition)
+    if differ:
+        there = as_words(found)
+        lines = [line for part in differ for line in _lines(part, there[part], definition[part])]
+        raise StorageError(
+            f"the study {found.name!r} in {store.place} is another one; these parts differ:\n"
+            + "\n".join(lines)
+            + "\nGive this study another name, or the earlier one its definition back."
+        )
+    # what only a file says, the objective, stays
+    return store.redefine(found, lambda stands: {**stands, **definition})
+
+
+def _lines(path: str, there: Any, here: Any) -> list[str]:
+    """Where two definitions differ, one line for each value that does."""
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        if list(there) != list(here) and there == here:
+            return [f"  {path}: the order was {', '.join(there)}, now it is {', '.join(here)}"]
+        keys = [*there, *(key for key in here if key not in there)]
+        nested = (_lines(f"{path}.{key}", there.get(key), here.get(key)) for key in keys)
+        return [line for lines in nested for line in lines]
+    return [] if there == here else [f"  {path}: {_brief(there)} there, {_brief(here)} here"]
+
+
+def _brief(value: Any) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def differences(found: StudyRecord, definition: Mapping[str, Any]) -> list[str]:
+    """The parts on which proposals depend in which a study in a store differs from a definition."""
+    there = as_words(found)
+    # as text: the order of the parameters is part of a space
+    return [part for part in MATERIAL if json.dumps(there[part]) != json.dumps(definition[part])]
+
+
+def versions() -> dict[str, str]:
+    """The versions of what proposals are computed with."""
+    packages = {name: version(name) for name in COMPUTED_WITH}
+    return {"hentropy": __version__, "python": platform.python_version(), **packages}

@@ -1,0 +1,112 @@
+"""`search`: Algorithm 1 in one call, with a progress bar."""
+
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hentropy.core.decisions import Decision
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import HentropyError, InputError, StudyError
+from hentropy.studies.records import Trial, Value, Verdict
+from hentropy.studies.study.checks import is_count
+from hentropy.studies.study.failing import Failures, has_measured
+from hentropy.studies.study.study import Study
+
+
+class Found(NamedTuple):
+    """What a search came to: the verdict, and the study with all its trials."""
+
+    verdict: Verdict
+    study: Study
+
+
+def search(
+    f: Callable[..., Value],
+    space: DesignSpace,
+    decision: Decision,
+    budget: int,
+    *,
+    progress: bool = True,
+    console: Console | None = None,
+    **options: Any,
+) -> Found:
+    """Run `budget` experiments f(**params), each chosen for the decision, and decide.
+
+    f returns a number or (value, standard error); where it raises, the trial counts as failed and the search goes on,
+    until several in a row have failed: then f is broken, and the error shows the first of those failures.
+    Ctrl-C ends the search and decides on what was measured. `options` are those of `Study`. An error that ends the
+    search leaves the study, with all that was told, in its attribute `study`.
+    """
+    if not is_count(budget):
+        raise InputError(f"the budget, a number of experiments, must be a whole number of at least 1, got {budget!r}")
+    study = Study(space, decision, **options)
+    bar = Progress(
+        TextColumn("{task.fields[count]}", markup=False),
+        BarColumn(bar_width=12),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[status]}", markup=False),
+        console=console,
+        disable=not progress,
+    )
+    try:
+        with bar:
+            _run(study, f, budget, bar)
+        return Found(study.decide(), study)
+    except HentropyError as error:
+        error.study = study
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        ended = StudyError(
+            f"the search ended by {type(error).__name__}: {error}; what was told is in this error's study"
+        )
+        ended.study = study
+        raise ended from error
+
+
+def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> None:
+    """Ask, evaluate and tell until the budget is used up, a rule says stop, or someone presses Ctrl-C."""
+    task = bar.add_task("", total=budget, count=f"0/{budget}", status="")
+    failures = Failures()
+    for line in study.notes if not bar.disable else ():
+        bar.console.print(f"note: {line}", markup=False, highlight=False)
+    try:
+        for number in range(1, budget + 1):
+            if study.stopped:
+                break
+            trial = study.ask()
+            bar.update(task, count=f"{number}/{budget}", status=describe(trial, study.first_left))
+            if study.stopped:
+                # an experiment that is not worth its while is not run
+                study.withdraw(trial, note=f"not run: {study.stopped}")
+                break
+            failures.began(trial)
+            _evaluate(study, trial, f, failures)
+            bar.advance(task)
+        if study.stopped:
+            bar.console.print(f"stopped: {study.stopped}", markup=False, highlight=False)
+    except KeyboardInterrupt:
+        bar.console.print("interrupted: deciding on what was measured so far")
+
+
+def describe(trial: Trial, left: int) -> str:
+    """A trial in one line: its design, the gain expected of it, and the entropy before it; `left` first ones follow."""
+    params = ", ".join(f"{name}={value:.4g}" for name, value in trial.params.items())
+    if trial.gain is None or trial.entropy is None:
+        return f"first design, {left} to come  at {params}"
+    return f"gain {trial.gain:.3g}  entropy {trial.entropy:.5g}  at {params}"
+
+
+def _evaluate(study: Study, trial: Trial, f: Callable[..., Value], failures: Failures) -> None:
+    raised = None
+    try:
+        value = f(**trial.params)
+        if value is None:
+            raise InputError("the experiment returned None; it must return a number or (value, standard error)")
+        ended = study.tell(trial, value)
+    except Exception as error:  # whatever an experiment raises is its result, not the end of the study
+        raised = error
+        ended = study.tell(trial, failed="".join(traceback.format_exception_only(error)).strip())
+    failures.ended(ended, has_measured(study.book.trials), raised)

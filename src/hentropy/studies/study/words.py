@@ -1,0 +1,119 @@
+"""A study in words and back: the only part of a study that knows of study files.
+
+`hentropy.studies.definition` needs pydantic, which a study that stays in memory does not: it is imported where used.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hentropy.core.clock import Limits
+from hentropy.core.decisions import Decision
+from hentropy.core.solvers import Cost, Solver
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import StudyError
+from hentropy.studies.records import StudyRecord
+from hentropy.studies.stopping import StoppingRule
+from hentropy.studies.storage import Store
+
+if TYPE_CHECKING:
+    from hentropy.studies.definition import Description
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a study is made of."""
+
+    name: str
+    space: DesignSpace
+    decision: Decision
+    seed: int
+    first: int
+    hyperparameters: str
+    stop: Sequence[StoppingRule]
+    limits: Limits
+    solver: Solver | None
+    cost: Cost | None
+    stop_when_exhausted: bool
+
+
+def in_words(options: Options) -> dict[str, Any]:
+    """A definition for a store; who evaluates and where it is kept are not part of a study made in Python."""
+    from hentropy.studies.definition import describe  # noqa: PLC0415
+
+    description = describe(
+        options.name,
+        options.space,
+        options.decision,
+        seed=options.seed,
+        first=options.first,
+        hyperparameters=options.hyperparameters,
+        stop=options.stop,
+        max_seconds=options.limits.max_seconds,
+        max_memory=options.limits.max_memory,
+        solver_is_own=options.solver is not None,
+        cost_is_own=options.cost is not None,
+        stop_when_exhausted=options.stop_when_exhausted,
+    )
+    return description.model_dump(mode="json", exclude={"objective", "storage"})
+
+
+def as_words(study: StudyRecord) -> dict[str, Any]:
+    """The definition of a study in a store with all its parts, also those that were not there when it was written."""
+    return Words.recorded(study, Path()).description.model_dump(mode="json")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A description, and the folder from which its paths and modules are taken."""
+
+    description: "Description"
+    folder: Path
+
+    @classmethod
+    def read(cls, path: Path) -> "Words":
+        """Those of a study file."""
+        from hentropy.studies.definition import read  # noqa: PLC0415
+
+        return cls(read(path), path.absolute().parent)
+
+    @classmethod
+    def recorded(cls, study: StudyRecord, folder: Path) -> "Words":
+        """Those of a study in a store."""
+        from hentropy.studies.definition import validated  # noqa: PLC0415
+
+        return cls(validated(dict(study.definition), f"the study {study.name!r} in its store"), folder)
+
+    @property
+    def place(self) -> str:
+        """The URL of the store."""
+        from hentropy.studies.definition import store_url_of  # noqa: PLC0415
+
+        return store_url_of(self.description, self.folder)
+
+    def options(self, *, trusted: bool, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The options of `Study`. What has no words (decision, solver, cost, stop) must be among `own`."""
+        from hentropy.studies.definition import decision_of, options_of, space_of, stopping_of  # noqa: PLC0415
+
+        given = {part: value for part, value in (own or {}).items() if value is not None}
+        missing = [part for part in self.description.own if part not in given]
+        if missing:
+            wanted = ", ".join(f"{part}=..." for part in missing)
+            raise StudyError(
+                f"the study {self.description.name!r} was made in Python with parts that have no words; give {wanted}"
+            )
+        made: dict[str, Any] = {
+            **options_of(self.description),
+            "name": self.description.name,
+            "space": space_of(self.description),
+            "stop": stopping_of(self.description),
+        }
+        if "decision" not in given:
+            made["decision"] = decision_of(self.description, trusted=trusted, folder=self.folder)
+        return made | given
+
+    def with_objective(self, store: Store, study: StudyRecord) -> StudyRecord:
+        """The study's record, which also says who evaluates: workers that know only the store need it."""
+        objective = self.description.model_dump(mode="json")["objective"]
+        return store.redefine(study, lambda stands: {**stands, "objective": objective})

@@ -1,0 +1,211 @@
+"""What every decision must do."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search import expected_loss
+from hentropy.core.beliefs import Belief, Gaussian, Needs, value_draws
+from hentropy.core.beliefs.base import robust_root
+from hentropy.core.decisions import Box, Decision, Listed, Options, Points, Solved, checked_loss
+from hentropy.core.entropy import check_fit, entropy
+from hentropy.core.gain import gain
+from hentropy.core.spaces import DesignSpace, sobol
+from hentropy.errors import DecisionError
+from hentropy.studies.testing.relations import SIGMAS, replicated, require, require_close
+
+REPLICATES = 8
+DRAWS = 1024
+
+
+def check_decision(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    *,
+    moved: Callable[[float], Decision] | None = None,
+    scales: bool = False,
+    actions: int = 24,
+    designs: int = 4,
+    seed: int = 0,
+) -> None:
+    """Raise an `AssertionError` if the decision contradicts itself under this belief.
+
+    The loss has one value per action; the expected loss is its average; the Bayes action has the entropy and
+    no random action less; gains are not negative; the order of a set of points does not matter. Optional relations, for
+    a `Gaussian` belief: `moved(c)` is the same decision about f + c (thresholds moved as well), whose gains must be the
+    same; `scales` says that the loss is linear in f, so that gains double with f.
+    """
+    settled = check_fit(decision, belief, space)
+    tried = _actions(settled, belief, space, actions, seed)
+    for action in tried[:4]:
+        _check_loss(settled, belief, action, seed)
+    if not isinstance(settled, Solved) or settled.scores_actions:
+        _check_expected_loss(settled, belief, tried, seed)
+        _check_bayes_action(settled, belief, space, tried, seed)
+    if isinstance(settled.actions, Points) and settled.actions.as_set:
+        _check_order(settled, belief, tried)
+    x = space.sample(designs, seed + 11).to(belief.X)
+    _check_gain(decision, belief, space, x, seed)
+    if moved is not None and isinstance(belief, Gaussian):
+        _check_same_gain("f + 3", moved(3.0), _transformed(belief, 3.0, 1.0), decision, belief, space, x, 1.0)
+    if scales and isinstance(belief, Gaussian):
+        _check_same_gain("2 f", decision, _transformed(belief, 0.0, 2.0), decision, belief, space, x, 2.0)
+
+
+def _actions(decision: Decision, belief: Belief, space: DesignSpace, count: int, seed: int) -> list[Any]:
+    """Actions of many kinds: random ones, all listed ones, or for a solved decision the best under other beliefs."""
+    if isinstance(decision, Solved):
+        return _reports(decision, belief, space, count, seed)
+    kind = decision.actions_given(belief.X) if decision.follows_data else decision.actions
+    if isinstance(kind, Points) and kind.as_set and space.points is not None:
+        generator = torch.Generator().manual_seed(seed)
+        points = space.points.to(belief.X)
+        return [points[torch.randperm(points.shape[0], generator=generator)[: kind.k]] for _ in range(count)]
+    if isinstance(kind, Points):
+        return list(space.sample(count * kind.k, seed).to(belief.X).reshape(count, kind.k, -1))
+    if isinstance(kind, Box):
+        low, high = kind.bounds.to(belief.X)
+        return list(low + (high - low) * sobol(count, low.shape[0], seed).to(belief.X))
+    if isinstance(kind, Listed):
+        return list(kind.rows[:count].to(belief.X))
+    require(isinstance(kind, Options), f"the actions are {kind!r}; use Points, Box, Listed or Options")
+    return list(kind.items[:count]) if isinstance(kind, Options) else []
+
+
+def _reports(decision: Solved, belief: Belief, space: DesignSpace, count: int, seed: int) -> list[Any]:
+    at = decision.settled_points.to(belief.X)
+    x = space.sample(count, seed).to(belief.X)
+    mean, var = belief.moments(x, Needs.VARIANCE).total()
+    noise = torch.randn(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(x)
+    y = mean + var.sqrt() * noise
+    others = [belief.condition(x[i : i + 1], y[i : i + 1]) for i in range(min(count, 6))]
+    return [decision.bayes_action(other.moments(at, decision.needs)) for other in [belief, *others]]
+
+
+def _average_loss(decision: Decision, belief: Belief, action: Any, seed: int) -> tuple[Tensor, Tensor]:
+    """The average of the plain loss over joint draws of the values, in each component (H), and its standard error."""
+    moments = belief.moments(_points(decision, belief, action), Needs.JOINT)
+    H, K = moments.mean.shape[0], moments.mean.shape[-1]
+    if moments.point_mass:
+        losses = torch.stack([checked_loss(decision, f, action) for f in moments.mean])
+        return losses, torch.zeros_like(losses)
+    root, rows = robust_root(moments.covariance), []
+    for replicate in range(REPLICATES):
+        z = value_draws(DRAWS, K, seed + 101 * (replicate + 1)).to(belief.X)
+        f = moments.mean.unsqueeze(1) + z @ root.mT  # H x M x K
+        rows.append(
+            torch.stack([checked_loss(decision, f[h], _repeated(decision, action, DRAWS)).mean() for h in range(H)])
+        )
+    return replicated(torch.stack(rows))
+
+
+def _points(decision: Decision, belief: Belief, action: Any) -> Tensor:
+    points = torch.as_tensor(decision.points(action)).to(belief.X)
+    require(
+        points.dim() == 2 and points.shape[-1] == belief.X.shape[-1],
+        f"points(a) of one action has shape {tuple(points.shape)}; it must be K x {belief.X.shape[-1]}",
+    )
+    return points
+
+
+def _repeated(decision: Decision, action: Any, count: int) -> Any:
+    plain = isinstance(decision.actions, Options) or not isinstance(action, Tensor)
+    return action if plain else action.expand(count, *action.shape)
+
+
+def _check_loss(decision: Decision, belief: Belief, action: Any, seed: int) -> None:
+    K = _points(decision, belief, action).shape[0]
+    f = 3.0 * torch.randn(5, K, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(belief.X)
+    try:
+        together = checked_loss(decision, f, _repeated(decision, action, 5))
+        alone = torch.stack([checked_loss(decision, row, action) for row in f])
+    except DecisionError as error:
+        raise AssertionError(str(error)) from error
+    require_close("the loss of several rows of values is not that of each row alone", together, alone, 0.0)
+
+
+def _check_expected_loss(decision: Decision, belief: Belief, tried: list[Any], seed: int) -> None:
+    averages = [_average_loss(decision, belief, action, seed) for action in tried[:8]]
+    size = max(float(average.abs().max()) for average, _ in averages)
+    # draws miss what is rare, and a loss without a closed form is an average over draws itself
+    missed = (5e-3 if decision.needs is Needs.JOINT else 5e-4) * size
+    for action, (average, error) in zip(tried, averages, strict=False):
+        points = _points(decision, belief, action)
+        # components share the draws among themselves
+        draws = value_draws(4 * DRAWS * belief.components, points.shape[0], seed).to(belief.X)
+        closed = decision.expected_loss(belief.moments(points, decision.needs), action, draws)
+        require(
+            tuple(closed.shape) == (belief.components,),
+            f"expected_loss of one action has shape {tuple(closed.shape)}; one value per component was expected,"
+            f" {(belief.components,)}",
+        )
+        require_close("expected_loss is not the average of loss", closed, average, SIGMAS * error + missed)
+
+
+def _check_bayes_action(decision: Decision, belief: Belief, space: DesignSpace, tried: list[Any], seed: int) -> None:
+    now = entropy(decision, belief, space, seed=seed)
+    weights = belief.moments(belief.X[:1], Needs.MEAN).weights
+    average, error = _average_loss(now.decision, belief, now.action, seed)
+    slack = SIGMAS * float((weights * error).sum() + now.std_error) + 5e-4 * abs(now.value)
+    value = torch.tensor(now.value).to(average)
+    require_close("the entropy is not the expected loss of the Bayes action", value, (weights * average).sum(), slack)
+    for action in tried:
+        points = _points(decision, belief, action)
+        draws = value_draws(DRAWS, points.shape[0], seed).to(belief.X)
+        loss = float(expected_loss(decision, belief.moments(points, decision.needs), action, draws))
+        sampled = 0.02 * abs(now.value) if decision.needs is Needs.JOINT else 1e-9 * (1.0 + abs(now.value))
+        require(
+            loss >= now.value - slack - sampled,
+            f"an action has the expected loss {loss:.8g}, below the entropy {now.value:.8g}: {action!r}",
+        )
+
+
+def _check_order(decision: Decision, belief: Belief, tried: list[Any]) -> None:
+    for action in tried[:4]:
+        f = belief.moments(_points(decision, belief, action), Needs.MEAN).mean[0]
+        require_close(
+            "the order of the points changes the loss, though the actions are sets",
+            decision.loss(f.flip(-1), action.flip(-2)),
+            decision.loss(f, action),
+            0.0,
+        )
+
+
+def _check_gain(decision: Decision, belief: Belief, space: DesignSpace, x: Tensor, seed: int) -> None:
+    found = gain(decision, belief, x, space, seed=seed)
+    scale = abs(entropy(decision, belief, space, seed=seed).value) + float(found.value.abs().max())
+    least = float((found.value + SIGMAS * found.std_error).min())
+    require(least >= -1e-9 * (1.0 + scale), f"a gain is negative beyond its error: {found.value.tolist()}")
+
+
+def _transformed(belief: Gaussian, shift: float, scale: float) -> Gaussian:
+    """The belief about scale x f + shift."""
+    frame = belief.frame
+    return replace(belief, frame=replace(frame, shift=scale * frame.shift + shift, scale=scale * frame.scale))
+
+
+def _check_same_gain(
+    what: str,
+    decision: Decision,
+    belief: Gaussian,
+    original: Decision,
+    before: Gaussian,
+    space: DesignSpace,
+    x: Tensor,
+    factor: float,
+) -> None:
+    first, second = gain(original, before, x, space), gain(decision, belief, x, space)
+    # a search ends near the best action, and not always at the same distance from it
+    share = 0.25 if original.needs is Needs.JOINT else 0.03
+    near = 0.0 if first.exact else share * factor * float(first.value.abs().max())
+    slack = SIGMAS * (factor * first.std_error + second.std_error) + near + 1e-9
+    require_close(
+        f"gains under a belief about {what} are not {factor:g} times as great",
+        second.value,
+        factor * first.value,
+        slack,
+    )

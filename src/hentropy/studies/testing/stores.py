@@ -1,0 +1,175 @@
+"""What every store must do."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from hentropy.errors import HentropyError, Outdated, StorageError
+from hentropy.studies.records import Entry, State, StudyRecord, Trial, Verdict
+from hentropy.studies.storage import Store
+from hentropy.studies.testing.relations import require
+
+AWKWARD = "é 漢 'quoted' \"twice\"; DROP TABLE x; %s {braces} \\ \n and a new line"
+"""Text that a careless store would break on, or be broken by."""
+
+
+def check_store(open_again: Callable[[], Store]) -> None:
+    """Raise an `AssertionError` if a store does not keep what it is given.
+
+    `open_again` opens the same store each time: what one writes, the other must read. (A store in memory returns
+    itself.) The store is left with the studies it had before.
+    """
+    store, other = open_again(), open_again()
+    try:
+        study = _studies(store, other)
+        _trials(store, other, study)
+        _changes(store, other, study)
+        _side_by_side(store, other, study)
+        _verdicts(store, other, study)
+        _deletion(store, other, study)
+    finally:
+        store.close()
+        other.close()
+
+
+def _raises(kind: type[HentropyError], does: Callable[[], object], what: str) -> None:
+    try:
+        does()
+    except kind as error:
+        require(bool(str(error)), f"{what}: the error says nothing")
+        return
+    raise AssertionError(f"{what} was not refused")
+
+
+def _studies(store: Store, other: Store) -> StudyRecord:
+    before = store.studies()
+    definition = {"space": {"x": {"low": 0.1, "high": 1e-300}}, "text": AWKWARD}
+    study = store.create(AWKWARD, definition, {"hentropy": "1"})
+    require(other.find(AWKWARD) == study, "a study that was made is not found by its name")
+    require(study.definition == definition, f"the definition {definition} came back as {study.definition}")
+    require(other.find("another name") is None, "a study is found under a name that nobody gave")
+    require(other.studies() == (*before, study), "the list of studies is not complete, or not in order")
+    _raises(StorageError, lambda: other.create(AWKWARD, {}, {}), "a second study of the same name")
+    changed = other.redefine(study, lambda stands: {"text": stands["text"], "seed": 1})
+    expected = replace(study, definition={"text": AWKWARD, "seed": 1})
+    require(store.find(AWKWARD) == changed == expected, f"a definition was changed to {expected}, and is {changed}")
+    return changed
+
+
+def _entry(number: int, at: float, **changes: object) -> Entry:
+    return Entry(replace(Trial(number, {"x": 0.1 * number, "n": number}), **changes), at)  # type: ignore[arg-type]
+
+
+def _trials(store: Store, other: Store, study: StudyRecord) -> None:
+    start = store.news(study)
+    require(start.entries == (), "a new study has trials")
+    now = store.now()
+    whole = Entry(
+        Trial(0, {"x": 1 / 3, "n": 7}, State.COMPLETE, 0.1 + 0.2, 1e-17, 2.5e-8, 1e-9, -1e300, "first", AWKWARD),
+        asked_at=now,
+        ended_at=now + 1e-3,
+        tries=1,
+        losses=2,
+    )
+    leased = replace(_entry(1, now), owner="somebody", lease_until=now + 60)
+    store.add(study, [whole, leased], "a")
+    news = other.news(study, start.revision)
+    require(news.entries == (whole, leased), f"two entries were added, what came back is {news.entries}")
+    kinds = [type(value) for value in news.entries[0].trial.params.values()]
+    require(kinds == [float, int], f"a float and a whole number came back as {kinds}")
+    require(news.revision > start.revision, "the revision did not grow")
+    require(other.news(study, news.revision).entries == (), "old entries are told as news")
+    for number in (1, 3):
+        _raises(Outdated, lambda n=number: other.add(study, [_entry(n, now)], "b"), f"trial {number} after trial 1")  # type: ignore[misc]
+    require(store.news(study).entries == (whole, leased), "a refused entry left something behind")
+    seen = store.observations(study)
+    told = [(seen_.number, seen_.by, seen_.state, seen_.value, seen_.std_error, seen_.note) for seen_ in seen]
+    expected = [(0, "a", State.COMPLETE, 0.1 + 0.2, 1e-17, AWKWARD)]
+    require(told == expected, f"one value was told, the observations are {told}")
+
+
+def _changes(store: Store, other: Store, study: StudyRecord) -> None:
+    before = store.news(study)
+
+    def value(number: float) -> Callable[[Entry], Entry]:
+        return lambda old: replace(old, trial=replace(old.trial, state=State.COMPLETE, value=number), owner=None)
+
+    for number in (1.5, 2.5):
+        changed = other.change(study, 1, value(number), AWKWARD)
+        require(changed.trial.value == number, "a changed entry is not returned as it is now")
+    news = store.news(study, before.revision)
+    require(news.entries == (changed,), f"one entry was changed, the news are {news.entries}")
+    history = [(told.value, told.by) for told in store.observations(study, 1)]
+    require(history == [(1.5, AWKWARD), (2.5, AWKWARD)], f"two values were told in turn, the history is {history}")
+    store.change(study, 1, lambda old: replace(old, lease_until=5.0), "c")
+    require(len(other.observations(study, 1)) == 2, "a change of the lease alone is kept as something told")
+    revision = store.news(study).revision
+    other.change(study, 1, lambda old: old, "d")
+    require(store.news(study).revision == revision, "a change that changes nothing gives a new revision")
+
+    def refuse(old: Entry) -> Entry:
+        raise ZeroDivisionError
+
+    try:
+        store.change(study, 1, refuse, "e")
+    except ZeroDivisionError:
+        pass
+    else:
+        raise AssertionError("what a rule raises does not come through")
+    require(other.news(study).revision == revision, "a rule that raised has changed something")
+    _raises(
+        StorageError, lambda: store.change(study, 99, lambda old: old, "f"), "a change of a trial that is not there"
+    )
+
+
+def _side_by_side(store: Store, other: Store, study: StudyRecord, each: int = 20) -> None:
+    """Threads count in one entry: no step may be lost; and only one at a time may propose."""
+    begin = store.change(study, 1, lambda old: old, "a").tries
+    proposing: list[int] = []
+    most: list[int] = []
+    errors: list[BaseException] = []
+
+    def count(which: Store) -> None:
+        try:
+            for _ in range(each):
+                which.change(study, 1, lambda old: replace(old, tries=old.tries + 1), "a")
+                with which.asking(study):
+                    proposing.append(1)
+                    most.append(len(proposing))
+                    proposing.pop()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=count, args=(which,)) for which in (store, other, store, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    require(not errors, f"side by side, a store raised {errors[:1]}")
+    counted = store.change(study, 1, lambda old: old, "a").tries - begin
+    require(counted == each * len(threads), f"{each * len(threads)} steps were counted as {counted}")
+    require(max(most) == 1, f"{max(most)} were asking at once")
+
+
+def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:
+    first = Verdict([{"x": 1 / 3, "label": AWKWARD}], -1.25, 0.5, AWKWARD, 3, raw=None)
+    for verdict in (first, replace(first, observations=4)):
+        store.keep(study, verdict)
+    kept = [stored.verdict for stored in other.verdicts(study)]
+    require(kept == [first, replace(first, observations=4)], f"two verdicts came back as {kept}")
+
+
+def _deletion(store: Store, other: Store, study: StudyRecord) -> None:
+    keep = store.create("stays", {}, {})
+    store.add(keep, [_entry(0, store.now(), value=1.0, state=State.COMPLETE)], "a")
+    other.delete(study)
+    require(store.find(study.name) is None, "a deleted study is still found")
+    _raises(StorageError, lambda: store.news(study), "news of a deleted study")
+    _raises(StorageError, lambda: store.change(study, 1, lambda old: old, "a"), "a change in a deleted study")
+    require(len(store.news(keep).entries) == 1, "another study lost its trials")
+    anew = store.create(study.name, {}, {})
+    for who in (store, other):
+        _raises(StorageError, lambda who=who: who.news(study), "news of a deleted study that was made again")  # type: ignore[misc]
+    require(store.news(anew).entries == () and store.verdicts(anew) == (), "a new study inherits from a deleted one")
+    for leftover in (keep, anew):
+        store.delete(leftover)

@@ -1,0 +1,1 @@
+"""What people see: texts, pictures, the report, the server and its client, the command line."""

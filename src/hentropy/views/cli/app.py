@@ -1,0 +1,120 @@
+"""The command `hentropy` and what all its commands share: how errors are told and how the process ends."""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import torch
+from rich.text import Text
+
+from hentropy._version import __version__
+from hentropy.errors import HentropyError, MissingExtra
+from hentropy.views.cli.ask import ask
+from hentropy.views.cli.attach import attach
+from hentropy.views.cli.check import check
+from hentropy.views.cli.decide import decide
+from hentropy.views.cli.delete import delete
+from hentropy.views.cli.export import export
+from hentropy.views.cli.fail import fail
+from hentropy.views.cli.import_ import import_
+from hentropy.views.cli.init import init
+from hentropy.views.cli.list import list_
+from hentropy.views.cli.plot import plot
+from hentropy.views.cli.printing import console, printable
+from hentropy.views.cli.report import report
+from hentropy.views.cli.reproduce import reproduce
+from hentropy.views.cli.run import run
+from hentropy.views.cli.schema import schema
+from hentropy.views.cli.serve import serve
+from hentropy.views.cli.show import show
+from hentropy.views.cli.tell import tell
+from hentropy.views.cli.withdraw import withdraw
+from hentropy.views.cli.worker import worker
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+app = typer.Typer(
+    name="hentropy",
+    help="Decision-driven experiments: state the decision, and each next experiment is the one that makes it better.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hentropy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hentropy(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Say what will be decided; each next experiment is the one that makes that decision better."""
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "check": check,
+    "run": run,
+    "ask": ask,
+    "tell": tell,
+    "fail": fail,
+    "withdraw": withdraw,
+    "attach": attach,
+    "decide": decide,
+    "show": show,
+    "plot": plot,
+    "report": report,
+    "list": list_,
+    "export": export,
+    "import": import_,
+    "worker": worker,
+    "serve": serve,
+    "delete": delete,
+    "schema": schema,
+    "reproduce": reproduce,
+}
+
+# a value such as -0.83 is not taken for an option
+SETTINGS = {"tell": {"ignore_unknown_options": True}}
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring of a command with each paragraph on one line: the terminal breaks lines where it has to."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+for name, command in COMMANDS.items():
+    app.command(name=name, help=_help(command), context_settings=SETTINGS.get(name))(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line: 0 if all went well, 1 on an error that is told, 2 on wrong usage, 130 on Ctrl-C."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        # small matrices gain nothing from threads, and lose much where experiments use the other cores; and with one
+        # thread, every machine adds up in the same order
+        torch.set_num_threads(1)
+    try:
+        app(args=arguments)
+    except HentropyError as error:
+        _end(str(error))
+    except OSError as error:
+        _end(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+
+
+def _end(why: str) -> None:
+    """Tell an error and end."""
+    said = Text.assemble(("error:", "bold red"), f" {printable(why)}")
+    console(stderr=True).print(said, soft_wrap=True)
+    sys.exit(1)

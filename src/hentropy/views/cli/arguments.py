@@ -1,0 +1,73 @@
+"""The arguments that many commands share."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+from hentropy.studies.definition.reading import ENDINGS
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+LARGEST = 1_000_000
+"""Bytes; a larger file is not looked into."""
+
+
+def study_files(folder: Path) -> list[str]:
+    """The names of the files in a folder that look like study files."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in ENDINGS and _looks_like_one(path))
+
+
+def _looks_like_one(path: Path) -> bool:
+    try:
+        if path.stat().st_size > LARGEST:
+            return False
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return re.search(r'^\s*\{?\s*["\[]?decision\b', text, re.MULTILINE) is not None
+
+
+def _complete_study(incomplete: str) -> list[str]:
+    return [name for name in study_files(Path()) if name.startswith(incomplete)]
+
+
+StudyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY",
+        help="A study file; or, with --store, the name of a study there.",
+        autocompletion=_complete_study,
+        show_default=False,
+    ),
+]
+
+
+def trial_number(text: str) -> int:
+    """The number of a trial, as it is typed."""
+    if not text.isdecimal():
+        raise typer.BadParameter(f"NUMBER is {text!r}; it must be the number of a trial, such as 4")
+    return int(text)
+
+
+TrialNumber = Annotated[
+    int,
+    typer.Argument(parser=trial_number, metavar="NUMBER", help="The number of the trial.", show_default=False),
+]
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="Where the study is kept: sqlite:///lab.db or postgresql://user@host/database. Default: as the file says.",
+        show_default=False,
+    ),
+]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]

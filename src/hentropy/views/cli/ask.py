@@ -1,0 +1,79 @@
+"""`hentropy ask`: the next experiments for a person to run."""
+
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+from hentropy.studies.records import State, Trial
+from hentropy.studies.study import Study
+from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName
+from hentropy.views.cli.opening import as_typed, located, opened
+from hentropy.views.cli.printing import console, note, print_json, say
+from hentropy.views.cli.running import say_first
+from hentropy.views.cli.trial_words import asked_table
+from hentropy.views.cli.wording import in_commands
+from hentropy.views.text.formats import counted, number
+from hentropy.views.text.trials import as_json
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+def ask(
+    study: StudyName,
+    count: Annotated[int, typer.Option(min=1, help="How many experiments to run side by side.")] = 1,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Ask even if the study has enough by its rules.")] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Ask for the next experiment.
+
+    It waits until its value is told, or it is withdrawn. What was asked before and still waits is listed as well;
+    `hentropy show` lists it without asking for more.
+
+    Example: hentropy ask lab.toml
+    """
+    place = located(study, store)
+    with in_commands(), opened(place, begin=True) as it:
+        enough = None if anyway else it.enough
+        asked = [] if enough else it.ask_many(count) if anyway else it.ask_if_worth(count)
+        enough = enough or (None if asked else it.enough)
+        if enough:
+            note(f"no new experiment: {enough}. --anyway asks for one nonetheless.")
+        elif not anyway and (stopped := it.stopped):
+            note(f"by the rules of the study this need not be run any more: {stopped}")
+        if json:
+            print_json([as_json(it.book.entries[trial.number]) for trial in asked])
+        else:
+            _print(it, asked, as_typed(study, store))
+
+
+def _print(study: Study, asked: list[Trial], called: str) -> None:
+    if asked:
+        say("Please run this experiment:" if len(asked) == 1 else "Please run these experiments:", "bold")
+        together = [trial.gain for trial in asked if trial.gain is not None]
+        console().print(asked_table(asked, study.space.names, gains=len(together) < 2))
+        if len(together) > 1:
+            _say_together(together, len(asked))
+        for why in dict.fromkeys(trial.note for trial in asked if trial.note):
+            say(f"{why[:1].upper()}{why[1:]}.")
+    if any(trial.origin == "first" for trial in asked):
+        say_first(study)
+    new = {trial.number for trial in asked}
+    waiting = [e for e in study.book.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
+    by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
+    if by_hand:
+        say("Still waiting, asked earlier:", "bold")
+        console().print(asked_table(by_hand, study.space.names, gains=False))
+    if len(waiting) > len(by_hand):
+        say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
+    if asked or by_hand:
+        first = (asked or by_hand)[0].number
+        say(f"Then: hentropy tell {called} {first} VALUE   (or: hentropy fail {called} {first} WHY)")
+
+
+def _say_together(gains: list[float], asked: int) -> None:
+    """The gain of experiments that were chosen jointly: each is credited with an equal share, which says nothing."""
+    who = "together they are" if len(gains) == asked else f"the last {len(gains)} are together"
+    say(f"{who[0].upper()}{who[1:]} expected to gain {number(sum(gains))}.")

@@ -1,0 +1,129 @@
+"""`hentropy check`: whether a study file can be run, and what it will do."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from hentropy.errors import HentropyError, InputError, MissingExtra
+from hentropy.studies.definition import Description
+from hentropy.studies.study import Study
+from hentropy.studies.study.asking import first_left
+from hentropy.studies.study.words import Words
+from hentropy.views.cli.arguments import AsJson, StoreUrl
+from hentropy.views.cli.objective_check import objective_mistakes
+from hentropy.views.cli.opening import is_there, shown
+from hentropy.views.cli.printing import console, print_json, say, table
+from hentropy.views.cli.store_check import Kept, kept_in, no_folder
+from hentropy.views.text.formats import counted, number
+from hentropy.views.text.sentences import (
+    decision_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+)
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A study file that can be used, as it would be begun or go on."""
+
+    words: Words
+    first: int
+    place: str
+    kept: Kept | None
+
+
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A study file.", show_default=False)],
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Check a study file and say in plain words what it will do.
+
+    No experiment is run, and no store is made; one of an earlier version is brought up to date. The module of a Python
+    objective is imported, so that mistakes in it are found now.
+
+    Example: hentropy check lab.toml
+    """
+    try:
+        it = checked(file, store)
+    except HentropyError as error:
+        if not json:
+            raise
+        print_json({"file": str(file), "ok": False, "mistakes": [line.strip() for line in str(error).splitlines()]})
+        raise typer.Exit(1) from None
+    if json:
+        print_json(_plain(file, it))
+    else:
+        _print(file, it)
+
+
+def checked(file: Path, url: str | None = None) -> Checked:
+    """A study file with all that it needs, or an error that names every mistake."""
+    words = Words.read(file)
+    mistakes = objective_mistakes(words)
+    try:
+        study = Study(**words.options(trusted=True))
+    except HentropyError as error:
+        raise InputError("\n".join([str(error), *mistakes])) from None
+    place = url or words.place
+    kept = kept_in(place, words, study) if is_there(place) else None
+    mistakes += kept.mistakes if kept else no_folder(place)
+    with closing(study):
+        if mistakes:
+            raise InputError("\n".join([f"{file} cannot be run:", *(f"  {line}" for line in mistakes)]))
+        first = study.first if kept is None or kept.first is None else kept.first
+        return Checked(words, first, place, kept)
+
+
+def _print(file: Path, it: Checked) -> None:
+    description = it.words.description
+    say(f"{file} is in order: the study {description.name}.", "bold")
+    if description.pool is None:
+        rows = [_parameter_row(name, words) for name, words in (description.space or {}).items()]
+        console().print(table(["parameter", "type", "from", "to", "scale"], rows, left=["parameter", "type", "scale"]))
+    else:
+        pool = description.pool.made()
+        say(f"Designs come from a list of {len(pool.points)}; their parameters are {', '.join(pool.names)}.")
+    say(decision_sentence(description))
+    for line in notes_of(description):
+        say(f"Note: {line}", "yellow")
+    say(first_sentence(it.first, description, it.kept.trials if it.kept and it.kept.trials else ()))
+    say(objective_sentence(description))
+    say(stop_sentence(description))
+    say(_kept_sentence(it))
+
+
+def _parameter_row(name: str, words: Any) -> list[str]:
+    return [name, words.type, number(words.low), number(words.high), "logarithmic" if words.log else "linear"]
+
+
+def _kept_sentence(it: Checked) -> str:
+    if it.kept is None or it.kept.trials is None:
+        return f"It will be kept in {shown(it.place)}; it has not begun yet."
+    return (
+        f"It is kept in {shown(it.place)}, where it has {counted(len(it.kept.trials), 'trial')}; it goes on from there."
+    )
+
+
+def _plain(file: Path, it: Checked) -> dict[str, Any]:
+    description: Description = it.words.description
+    return {
+        "file": str(file),
+        "ok": True,
+        "mistakes": [],
+        "notes": list(notes_of(description)),
+        "name": description.name,
+        "first": it.first,
+        "store": shown(it.place),
+        "first_left": first_left(it.first, (it.kept.trials if it.kept else None) or ()),
+        "trials": None if it.kept is None or it.kept.trials is None else len(it.kept.trials),
+        "description": description.model_dump(mode="json", exclude={"own", "storage"}),
+    }

@@ -1,0 +1,126 @@
+"""`hentropy init`: a study file to begin with."""
+
+import shlex
+import sys
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.definition import validated
+from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.views.cli.arguments import Force
+from hentropy.views.cli.flags import read_options, read_parameters
+from hentropy.views.cli.plan import Plan, completed, text_of
+from hentropy.views.cli.printing import say
+from hentropy.views.cli.questions import confirmed, questioned
+from hentropy.views.cli.starters import starter
+from hentropy.views.cli.writing import check_new, write_new
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+class Objectives(StrEnum):
+    """Who runs the experiments."""
+
+    MANUAL = "manual"
+    PYTHON = "python"
+    COMMAND = "command"
+
+
+def _complete_decision(incomplete: str) -> list[str]:
+    return [name for name in DECISIONS if name.startswith(incomplete)]
+
+
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study file to write.")] = Path("study.toml"),
+    name: Annotated[str | None, typer.Option(help="The study's name. Default: that of the file.")] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=TYPE:LOW:HIGH",
+            help="A parameter; TYPE is real or integer; :log at the end makes it logarithmic. May be given many times.",
+        ),
+    ] = None,
+    decision: Annotated[
+        str | None, typer.Option(help="What will be decided.", autocompletion=_complete_decision)
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="An option of the decision. May be given many times."),
+    ] = None,
+    objective: Annotated[Objectives | None, typer.Option(help="Who runs the experiments.")] = None,
+    function: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="The Python function that runs them.")
+    ] = None,
+    command: Annotated[str | None, typer.Option(metavar="PROGRAM", help="The program that runs them.")] = None,
+    pool: Annotated[
+        str | None, typer.Option(metavar="CSV", help="A file with all designs that can be run, instead of parameters.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="How many experiments at most. Default: 60.")] = None,
+    force: Force = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what is left open gets a default.")] = False,
+) -> None:
+    """Write a commented study file.
+
+    On a terminal it asks for what the options leave open. A function or program that is not there is begun too.
+
+    Example: hentropy init lab.toml --parameter x1=real:0:10 --parameter n=integer:1:8 --decision top_k --option k=3
+    """
+    if file.suffix.lower() != ".toml":
+        raise InputError(f"{file} does not end in .toml; init writes TOML")
+    check_new(file, force=force)
+    if parameter and pool:
+        raise typer.BadParameter("give either parameters or a pool, not both", param_hint="--pool")
+    if decision is not None and decision not in DECISIONS:
+        raise typer.BadParameter(f"{decision!r} is none of {', '.join(DECISIONS)}", param_hint="--decision")
+    if option and decision is None:
+        raise typer.BadParameter("an option needs --decision", param_hint="--option")
+    plan = Plan(
+        name=name or file.stem,
+        parameters=read_parameters(parameter or []),
+        pool=pool,
+        decision=decision,
+        options=read_options(decision, option or []),
+        objective=_objective(objective, function, command),
+        function=function,
+        command=shlex.split(command) if command else None,
+        trials=trials,
+    )
+    ask = sys.stdin.isatty() and sys.stdout.isatty() and not yes and plan.is_open
+    plan = completed(questioned(plan, file) if ask else plan)
+    text = text_of(plan, file)
+    if ask and not confirmed(validated(tomllib.loads(text), str(file))):
+        say("Nothing was written.")
+        raise typer.Exit(1)
+    write_new(file, text, force=force)
+    say(f"{file} is written.", "bold")
+    _say_next(plan, file, starter(plan, file.parent))
+
+
+def _objective(given: Objectives | None, function: str | None, command: str | None) -> str | None:
+    """Who runs the experiments, which a function or a program says as well."""
+    implied = {Objectives.PYTHON: function is not None, Objectives.COMMAND: command is not None}
+    chosen = [*([given] if given else []), *(kind for kind, said in implied.items() if said)]
+    if len(set(chosen)) > 1:
+        raise typer.BadParameter("a function goes with python, a command with command", param_hint="--objective")
+    return chosen[0].value if chosen else None
+
+
+def _say_next(plan: Plan, file: Path, made: Path | None) -> None:
+    if plan.examples:
+        say("Nothing was said of the parameters: x1 and x2 from 0 to 1 are examples. Change them in the file.")
+    if made:
+        say(f"{made} is written too: put your experiment there.")
+    say("Next:")
+    say(f"  hentropy check {file}      says what it will do")
+    if plan.objective == "manual":
+        say(f"  hentropy ask {file}        says what to run")
+        say(f"  hentropy tell {file} 0 VALUE")
+    else:
+        say(f"  hentropy run {file}")
+    say(f"  hentropy decide {file}     at any time")

@@ -1,0 +1,53 @@
+"""`hentropy list`: the studies of a store."""
+
+from contextlib import closing
+from typing import Any
+
+from hentropy.errors import NoStore, StudyError
+from hentropy.studies.definition.building import DATABASE
+from hentropy.studies.records import StudyRecord
+from hentropy.studies.storage import Store, open_store
+from hentropy.views.cli.arguments import AsJson, StoreUrl
+from hentropy.views.cli.opening import is_there, shown
+from hentropy.views.cli.printing import console, print_json, say, table
+from hentropy.views.text.standing import counts, last_activity
+from hentropy.views.text.times import ago, iso
+
+
+def list_(store: StoreUrl = None, json: AsJson = False) -> None:
+    """List the studies of a store; without --store, of hentropy.db in this folder.
+
+    Example: hentropy list --store sqlite:///lab.db
+    """
+    url = store or f"sqlite:///{DATABASE}"
+    hint = "" if store else "; name another with --store URL"
+    none = StudyError(f"there is no store {shown(url)}{hint}")
+    if not is_there(url):
+        raise none
+    try:
+        opened = open_store(url, make=False)
+    except NoStore:
+        raise none from None
+    with closing(opened) as there:
+        rows = [_row(there, study) for study in there.studies()]
+        place = shown(there.place)
+    if json:
+        print_json([{**row, "last_activity": iso(row["last_activity"])} for row in rows])
+    elif not rows:
+        say(f"{place} has no studies yet.")
+    else:
+        say(f"The studies in {place}:", "bold")
+        columns = ["name", "decision", "trials", "complete", "failed", "running", "last activity"]
+        cells = [
+            [row["name"], row["decision"], *(str(row[key]) for key in columns[2:6]), ago(row["last_activity"])]
+            for row in rows
+        ]
+        console().print(table(columns, cells, left=["name", "decision"]))
+
+
+def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
+    entries = store.news(study).entries
+    decision = study.definition.get("decision", {})
+    named = decision.get("name") or decision.get("python") or "made in Python"
+    last = last_activity(entries, study.created_at)
+    return {"name": study.name, "decision": named, "trials": len(entries), **counts(entries), "last_activity": last}

@@ -1,0 +1,80 @@
+"""Whether the function or the program of a study is there."""
+
+import ast
+import inspect
+import os
+import shutil
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hentropy.errors import InputError
+from hentropy.studies.definition import imported, space_of
+from hentropy.studies.definition.objectives import Command, PythonFunction
+from hentropy.studies.study.words import Words
+from hentropy.views.cli.starters import MARK
+
+LOOKED_AT = 10_000
+"""Bytes at the start of a program in which a stub is looked for."""
+
+
+def objective_mistakes(words: Words) -> list[str]:
+    """What would keep experiments from being run here."""
+    said = words.description.objective
+    if isinstance(said, PythonFunction):
+        return _function(words, said.function)
+    return _program(words, said.command[0]) if isinstance(said, Command) else []
+
+
+def _function(words: Words, reference: str) -> list[str]:
+    try:
+        function = imported(reference, words.folder)
+    except InputError as error:
+        return [f"objective.function: {error}"]
+    if not callable(function):
+        return [f"objective.function: {reference} is {function!r}, which cannot be called"]
+    if _is_stub(function):
+        return [f"objective.function: {reference} is still the stub; write there how an experiment is run"]
+    names = space_of(words.description).names
+    try:
+        inspect.signature(function).bind(**dict.fromkeys(names))
+    except ValueError:  # a function of C, which does not tell
+        return []
+    except TypeError as error:
+        return [f"objective.function: {reference} cannot be called with {', '.join(names)} by name: {error}"]
+    return []
+
+
+def _program(words: Words, program: str) -> list[str]:
+    if os.sep not in program:
+        return [] if shutil.which(program) else [f"objective.command: there is no program {program} on the PATH"]
+    path = words.folder / program
+    if not path.is_file():
+        return [f"objective.command: there is no program {path}"]
+    if not os.access(path, os.X_OK):
+        return [f"objective.command: {path} may not be run; chmod +x {program} allows it"]
+    if _is_stub_file(path):
+        return [f"objective.command: {path} is still the stub; write there how an experiment is run"]
+    return []
+
+
+def _is_stub(function: Callable[..., Any]) -> bool:
+    """Whether a function does nothing but raise a `NotImplementedError`, as its text says."""
+    try:
+        [defined] = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body
+    except (OSError, TypeError, SyntaxError, ValueError):  # made elsewhere than in a file, or not by def
+        return False
+    if not isinstance(defined, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    body = [line for line in defined.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))]
+    if len(body) != 1 or not isinstance(body[0], ast.Raise):
+        return False
+    raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
+    return isinstance(raised, ast.Name) and raised.id == NotImplementedError.__name__
+
+
+def _is_stub_file(path: Path) -> bool:
+    """Whether a program has the line that every starter has."""
+    with path.open("rb") as file:
+        return MARK.encode() in file.read(LOOKED_AT).splitlines()

@@ -1,0 +1,183 @@
+"""From what a person calls a study, a file or a name in a store, to the study."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hentropy.errors import InputError, NoStore, StudyError
+from hentropy.studies.definition.building import DATABASE
+from hentropy.studies.definition.objectives import Manual
+from hentropy.studies.definition.reading import ENDINGS
+from hentropy.studies.records import Entry, StudyRecord
+from hentropy.studies.storage import Store, open_store
+from hentropy.studies.study import Study, load_study
+from hentropy.studies.study.keeping import number_of_first
+from hentropy.studies.study.words import Words
+from hentropy.views.cli.arguments import study_files
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a study is: its name, the URL of its store, and its file with the words in it if it was named by one."""
+
+    name: str
+    url: str
+    file: Path | None = None
+    words: Words | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A study that is in a store, as it is recorded there; no code of its own is run."""
+
+    store: Store
+    record: StudyRecord
+    words: Words
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All its trials, in the order of their numbers."""
+        return self.store.news(self.record).entries
+
+    @property
+    def first(self) -> int:
+        """How many first designs it has."""
+        description = self.words.description
+        return number_of_first(description.first, description.designs(), self.record)
+
+
+def located(which: str, url: str | None) -> Place:
+    """Where the study is that a person calls `which`."""
+    path = Path(which)
+    if path.is_file():
+        words = Words.read(path)
+        return Place(words.description.name, url or words.place, path, words)
+    if url is not None and path.suffix.lower() not in ENDINGS:
+        return Place(which, url)
+    raise InputError(f"there is no file {which}{_hint(path, url)}")
+
+
+def _hint(path: Path, url: str | None) -> str:
+    if path.is_dir():
+        return ", but a folder with that name; name the study file in it"
+    folder = path.parent
+    files = study_files(folder) if folder.is_dir() else []
+    there = "this folder" if folder == Path() else str(folder)
+    has = _which(files, there)
+    if url is not None:
+        return f"; {has}"
+    named = f"to name a study by its name in a store, add --store, such as --store sqlite:///{DATABASE}"
+    return f"; {has}. `hentropy init` writes one; {named}"
+
+
+def _which(files: list[str], there: str) -> str:
+    if len(files) == 1:
+        return f"the study file in {there} is {files[0]}"
+    return f"the study files in {there} are {', '.join(files)}" if files else f"{there} has no study files"
+
+
+@contextmanager
+def found(place: Place) -> Iterator[Found]:
+    """The study as its store knows it; an error if it is not there.
+
+    No store is made, no study begun; to open a store of an earlier version brings its tables up to date.
+    """
+    with closing(_store(place)) as store:
+        record = store.find(place.name)
+        if record is None:
+            known = ", ".join(repr(study.name) for study in store.studies()) or "none"
+            raise StudyError(
+                f"there is no study {place.name!r} in {shown(store.place)}; there are: {known}{_begin(place)}"
+            )
+        yield Found(store, record, Words.recorded(record, Path()))
+
+
+def _store(place: Place) -> Store:
+    try:
+        if is_there(place.url):
+            return open_store(place.url, make=False)
+    except NoStore:
+        pass
+    raise StudyError(f"{place.name!r} has not begun: there is no store {shown(place.url)} yet{_begin(place)}")
+
+
+def _begin(place: Place) -> str:
+    if place.file is None or place.words is None:
+        return ""
+    manual = isinstance(place.words.description.objective, Manual)
+    return f". `hentropy {'ask' if manual else 'run'} {place.file}` begins it"
+
+
+@contextmanager
+def opened(place: Place, *, begin: bool = False, trusted: bool = False, folder: Path | None = None) -> Iterator[Study]:
+    """The study itself. One that has not begun is begun if its file is known and `begin` says so.
+
+    A study named by its file may run code that the file names. One named by its name does so only if `trusted`, with
+    modules from `folder`.
+    """
+    if place.file is None or not begin:
+        with found(place):
+            pass
+    if place.file is not None:
+        study = Study.from_file(place.file, storage=place.url)
+    else:
+        study = load_study(place.name, place.url, trusted=trusted, folder=folder or Path())
+    with closing(study):
+        yield study
+
+
+def words_of(place: Place, folder: Path | None = None) -> Words:
+    """The words of the file, or else of the store's record."""
+    if place.words is not None:
+        return place.words
+    with found(place) as there:
+        return Words(there.words.description, (folder or Path()).absolute())
+
+
+def is_there(url: str) -> bool:
+    """Whether a store can be there: whether its file is, if it is one."""
+    path = file_of(url)
+    return path is None or path.exists()
+
+
+def shown(where: str) -> str:
+    """A store for a person: its file as seen from here if it is in this folder; no users, no passwords."""
+    path = file_of(where)
+    if path is None:
+        scheme, _, host = _parts(where)
+        return f"{scheme}{host}"
+    near = os.path.relpath(path)
+    return str(path) if near.startswith("..") else near
+
+
+def as_typed(which: str, url: str | None) -> str:
+    """How a study was called on the command line, to be typed once more; without a password."""
+    if url is None:
+        return shlex.quote(which)
+    scheme, user, host = _parts(url)
+    store = url if file_of(url) is not None else f"{scheme}{user}{host}"
+    return f"{shlex.quote(which)} --store {shlex.quote(store)}"
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """The scheme of a URL, the user, and the rest without password and options; all that is doubtful is left out."""
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return f"{url.partition(':')[0]}:", "", "..."
+    before, _, after = rest.partition("?")
+    user, at, host = before.rpartition("@")
+    if not at and "@" in after:  # a password with a question mark, or an option with an @
+        return f"{scheme}://", "", "..."
+    return f"{scheme}://", f"{user.partition(':')[0]}{at}", host
+
+
+def file_of(url: str) -> Path | None:
+    """The file of a store that is one."""
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return None if re.match(r"(sqlite|postgres\w*):", url, re.IGNORECASE) else Path(url)
+    return Path(rest.removeprefix("/").partition("?")[0]) if scheme.lower().startswith("sqlite") else None

@@ -1,0 +1,53 @@
+"""`hentropy plot`: pictures of a study as files."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+class Format(StrEnum):
+    """What can be written."""
+
+    PNG = "png"
+    SVG = "svg"
+    PDF = "pdf"
+
+
+def plot(
+    study: StudyName,
+    what: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PICTURE",
+            help="known, decided, why, progress, worth, loss or trust; may be given several times. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder, made if it is not there. Default: NAME-pictures.", show_default=False
+        ),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="The format of the files.")] = Format.PNG,
+    force: Force = False,
+    store: StoreUrl = None,
+) -> None:
+    """Draw pictures of a study: what is known, what would be decided and why, how it goes.
+
+    Each picture is a file with its caption in it. `hentropy report` has all of them on one page.
+
+    Example: hentropy plot lab.toml --what known --what why --out pictures
+    """
+    # matplotlib takes as long to import as all the rest: other commands do without it
+    from hentropy.views.cli.plotting import plot_all  # noqa: PLC0415
+
+    plot_all(study, what or [], out, form.value, force=force, store=store)

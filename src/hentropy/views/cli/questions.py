@@ -1,0 +1,167 @@
+"""The questions that `hentropy init` asks on a terminal, for what is still open."""
+
+import math
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hentropy.core.spaces import Integer, Parameter, Real
+from hentropy.errors import InputError
+from hentropy.studies.definition import CHOICES, Ask, Description, asks_for
+from hentropy.studies.definition.importing import split
+from hentropy.views.cli.plan import Plan
+from hentropy.views.cli.printing import console, say
+from hentropy.views.text.formats import number
+from hentropy.views.text.sentences import decision_sentence, objective_sentence, stop_sentence
+
+T = TypeVar("T")
+
+WHO = ("manual", "python", "command")
+WHO_WORDS = ("I do, and tell the values", "a Python function", "a program")
+
+
+def questioned(plan: Plan, file: Path) -> Plan:
+    """The plan with what a person answers."""
+    say(f"A few questions for {file}; an empty answer takes what is in [brackets].")
+    open_options = plan.decision is None
+    if plan.decision is None:
+        plan = replace(plan, decision=_decision())
+    if not plan.has_designs:
+        plan = replace(plan, parameters=_parameters())
+    if open_options:
+        plan = _options(plan)
+    if plan.objective is None:
+        plan = _objective(plan)
+    if plan.trials is None:
+        plan = replace(plan, trials=answered("How many experiments at most?", "60", _count))
+    return plan
+
+
+def answered(question: str, default: str, read: Callable[[str], T]) -> T:
+    """An answer that can be read; one that cannot is asked for again."""
+    hint = f" [{default}]" if default else ""
+    while True:
+        text = console().input(f"{question}{hint} ", markup=False).strip()
+        try:
+            return read(text or default)
+        except InputError as error:
+            say(f"  {error}", "yellow")
+
+
+def chosen(question: str, answers: tuple[str, ...]) -> int:
+    """The position of one of some answers."""
+    say(question, "bold")
+    for position, answer in enumerate(answers, start=1):
+        say(f"  {position:2}  {answer}")
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= len(answers):
+            raise InputError(f"{text!r} is not a number from 1 to {len(answers)}")
+        return int(text) - 1
+
+    return answered("Number?", "1", read)
+
+
+def _decision() -> str:
+    return CHOICES[chosen("What will you decide on in the end?", tuple(choice.answer for choice in CHOICES))].decision
+
+
+def _options(plan: Plan) -> Plan:
+    """The options of the decision; their defaults go with the parameters, which are known by now."""
+    asks = asks_for(plan.decision or "", plan.parameters)
+    if asks:
+        say("More on what you will decide.", "bold")
+    return replace(plan, options={ask.option: _option(ask) for ask in asks})
+
+
+def _option(ask: Ask) -> Any:
+    if ask.words:
+        return ask.words[chosen(ask.question, ask.words)]
+    return answered(ask.question, _default(ask), ask.value)
+
+
+def _default(ask: Ask) -> str:
+    if isinstance(ask.default, list):
+        return " ".join(number(value) for value in ask.default)
+    return {True: "yes", False: "no"}[ask.default] if isinstance(ask.default, bool) else str(ask.default)
+
+
+def _parameters() -> dict[str, Parameter]:
+    say("What can you change from one experiment to the next? One parameter after the other.", "bold")
+    found: dict[str, Parameter] = {}
+
+    def name(text: str) -> str:
+        if text in found:
+            raise InputError(f"there is a parameter {text} already")
+        return text
+
+    while True:
+        question = "Another parameter (its name, or nothing if that is all)?" if found else "Its name?"
+        called = answered(question, "" if found else "x1", name)
+        if not called:
+            return found
+        found[called] = _parameter(called)
+
+
+def _parameter(name: str) -> Parameter:
+    while True:
+        low = answered(f"  The least value of {name}?", "0", _number)
+        high = answered(f"  The greatest value of {name}?", "1", _number)
+        if not low < high:
+            say(f"  the greatest value, {number(high)}, must be above the least, {number(low)}", "yellow")
+            continue
+        whole = low == int(low) and high == int(high) and answered("  Only whole numbers?", "no", _yes)
+        log = low > 0 and high / low >= 100 and answered("  Does it go by factors rather than steps?", "yes", _yes)
+        try:
+            return Integer(int(low), int(high), log) if whole else Real(low, high, log)
+        except InputError as error:
+            say(f"  {error}", "yellow")
+
+
+def _objective(plan: Plan) -> Plan:
+    kind = WHO[chosen("Who runs the experiments?", WHO_WORDS)]
+    if kind == "python":
+        plan = replace(plan, function=answered("  Which function, as module:function?", "objective:measure", _function))
+    if kind == "command":
+        plan = replace(plan, command=answered("  Which program, with its arguments?", "./measure", shlex.split))
+    return replace(plan, objective=kind)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise InputError(f"{text!r} is not a finite number")
+    return value
+
+
+def _function(text: str) -> str:
+    split(text)
+    return text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def _yes(text: str) -> bool:
+    answer: Any = Ask("", "", False, "yes or no").value(text)
+    return bool(answer)
+
+
+def confirmed(description: Description) -> bool:
+    """Whether what will be written is what was meant."""
+    say("This is what the file will say:", "bold")
+    for name, words in (description.space or {}).items():
+        say(f"  {name} is {words.type}, from {number(words.low)} to {number(words.high)}{', by factors' * words.log}.")
+    if description.pool is not None:
+        say(f"  Designs come from {description.pool.file}.")
+    for sentence in (decision_sentence, objective_sentence, stop_sentence):
+        say(f"  {sentence(description)}")
+    return answered("Write it?", "yes", _yes)

@@ -1,0 +1,64 @@
+"""`hentropy reproduce`: the paper's figures, made anew."""
+
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+MOST_SEEDS = 10_000
+WHAT = (*(f"figure-{number}" for number in range(1, 8)), "timing", "all")
+What = Enum("What", {name: name for name in WHAT}, type=str)  # type: ignore[misc]
+
+
+class Executors(StrEnum):
+    """Who does the runs."""
+
+    PROCESSES = "processes"
+    DASK = "dask"
+
+
+def reproduce(
+    what: Annotated[list[What], typer.Argument(help="What to make.", show_default=False)],
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=MOST_SEEDS, help="Runs per method. Default: 20; 2 with --quick.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few queries and small settings: minutes, the same code.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs side by side. Default: one per core, or per worker of --scheduler.")
+    ] = None,
+    executor: Annotated[
+        Executors | None,
+        typer.Option(help="Who does the runs. Default: processes; dask with --scheduler.", show_default=False),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Results folder. Default: out/reproduce or out/quick.")] = None,
+) -> None:
+    """Make figures of the paper "Generalizing Bayesian Optimization with Decision-theoretic Entropies".
+
+    Every step is recorded in the results folder as it happens: stopped at any time, the same command goes on.
+
+    Example: hentropy reproduce figure-2 --quick
+    """
+    # the experiments and matplotlib take as long to import as all the rest: other commands do without them
+    from hentropy.views.cli.reproducing import make  # noqa: PLC0415
+
+    on_dask = executor is Executors.DASK or (executor is None and scheduler is not None)
+    make(
+        {each.value for each in what},
+        seeds=seeds,
+        quick=quick,
+        kind="dask" if on_dask else "processes",
+        workers=workers,
+        scheduler=scheduler,
+        folder=out or Path("out") / ("quick" if quick else "reproduce"),
+    )

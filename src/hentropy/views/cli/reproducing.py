@@ -1,0 +1,103 @@
+"""What `hentropy reproduce` does: runs, tables, figures, timing. It needs matplotlib, and takes long to import."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from rich.console import Console
+
+from hentropy.bench.experiments.crew import Crew
+from hentropy.bench.experiments.figures import FIGURES
+from hentropy.bench.experiments.ledger import Ledger
+from hentropy.bench.experiments.plan import Plan, Results
+from hentropy.bench.experiments.run import Job
+from hentropy.bench.experiments.sweep import Kind, crew_of
+from hentropy.bench.experiments.tables import markdown, printed, task_table
+from hentropy.bench.experiments.timing import markdown as timing_markdown
+from hentropy.bench.experiments.timing import printed as timing_printed
+from hentropy.bench.experiments.timing import timings
+from hentropy.errors import MissingExtra
+from hentropy.views.cli.progress import watched
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+WIDTH_OF_FILES = 140
+EVERYTHING, TIMING = "all", "timing"
+NAMES = (*FIGURES, TIMING, EVERYTHING)
+"""What can be made."""
+
+
+def make(
+    wanted: Collection[str],
+    *,
+    seeds: int | None,
+    quick: bool,
+    kind: Kind,
+    workers: int | None,
+    scheduler: str | None,
+    folder: Path,
+) -> None:
+    """Make some of the figures and tables in a folder."""
+    crew = crew_of(kind, workers, scheduler)
+    console = Console() if Console().is_terminal else Console(width=WIDTH_OF_FILES)
+    chosen = [name for name in FIGURES if name in wanted or EVERYTHING in wanted]
+    plan = Plan.of([task for name in chosen for task in FIGURES[name].tasks], seeds, quick)
+    ledger = Ledger.open(folder)
+    results = Results(ledger, plan)
+    with ledger.writing():
+        _run(plan, ledger, crew, console)
+        for task in plan.tasks:
+            table = task_table(results, task.problem)
+            _write(folder / "tables" / f"{task.problem}.md", markdown(table))
+            console.print(printed(table, console.width), "")
+        for name in chosen:
+            console.print(f"{name}: {FIGURES[name].title}", style="bold")
+            for path in FIGURES[name].draw(results, folder / "figures"):
+                console.print(f"  {path}", soft_wrap=True, highlight=False)
+        if {EVERYTHING, TIMING} & set(wanted):
+            _time(folder, quick, console)
+    _tell_failures(results.failures(), ledger, console)
+
+
+def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
+    """The runs that are not on the disk yet, with their progress."""
+    jobs = plan.jobs()
+    done = {job: len(ledger.steps(job)) for job in jobs}
+    todo = [job for job in jobs if done[job] <= job.task.queries]
+    if todo:
+        try:
+            with watched(done, console) as report:
+                crew.work(todo, ledger, report)
+        except KeyboardInterrupt:
+            console.print("stopped; all steps so far are recorded, and the same command goes on from there")
+            raise typer.Exit(130) from None
+
+
+def _time(folder: Path, quick: bool, console: Console) -> None:
+    with console.status("timing") as status:
+        rows = timings(
+            beliefs=1 if quick else 3, repeats=1 if quick else 2, quick=quick, say=lambda text: status.update(text)
+        )
+    _write(folder / "tables" / "timing.md", timing_markdown(rows))
+    console.print(timing_printed(rows), "")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _tell_failures(failures: dict[Job, str], ledger: Ledger, console: Console) -> None:
+    """Runs that failed are named at the end, and the command says so by its exit code."""
+    if not failures:
+        return
+    console.print(f"{len(failures)} runs failed; the others are complete:", style="bold red")
+    for job, why in failures.items():
+        last = why.strip().splitlines()[-1]
+        console.print(
+            f"  {job.name}: {last}\n    {ledger.path(job).with_suffix('.failed')}", markup=False, soft_wrap=True
+        )
+    console.print("The same command tries them again.")
+    raise typer.Exit(1)

@@ -1,0 +1,103 @@
+"""`hentropy run`: a study to its end."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+from hentropy.studies.definition import Description
+from hentropy.studies.execution.chosen import Kind, executor_of, objective_of, terms_of
+from hentropy.studies.execution.runner import run as run_to_the_end
+from hentropy.studies.records import State
+from hentropy.studies.study import Study
+from hentropy.views.cli.arguments import StoreUrl, StudyName
+from hentropy.views.cli.following import Follower
+from hentropy.views.cli.opening import as_typed, located, opened, words_of
+from hentropy.views.cli.printing import say
+from hentropy.views.cli.running import check_not_manual, check_objective, going_on_later, note_versions, say_begin
+from hentropy.views.cli.verdicts import print_verdict
+from hentropy.views.cli.wording import in_commands
+from hentropy.views.text.formats import json_text
+from hentropy.views.text.verdicts import verdict_json
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+class Executors(StrEnum):
+    """Who evaluates."""
+
+    LOCAL = "local"
+    PROCESSES = "processes"
+    DASK = "dask"
+
+
+def run(
+    study: StudyName,
+    executor: Annotated[
+        Executors | None,
+        typer.Option(
+            help="Who runs experiments. Default: local for one worker, processes for more.", show_default=False
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="How many experiments run side by side.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
+    ] = None,
+    store: StoreUrl = None,
+    json_lines: Annotated[bool, typer.Option("--json-lines", help="Print a line of JSON for each event.")] = False,
+) -> None:
+    """Run a study until its rules say stop: ask, evaluate, tell.
+
+    All is recorded as it happens: stopped at any time, the same command goes on. Several may run the same study at
+    once. It runs the function or program that the study names.
+
+    Example: hentropy run lab.toml --workers 4
+    """
+    place = located(study, store)
+    words = words_of(place)
+    check_not_manual(words, as_typed(study, store))
+    kind = _kind(executor, workers, scheduler)
+    if kind != "dask":  # the workers of a cluster may have what this machine has not
+        check_objective(words)
+    with in_commands(), opened(place, begin=True, trusted=True) as it:
+        note_versions(it)
+        if not json_lines:
+            say_begin(it)
+        with going_on_later(it):
+            who = executor_of(kind, objective_of(words), workers, scheduler)
+            with Follower(it, workers, json_lines).watch() as watch:
+                why = run_to_the_end(it, who, terms_of(words), watch)
+            _say_end(it, why, as_typed(study, store), json_lines, words.description)
+        if not any(trial.state is State.COMPLETE for trial in it.records):
+            raise typer.Exit(1)
+
+
+def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Kind:
+    if executor is Executors.LOCAL and workers > 1:
+        raise typer.BadParameter("local runs one experiment at a time; use processes", param_hint="--executor")
+    if executor not in (None, Executors.DASK) and scheduler is not None:
+        raise typer.BadParameter("a scheduler goes with the executor dask", param_hint="--scheduler")
+    if executor is Executors.DASK or (executor is None and scheduler is not None):
+        return "dask"
+    if executor is Executors.PROCESSES or (executor is None and workers > 1):
+        return "processes"
+    return "local"
+
+
+def _say_end(study: Study, why: str, called: str, as_json: bool, description: Description) -> None:
+    known = any(trial.state is State.COMPLETE for trial in study.records)
+    verdict = study.decide() if known else None
+    if as_json:
+        end = {"stopped": why, "trials": len(study.records), "verdict": verdict_json(verdict) if verdict else None}
+        typer.echo(json_text(end))
+        return
+    say(f"The end: {why}.", "bold")
+    if verdict:
+        print_verdict(verdict, called, description)
+    else:
+        say("Nothing was measured, so nothing can be decided.")
+    waiting = [str(trial.number) for trial in study.records if trial.state is State.RUNNING]
+    if waiting:
+        say(f"Still waiting for the values of {', '.join(waiting)}: hentropy show {called} lists them.")

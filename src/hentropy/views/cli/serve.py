@@ -1,0 +1,69 @@
+"""`hentropy serve`: the page and the JSON API of a store."""
+
+from typing import Annotated
+
+from hentropy.errors import MissingExtra
+from hentropy.studies.definition.building import DATABASE
+from hentropy.views.cli.arguments import StoreUrl
+from hentropy.views.server.guard.tokens import new_token as make_token
+from hentropy.views.server.settings import PORT, Settings
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+
+def serve(
+    store: StoreUrl = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on. Any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes one that is free.")] = PORT,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HENTROPY_TOKEN",
+            metavar="TOKEN",
+            help="What people and programs have to give; in the environment others do not see it.",
+            show_default=False,
+        ),
+    ] = None,
+    new_token: Annotated[bool, typer.Option("--new-token", help="Make a token and print it once.")] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name by which browsers call this server. May be given many times."),
+    ] = None,
+    https: Annotated[bool, typer.Option("--https", help="A proxy in front speaks https: cookies need it.")] = False,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy that is believed who the clients are (X-Forwarded-For). May be given many times.",
+        ),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
+) -> None:
+    """Show the studies of a store as a page: what to run next, what is known, what would be decided.
+
+    Values are entered there, too; programs use the JSON API under /api. Without --store, the store is hentropy.db in
+    this folder. It runs until Ctrl-C.
+
+    Example: hentropy serve --store sqlite:///lab.db
+    """
+    # the server takes long to import: other commands do without it
+    from hentropy.views.cli.serving import run_server  # noqa: PLC0415
+
+    if token is not None and new_token:
+        raise typer.BadParameter("give a token or have one made, not both", param_hint="--new-token")
+    # what is wrong with the settings is said before anything is made or opened
+    settings = Settings(
+        store or f"sqlite:///{DATABASE}",
+        host,
+        port,
+        make_token() if new_token else token,
+        tuple(allow_host or ()),
+        https,
+        tuple(trusted_proxy or ()),
+    )
+    run_server(settings, show_token=new_token, verbose=verbose)

@@ -1,0 +1,149 @@
+"""The server as a process: its address, its log, its end."""
+
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import closing
+from dataclasses import replace
+from types import FrameType
+from urllib.parse import urlsplit
+
+from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.storage import open_store
+from hentropy.views.cli.interrupts import Terminated, stopped_by_signals
+from hentropy.views.cli.opening import is_there, shown
+from hentropy.views.cli.printing import say
+from hentropy.views.server.app import make_app
+from hentropy.views.server.guard.connections import GuardedConfig
+from hentropy.views.server.services import Services
+from hentropy.views.server.settings import Settings
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+try:
+    import uvicorn
+    from starlette.types import ASGIApp
+except ImportError:
+    raise MissingExtra("uvicorn", "server") from None
+
+GRACE = 5
+"""Seconds that requests have to end when the server ends."""
+
+LAST = 5
+"""Seconds after these until the process ends, whatever its threads still do."""
+
+BACKLOG = 1_024
+"""Connections that may wait to be taken."""
+
+EVERYWHERE = ("0.0.0.0", "::")
+
+
+def run_server(settings: Settings, show_token: bool, verbose: bool) -> None:
+    """Serve a store until a signal ends it: SIGTERM is how a service ends well, Ctrl-C is an interruption."""
+    with closing(listening(settings.host, settings.port)) as listener:
+        new = not is_there(settings.store)
+        with closing(open_store(settings.store)):
+            pass
+        settings = replace(settings, port=int(listener.getsockname()[1]))
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level="INFO" if verbose else "WARNING")
+        server = Server(settings, verbose)
+        say(f"{shown(settings.store)} is served at {address(settings)}", "bold")
+        if new:
+            say("It has no studies yet; the page says how to begin one.")
+        if show_token:
+            say(f"The token, which is not shown again: {settings.token}")
+        elif settings.token is not None:
+            say("People log in with the token that you gave; programs send it as a bearer token.")
+        say("Ctrl-C ends it.")
+        try:
+            with stopped_by_signals():
+                server.run(sockets=[listener])
+        except KeyboardInterrupt as interruption:
+            say("stopped")
+            raise typer.Exit(_code(isinstance(interruption, Terminated))) from None
+
+
+def _code(terminated: bool) -> int:
+    return 0 if terminated else 128 + signal.SIGINT
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens, or a plain sentence why there is none."""
+    try:
+        [(family, kind, protocol, _, place), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise InputError(f"--host is {host!r}, which is no address of this machine; give one such as 0.0.0.0") from None
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise InputError(_why(error, host, port)) from None
+    return listener
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use, perhaps by another server; give another with --port, or 0 for any"
+    if error.errno == errno.EACCES:
+        return f"port {port} needs more rights than you have; give one above 1023 with --port"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"--host is {host!r}, which is no address of this machine; give one such as 0.0.0.0"
+    return f"{host}, port {port}: {error.strerror}"
+
+
+def address(settings: Settings) -> str:
+    """Where a browser finds the server."""
+    host = socket.gethostname() if settings.host in EVERYWHERE else settings.host
+    name = f"[{host}]" if ":" in host else host
+    return urlsplit(f"{'https' if settings.secure else 'http'}://{name}:{settings.port}/").geturl()
+
+
+def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvicorn.Config:
+    """How an app is served."""
+    return GuardedConfig(
+        app,
+        settings,
+        host=settings.host,
+        port=settings.port,
+        access_log=verbose,
+        timeout_graceful_shutdown=GRACE,
+    )
+
+
+class Server(uvicorn.Server):
+    """Serves one store; when it ends, open pages are let go first, for they would never leave by themselves."""
+
+    def __init__(self, settings: Settings, verbose: bool) -> None:
+        self._app = make_app(settings)
+        super().__init__(configured(self._app, settings, verbose))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let the open pages go, then end."""
+        services = self._app.state.services
+        assert isinstance(services, Services)
+        await services.watcher.close()
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end. Threads cannot be stopped, and would keep the process: it does not wait for them for ever."""
+        if not self.should_exit:
+            last = threading.Timer(GRACE + LAST, _end_now, [_code(sig == signal.SIGTERM)])
+            last.daemon = True  # it keeps nothing itself
+            last.start()
+        super().handle_exit(sig, frame)
+
+
+def _end_now(code: int) -> None:
+    logging.getLogger("hentropy.views.server").error("something was still going on, and was broken off")
+    sys.stdout.flush()
+    os._exit(code)

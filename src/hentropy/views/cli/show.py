@@ -1,0 +1,128 @@
+"""`hentropy show`: where a study stands."""
+
+from typing import Annotated, Any
+
+from hentropy.errors import MissingExtra
+from hentropy.studies.definition import space_of
+from hentropy.studies.records import Entry, State
+from hentropy.studies.study.asking import first_left
+from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number
+from hentropy.views.cli.history import entry_of, print_history
+from hentropy.views.cli.opening import Found, as_typed, found, located, shown
+from hentropy.views.cli.printing import console, note, print_json, say
+from hentropy.views.cli.store_check import file_differs
+from hentropy.views.cli.trial_words import trials_table
+from hentropy.views.cli.verdicts import print_verdict
+from hentropy.views.text.first_designs import to_come
+from hentropy.views.text.formats import counted, design, number, one_line
+from hentropy.views.text.sentences import decision_sentence
+from hentropy.views.text.standing import counts, holder, stop_reason
+from hentropy.views.text.times import ago, clock, iso
+from hentropy.views.text.trials import as_json, history_json
+from hentropy.views.text.verdicts import verdict_json
+
+try:
+    import typer
+except ImportError:
+    raise MissingExtra("typer", "cli") from None
+
+LONGEST_DESIGN = 50
+
+
+def show(
+    study: StudyName,
+    trials: Annotated[int, typer.Option(min=0, metavar="N", help="How many of the last trials to list.")] = 10,
+    everything: Annotated[bool, typer.Option("--all", help="List all trials.")] = False,
+    one: Annotated[
+        int | None,
+        typer.Option(
+            "--number", parser=trial_number, metavar="NUMBER", help="One trial, with all that was told of it."
+        ),
+    ] = None,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Show a study: what it is, its trials, who works on them, and the last decision.
+
+    Nothing is computed: `hentropy decide` does that.
+
+    Example: hentropy show lab.toml --trials 5
+    """
+    place = located(study, store)
+    with found(place) as it:
+        if one is not None:
+            _print_one(it, one, json)
+            return
+        entries = it.entries
+        last = entries if everything else entries[len(entries) - min(trials, len(entries)) :]
+        if json:
+            print_json(_plain(it, entries, last))
+        else:
+            _print(it, as_typed(study, store), entries, last)
+            if place.words is not None and (differ := file_differs(it.record, place.words)):
+                note(f"{study} {differ}")
+
+
+def _print_one(it: Found, one: int, json: bool) -> None:
+    if json:
+        print_json(history_json(entry_of(it, one), it.store.observations(it.record, one)))
+    else:
+        print_history(it, one)
+
+
+def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
+    description = it.words.description
+    say(f"{description.name}, in {shown(it.store.place)}", "bold")
+    say(decision_sentence(description))
+    say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
+    say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries)}")
+    if to_be := to_come(it.first, len(space_of(description).names), [entry.trial for entry in entries]):
+        say(to_be)
+    if why := stop_reason(description, entries):
+        say(f"It has ended: {why}.")
+    for entry in entries:
+        if entry.trial.state is State.RUNNING:
+            where = one_line(design(entry.trial.params), LONGEST_DESIGN)
+            say(f"  {entry.trial.number} ({where}): {holder(entry, it.store.now())}")
+    if last:
+        say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
+        console().print(trials_table([entry.trial for entry in last], space_of(description).names))
+    verdicts = it.store.verdicts(it.record)
+    if verdicts:
+        say(f"Last decided {ago(verdicts[-1].at)}:", "bold")
+        print_verdict(verdicts[-1].verdict, called, description)
+
+
+def _by_state(entries: tuple[Entry, ...]) -> str:
+    said = ", ".join(f"{count} {state}" for state, count in counts(entries).items() if count)
+    return f": {said}" if said else ""
+
+
+def _range(entries: tuple[Entry, ...]) -> str:
+    """The least and the greatest value measured, and where."""
+    values = {entry.trial.number: entry.trial.value for entry in entries if entry.trial.value is not None}
+    if not values:
+        return ""
+    low, high = min(values, key=lambda n: values[n]), max(values, key=lambda n: values[n])
+    if len(values) == 1:
+        return f" One value: {number(values[low])} (trial {low})."
+    return f" Values from {number(values[low])} (trial {low}) to {number(values[high])} (trial {high})."
+
+
+def _plain(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> dict[str, Any]:
+    verdicts = it.store.verdicts(it.record)
+    now = it.store.now()
+    running = [entry for entry in entries if entry.trial.state is State.RUNNING]
+    return {
+        "name": it.record.name,
+        "store": shown(it.store.place),
+        "created_at": iso(it.record.created_at),
+        "versions": dict(it.record.versions),
+        "definition": dict(it.record.definition),
+        "counts": counts(entries),
+        "first_left": first_left(it.first, [entry.trial for entry in entries]),
+        "enough": stop_reason(it.words.description, entries),
+        "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
+        "trials": [as_json(entry) for entry in last],
+        "verdict": {"at": iso(verdicts[-1].at), **verdict_json(verdicts[-1].verdict)} if verdicts else None,
+    }

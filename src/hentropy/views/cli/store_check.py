@@ -1,0 +1,78 @@
+"""Whether a study file goes with what its store has under the same name.
+
+No study is changed and no store is made; to open one of an earlier version brings its tables up to date.
+"""
+
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from hentropy.errors import NoStore
+from hentropy.studies.definition.decisions import OwnClass
+from hentropy.studies.records import StudyRecord, Trial
+from hentropy.studies.storage import open_store
+from hentropy.studies.study import Study
+from hentropy.studies.study.keeping import differences, number_of_first
+from hentropy.studies.study.words import Words, as_words, in_words
+from hentropy.views.cli.opening import file_of, shown
+from hentropy.views.text.formats import counted
+
+LATER = ("stop", "solver", "objective")
+"""What may be changed at any time."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The trials that the store has of the study and its first designs, None if it does not know it; and mistakes."""
+
+    trials: tuple[Trial, ...] | None
+    first: int | None = None
+    mistakes: list[str] = field(default_factory=list)
+
+
+def no_folder(url: str) -> list[str]:
+    """What is wrong with the place of a store that is still to be made."""
+    path = file_of(url)
+    if path is None or path.parent.is_dir():
+        return []
+    return [f"storage.url: there is no folder {path.parent} for {path.name}; make it first"]
+
+
+def kept_in(url: str, words: Words, study: Study) -> Kept | None:
+    """What a store has of the study that a file describes, which `study` is in memory; None if there is no store."""
+    try:
+        opened = open_store(url, make=False)
+    except NoStore:
+        return None
+    with closing(opened) as store:
+        record = store.find(words.description.name)
+        if record is None:
+            return Kept(None)
+        first = number_of_first(words.description.first, study.space, record)
+        differ = differences(record, in_words(replace(study.options, first=first)))
+        trials = tuple(entry.trial for entry in store.news(record).entries)
+    if not differ:
+        return Kept(trials, first)
+    return Kept(
+        trials,
+        first,
+        [
+            f"{shown(url)} has another study {record.name!r}, with {counted(len(trials), 'trial')}, which differs in"
+            f" {', '.join(differ)}; give this one another name, or its earlier definition back"
+        ],
+    )
+
+
+def file_differs(record: StudyRecord, words: Words) -> str:
+    """What a study file says otherwise than the store, without running code that it names; nothing if they agree."""
+    there, here = as_words(record), words.description.model_dump(mode="json")
+    if here["first"] is None:
+        here["first"] = there["first"]
+    if isinstance(words.description.decision, OwnClass):  # only the class itself knows its defaults
+        here["decision"] = there["decision"]
+    if fixed := differences(record, here):
+        return (
+            f"differs from this study in {', '.join(fixed)}: it cannot go on with that; give its study another name, or"
+            " the earlier definition back"
+        )
+    later = [part for part in LATER if there[part] != here[part]]
+    return f"has changed in {', '.join(later)}; the next run, ask or worker takes that over" if later else ""

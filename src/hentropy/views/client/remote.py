@@ -1,0 +1,245 @@
+"""`RemoteStudy`: ask, tell and decide in a study on a server, as one does in a `Study` of one's own.
+
+    study = RemoteStudy("http://127.0.0.1:8470", "lab")
+    trial = study.ask()
+    study.tell(trial, measure(**trial.params))
+    print(study.decide())
+
+The server computes; here nothing but the standard library is needed to reach it.
+"""
+
+import math
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+from hentropy.errors import HentropyError, InputError, StudyError
+from hentropy.studies.records import State, Trial, Value, Verdict
+from hentropy.studies.study.checks import checked_value, is_count
+from hentropy.studies.study.table import trials_table
+from hentropy.views.client.connection import Again, Connection, NotThere
+
+if TYPE_CHECKING:
+    import pandas
+
+WAIT = 20.0
+"""Seconds that the server may keep a question before it says that there is no answer yet."""
+
+PAGE = 5_000
+"""Trials in an answer."""
+
+
+class RemoteStudy:
+    """The study called `name` on the server at `url`, which is found once, when this is made.
+
+    `token` is the server's, if it asks for one. A server that is busy or cannot be reached is asked again for
+    `patience` seconds, as far as nothing is done twice by that: what asks or attaches carries a key by which the server
+    knows it again, for as long as it runs. Errors are those of `Study`, with the server's sentences.
+    """
+
+    def __init__(self, url: str, name: str, token: str | None = None, *, patience: float = 60.0) -> None:
+        self._connection = Connection(url, token, patience)
+        self.name = name
+        found = self._connection.call("GET", "/api/studies", {"name": name})["studies"]
+        if not found:
+            known = [each["name"] for each in self._connection.call("GET", "/api/studies")["studies"]]
+            there = ", ".join(map(repr, known)) or "none"
+            raise StudyError(f"there is no study {name!r} at {self._connection.url}; there are: {there}")
+        self.id = int(found[0]["id"])
+        self._created_at = found[0]["created_at"]
+        self._designs: dict[int, Mapping[str, Any]] = {}
+
+    def ask(self, *, timeout: float | None = None) -> Trial:
+        """The next experiment to run; a `StudyError` if there is none after `timeout` seconds."""
+        return self.ask_many(1, timeout=timeout)[0]
+
+    def ask_many(self, count: int, *, timeout: float | None = None) -> list[Trial]:
+        """The next experiments to run side by side."""
+        if not is_count(count):
+            raise InputError(f"count must be a whole number of at least 1, got {count!r}")
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        question = {"count": int(count), "anyway": True}  # as in `Study`, the rules are the caller's to heed
+        said = self._call("POST", "/ask", body=question, key=_key(), again="always")
+        job = f"/api/jobs/{said['job']['id']}"
+        try:
+            while not _ended(said) and time.monotonic() < until:
+                said = self._about(self._connection.call("GET", job, {"wait": _wait(until)}, again="always"))
+            if not _ended(said):
+                said = self._about(self._connection.call("DELETE", job, again="always"))
+        except NotThere:
+            raise self._forgotten() from None
+        except (KeyboardInterrupt, SystemExit):
+            with suppress(HentropyError):
+                self._connection.call("DELETE", job, again="never")
+            raise
+        if said["job"]["state"] != "done":
+            after = f"there was no proposal after {timeout:g} s; it was cancelled" if timeout is not None else ""
+            raise StudyError(said["job"]["error"] or after or "the proposal was cancelled by somebody")
+        return [self._trial(plain) for plain in said["trials"]]
+
+    def tell(
+        self,
+        trial: Trial | int,
+        value: Value | None = None,
+        *,
+        failed: str | None = None,
+        note: str | None = None,
+        replace_value: bool = False,
+    ) -> Trial:
+        """Record what came of a trial: a number, (value, standard error), or failed="why"."""
+        number = self._number(trial)
+        if (value is None) == (failed is None):
+            raise StudyError(f"tell trial {number} either a value or failed='why', not both and not neither")
+        if failed is not None:
+            return self._change(number, "fail", {"why": failed, "replace": replace_value}, "always")
+        measured, error = checked_value(value)
+        told = {"value": measured, "std_error": error, "note": note, "replace": replace_value}
+        return self._change(number, "tell", told, "always")  # the same twice is harmless
+
+    def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
+        """Take back a trial that will not be run after all."""
+        return self._change(self._number(trial), "withdraw", {"note": note}, "busy")
+
+    def attach(self, params: Mapping[str, Any], value: Value) -> Trial:
+        """Add data that was there before."""
+        return self.attach_many([(params, value)])[0]
+
+    def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Value]]) -> list[Trial]:
+        """Add many data that were there before: all of them, or none if one of them cannot be used."""
+        rows = []
+        for params, value in data:
+            measured, error = checked_value(value)
+            design = {str(name): _number_in(name, given) for name, given in params.items()}
+            rows.append({"params": design, "value": measured, "std_error": error})
+        if not rows:
+            return []
+        said = self._call("POST", "/attach", body={"rows": rows, "again": True}, key=_key(), again="always")
+        return [self._trial(plain) for plain in said["trials"]]
+
+    def decide(self, *, timeout: float | None = None) -> Verdict:
+        """What would be decided now; its `raw` action stays on the server."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            said = self._call("POST", "/decide", {"wait": _wait(until)}, {}, again="always")
+            if said["job"]["state"] in ("failed", "cancelled"):
+                raise StudyError(said["job"]["error"] or "the decision was cancelled by somebody")
+            if said["verdict"] is not None:
+                return _verdict(said["verdict"])
+            if time.monotonic() >= until:
+                raise StudyError(f"there was no decision after {timeout:g} s; the server still works on it")
+
+    @property
+    def records(self) -> tuple[Trial, ...]:
+        """All trials in the order of their numbers."""
+        found: list[Trial] = []
+        while True:
+            page = self._call("GET", "/trials", {"first": len(found), "most": PAGE})["trials"]
+            found += [self._trial(plain) for plain in page]
+            if len(page) < PAGE:
+                return tuple(found)
+
+    @property
+    def trials(self) -> "pandas.DataFrame":
+        """All trials as a pandas DataFrame."""
+        definition = self._call("GET", "")["definition"]
+        names = list(definition["space"] or definition["pool"]["names"])
+        return trials_table(self.records, names)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the study should stop now, by its rules; None while it should go on."""
+        reason: str | None = self._call("GET", "")["stopped"]
+        return reason
+
+    @property
+    def enough(self) -> str | None:
+        """Why no further experiment should begin: as `stopped`, with those that run counted as if they had ended."""
+        reason: str | None = self._call("GET", "")["enough"]
+        return reason
+
+    def __repr__(self) -> str:
+        return f"RemoteStudy({self._connection.url!r}, {self.name!r})"
+
+    def _change(self, number: int, verb: str, body: Mapping[str, Any], again: Again) -> Trial:
+        return self._trial(self._call("POST", f"/trials/{number}/{verb}", body=body, again=again)["trial"])
+
+    def _forgotten(self) -> StudyError:
+        """What to say of a proposal that the server does not know any more; another error if the study is gone."""
+        self._call("GET", "")
+        return StudyError(
+            "the server does not know this proposal any more: it was started anew meanwhile. The trial may have been"
+            " asked all the same: see `records`, and ask again if none waits there"
+        )
+
+    def _number(self, trial: Trial | int) -> int:
+        """The number of a trial, which must be one of this study."""
+        if not isinstance(trial, Trial):
+            if not isinstance(trial, int) or isinstance(trial, bool) or trial < 0:
+                raise StudyError(f"trial {trial!r} was never asked in this study")
+            return trial
+        if trial.number not in self._designs:
+            self._trial(self._call("GET", f"/trials/{trial.number}")["trial"])
+        design = self._designs[trial.number]
+        if trial.params != design:
+            raise StudyError(
+                f"trial {trial.number} of this study has the design {design}, not {trial.params};"
+                " it seems to come from another study"
+            )
+        return trial.number
+
+    def _trial(self, plain: Mapping[str, Any]) -> Trial:
+        names = ("number", "params", "value", "std_error", "gain", "gain_error", "entropy", "origin", "note")
+        trial = Trial(state=State(plain["state"]), **{name: plain[name] for name in names})
+        self._designs[trial.number] = trial.params
+        return trial
+
+    def _call(
+        self,
+        method: Literal["GET", "POST", "DELETE"],
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        again: Again | None = None,
+    ) -> dict[str, Any]:
+        headers = {"Study-Created-At": self._created_at} | ({} if key is None else {"Idempotency-Key": key})
+        whenever = again or ("always" if method == "GET" else "busy")
+        said = self._connection.call(method, f"/api/studies/{self.id}{path}", query, body, headers, whenever)
+        return self._about(said)
+
+    def _about(self, said: dict[str, Any]) -> dict[str, Any]:
+        """An answer, if it is about this study: another may have got its id."""
+        if (said["id"], said["created_at"]) != (self.id, self._created_at):
+            raise StudyError(f"the study {self.name!r} at {self._connection.url} was deleted; another has its place")
+        return said
+
+
+def _wait(until: float) -> float:
+    return max(0.0, min(WAIT, until - time.monotonic()))
+
+
+def _key() -> str:
+    """A text that nobody else makes up."""
+    return secrets.token_hex(16)
+
+
+def _ended(said: Mapping[str, Any]) -> bool:
+    return said["job"]["state"] in ("done", "failed", "cancelled")
+
+
+def _number_in(name: str, value: Any) -> float:
+    """A parameter as JSON has it."""
+    try:
+        number = value.__index__() if isinstance(value, int) else float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}; it must be a number") from None
+    if isinstance(value, str | bytes) or not math.isfinite(number):
+        raise InputError(f"{name} is {value!r}; it must be a finite number")
+    return number
+
+
+def _verdict(plain: Mapping[str, Any]) -> Verdict:
+    loss, error = (math.inf if plain[name] is None else plain[name] for name in ("expected_loss", "std_error"))
+    return Verdict(plain["action"], loss, error, plain["decision"], plain["observations"], raw=None)

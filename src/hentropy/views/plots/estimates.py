@@ -1,0 +1,140 @@
+"""Values that are reported at points, each with its intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from torch import Tensor
+
+from hentropy.core.decisions import Estimate, Identify
+from hentropy.errors import InputError
+from hentropy.studies.records.numbers import short, span
+from hentropy.views.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.terrain import SHARES, Terrain, bars_to, intervals, mean_and_sd, terrains, value_axis
+from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, parameter_axis
+
+FEW = 60
+"""Up to so many points each has bars of its own; more are joined to bands."""
+
+SHOWN_POINTS = 300
+TABLE_ROWS = 12
+
+
+@dataclass(frozen=True)
+class EstimatesInfo:
+    """Points (m x d) with the values reported for them and their standard deviations (m each), on their ground.
+
+    `quantiles` (4 x m) bound the 95 % and the 50 % intervals. `given` says that the points were named, not filled in.
+    """
+
+    parameters: tuple[Axis, ...]
+    grounds: tuple[Terrain, ...]
+    points: np.ndarray
+    estimates: np.ndarray
+    sd: np.ndarray
+    quantiles: np.ndarray
+    given: bool
+
+
+def estimates_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS) -> EstimatesInfo:
+    """What is reported at the points of an `Estimate`, or of an `Identify` of values."""
+    decision, asked = scene.decision, scene.study.decision
+    if not isinstance(decision, Estimate | Identify):
+        raise InputError(f"{decision!r} does not report values at points")
+    at, action = decision.settled_points, scene.action.detach().cpu()
+    if isinstance(decision, Identify):  # mean and root of the covariance, side by side
+        estimates, sd = action[:, 0].numpy(), action[:, 1:].square().sum(-1).sqrt().numpy()
+        quantiles = estimates + sd * ndtri(np.array(SHARES))[:, None]
+    else:
+        estimates, sd = action.numpy(), mean_and_sd(scene.belief, at)[1]
+        quantiles = intervals(scene.belief, at)
+    return EstimatesInfo(
+        parameters=tuple(parameter_axis(scene.space, index) for index in range(scene.space.dim)),
+        grounds=terrains(scene, points, plane) if scene.space.dim <= 2 else (),
+        points=at.detach().cpu().numpy(),
+        estimates=estimates,
+        sd=sd,
+        quantiles=quantiles,
+        given=isinstance(asked, Identify) or (isinstance(asked, Estimate) and isinstance(asked.at, Tensor)),
+    )
+
+
+def estimates_panels(info: EstimatesInfo) -> tuple[Panel | Table, ...]:
+    """One panel: the values against the parameter or by rank; over a plane two, the values and what is uncertain."""
+    if info.grounds:
+        [ground] = info.grounds
+        if ground.is_plane:
+            return _maps(info, ground)
+        along = info.points[:, ground.indices[0]]
+        order = np.argsort(along, kind="stable")
+        return (Panel("", ground.across, value_axis(), _intervals(info, along[order], order)),)
+    order = np.argsort(info.estimates, kind="stable")
+    rank = np.arange(1.0, len(order) + 1.0)
+    return (Panel("the estimates, in order", Axis("rank", whole=True), value_axis(), _intervals(info, rank, order)),)
+
+
+def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray) -> tuple[Mark, ...]:
+    value, (low, lower, upper, high) = info.estimates[order], info.quantiles[:, order]
+    if len(order) <= FEW:
+        return (
+            Dots(x, value, Role.UNCERTAINTY, "95 % interval", error=bars_to(value, low, high)),
+            Dots(x, value, Role.DECIDED, "estimate, 50 % interval", error=bars_to(value, lower, upper)),
+        )
+    return (
+        Band(x, low, high, Role.UNCERTAINTY, "95 % interval"),
+        Band(x, lower, upper, Role.UNCERTAINTY, "50 % interval"),
+        Line(x, value, Role.DECIDED, "estimate"),
+    )
+
+
+def _maps(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
+    values = Heat(ground.grids[0], ground.grids[1], ground.mean, "estimate")
+    spread = Heat(ground.grids[0], ground.grids[1], ground.sd, "standard deviation", low=0.0)
+    return (
+        Panel("the estimates", ground.across, ground.up, (values, *_named(info, info.estimates))),
+        Panel("how uncertain they are", ground.across, ground.up, (spread, *_named(info, info.sd))),
+    )
+
+
+def _named(info: EstimatesInfo, values: np.ndarray) -> tuple[Mark, ...]:
+    """The points that were named, with their values where they are few."""
+    if not info.given or len(info.points) > SHOWN_POINTS:
+        return ()
+    spread = span(values.tolist())
+    texts = tuple(short(value, spread, least=3) for value in values.tolist()) if len(values) <= TABLE_ROWS else ()
+    return (Dots(info.points[:, 0], info.points[:, 1], Role.DECIDED, "where a value is reported", texts=texts),)
+
+
+def estimates_picture(info: EstimatesInfo) -> Picture:
+    """The values with their intervals; few of them as a table too."""
+    rows: tuple[tuple[Panel | Table, ...], ...] = (estimates_panels(info),)
+    few = len(info.points) <= TABLE_ROWS
+    return Picture("decided", "What would be reported now", _caption(info), (*rows, (_table(info),)) if few else rows)
+
+
+def _table(info: EstimatesInfo) -> Table:
+    columns = (*(axis.title for axis in info.parameters), "estimate", "sd", "2.5 %", "97.5 %")
+    widths = [span([axis.low or 0.0, axis.high or 0.0]) for axis in info.parameters]
+    rows = []
+    for place, point in enumerate(info.points.tolist()):
+        sd = float(info.sd[place])
+        design = (short(value, width) for value, width in zip(point, widths, strict=True))
+        low, _, _, high = (short(float(quantile), sd) for quantile in info.quantiles[:, place])
+        rows.append((*design, short(float(info.estimates[place]), sd), short(sd), low, high))
+    return Table("the estimates", columns, tuple(rows))
+
+
+def _caption(info: EstimatesInfo) -> str:
+    count = len(info.points)
+    where = f"The value that would be reported at each of {count} points" if count > 1 else "The value to be reported"
+    if not (info.grounds and info.grounds[0].is_plane):
+        drawn = ", with the intervals that hold it with 50 and 95 % probability"
+    elif count <= TABLE_ROWS:
+        drawn = (
+            ", over maps of the expected value and of its standard deviation; the table has the ends of the interval"
+        )
+        drawn += " that holds it with 95 % probability"
+    else:
+        drawn = ", and how uncertain it is (its standard deviation)"
+    return f"{where}{drawn}. The typical standard deviation is {float(np.median(info.sd)):.3g}."

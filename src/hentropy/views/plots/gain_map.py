@@ -1,0 +1,263 @@
+"""The gain of observing, over the slices of a space.
+
+The quick gain of screening takes the best of a pool of actions after each outcome. Actions that audits of some designs
+found best after their outcomes are added to the pool first: then it is nearly as good as an audit that searches anew
+after every outcome, and 10 to 50 times faster. At the target, whose gain is known well, the two are compared. Where
+they differ, a coarser grid is audited; where that is too much work or differs too, the map shows shares of its
+greatest gain.
+
+The work is counted, not timed, so that the same study has the same map on every machine, however slow or busy.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search import ContinuousSearch, SolvedSearch
+from hentropy.core.beliefs import Needs
+from hentropy.core.decisions import Decision
+from hentropy.core.gain import Appraisal, Effort
+from hentropy.core.solvers.propose import AUDIT_SEED
+from hentropy.views.plots.marks import Axis
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.shown_trials import near
+from hentropy.views.plots.target import Explained, Target
+from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, held, parameter_axis, slices
+
+GRIDS = ((LINE_POINTS, PLANE_POINTS), (61, 31), (41, 21), (31, 15), (21, 11), (15, 9), (11, 7))
+"""Points along a line and along each axis of a plane, from fine to coarse."""
+
+READABLE = 2
+"""The place of the coarsest grid for which the pool stays as large as it can be."""
+
+COARSE = 4
+"""The place of the grid that is audited where quick gains will not do."""
+
+NUMBERS = 4.5e8
+"""The work of a map, as numbers of the moments of actions: by experience, a usual core does 1e8 to 1e9 in a second."""
+
+SLOWER = 4
+"""Solved decisions, those among the data, and closed forms of joint losses take so much longer for a number."""
+
+DRAWN = 1_000_000
+"""Numbers for one design of a formula without a gradient, which moves drawn functions by each outcome."""
+
+DESCENT = 24
+"""Numbers in a step of descent for each datum, and draw of a joint loss, at each point of an action."""
+
+MOST_ADDED = 96
+FEWEST_ADDED = 12
+"""So many actions are added to the pool, by how much work they make."""
+
+APART = 1e-4
+"""Actions nearer than this to others, in the unit cube, are not added."""
+
+PART = 256
+"""Designs that are valued at once."""
+
+LIKE = 0.3
+"""Gains that differ by so much, as a share, show the same."""
+
+AUDITED = Effort(replicates=2, outcomes=16, steps=6)
+
+Gains = Callable[[Tensor], Tensor]
+"""The gains of designs taken one at a time: b x 1 x d to b."""
+
+
+@dataclass(frozen=True)
+class GainSlice:
+    """Gains along one or two parameters: g or h x g.
+
+    `indices` say which parameters, `grids` their values, `held` what the others are held at, in words. `near` (n) are
+    the trials that bear on the slice.
+    """
+
+    indices: tuple[int, ...]
+    axes: tuple[Axis, ...]
+    grids: tuple[np.ndarray, ...]
+    held: str
+    gains: np.ndarray
+    near: np.ndarray
+
+
+@dataclass(frozen=True)
+class GainMap:
+    """The gain over all slices, and at the target in the same way (None without a target).
+
+    Where the gains are `relative`, all of them are shares of the greatest.
+    """
+
+    slices: tuple[GainSlice, ...]
+    at_target: float | None
+    relative: bool
+
+
+def gain_map(
+    scene: Scene, known: Explained, reference: Tensor, designs: np.ndarray, numbers: float = NUMBERS
+) -> GainMap:
+    """The gain over slices through a reference design (d), as fine as so many numbers allow.
+
+    `designs` are the trials'.
+    """
+    fewest = _designs(_views(scene, reference, READABLE))
+    appraisal = with_pool(known.appraisal, known.actions, numbers / fewest)
+    way, exact = quick(appraisal), appraisal.applicable(1) is not None
+    value = _at(way, reference)
+    affordable = numbers / numbers_of(appraisal)
+    if exact or known.target is None or alike(value, known.target, scene.found.value):
+        made = _over(scene, _finest(scene, reference, affordable), way, designs)
+        return GainMap(made, value if known.target is not None else None, relative=False)
+    views = _views(scene, reference, COARSE)
+    if _designs(views) * audited_numbers(appraisal) < 1.5 * numbers:
+        careful = audited(appraisal)
+        better = _at(careful, reference)
+        if alike(better, known.target, scene.found.value):
+            return GainMap(_over(scene, views, careful, designs), better, relative=False)
+    return _relative(_over(scene, _finest(scene, reference, affordable), way, designs), value)
+
+
+def quick(appraisal: Appraisal) -> Gains:
+    """The gain by the best of a pool of actions after each outcome, or by a formula."""
+    nodes = appraisal.nodes(_outcomes(appraisal), 1)
+    return lambda x: appraisal.screen(x, nodes)
+
+
+def _outcomes(appraisal: Appraisal) -> int:
+    """Outcomes of several experiments at once fill more dimensions; of a mixture, each component has its own."""
+    return 64 if len(appraisal.pending) else 48 if appraisal.belief.components > 1 else 16
+
+
+def _effort(appraisal: Appraisal) -> Effort:
+    return Effort(replicates=4, outcomes=32, steps=AUDITED.steps) if len(appraisal.pending) else AUDITED
+
+
+def audited(appraisal: Appraisal) -> Gains:
+    """The gain by actions searched anew after each outcome."""
+    effort = _effort(appraisal)
+    rows = appraisal.rows(effort.replicates * effort.outcomes, 1)
+    seed = appraisal.seed + AUDIT_SEED
+    return lambda x: torch.cat([appraisal.audit(part, seed, effort).gain.value for part in x.split(rows)])
+
+
+def numbers_of(appraisal: Appraisal) -> int:
+    """How many numbers the quick gain of one design takes."""
+    formula, search, outcomes = appraisal.applicable(1), appraisal.search, _outcomes(appraisal)
+    if formula is not None:
+        return SLOWER * formula.numbers if formula.differentiable else DRAWN
+    numbers = search.numbers_per_design(outcomes)
+    if isinstance(search, SolvedSearch) or search.decision.follows_data:
+        return SLOWER * numbers
+    if isinstance(search, ContinuousSearch) and search.decision.needs is Needs.JOINT and not _drawn(search):
+        return SLOWER * numbers // len(search.draws)  # the bound on memory counts draws, and a closed form needs none
+    return numbers
+
+
+def audited_numbers(appraisal: Appraisal) -> int:
+    """How many numbers the audited gain of one design takes."""
+    search, belief, effort = appraisal.search, appraisal.belief, _effort(appraisal)
+    outcomes = effort.replicates * effort.outcomes
+    numbers = search.numbers_per_design(outcomes)
+    if not isinstance(search, ContinuousSearch):
+        return SLOWER * numbers
+    at_each = len(belief.X) + (len(search.draws) if _drawn(search) else 0)
+    points = search.decision.points(search.pool[:1]).shape[-2]
+    return numbers + DESCENT * outcomes * effort.steps * points * belief.components * at_each
+
+
+def _drawn(search: ContinuousSearch) -> bool:
+    """Whether the expected loss is an average over draws; closed forms of joint losses are those of two values."""
+    closed = type(search.decision).expected_loss is not Decision.expected_loss
+    pairs = search.decision.points(search.pool[:1]).shape[-2] <= 2
+    return search.decision.needs is Needs.JOINT and not (closed and pairs)
+
+
+def with_pool(appraisal: Appraisal, actions: Tensor | None, numbers: float) -> Appraisal:
+    """The appraisal with actions (m x event) added to its pool, as many as such numbers for each design allow."""
+    search = appraisal.search
+    if actions is None or not isinstance(search, ContinuousSearch) or appraisal.applicable(1) is not None:
+        return appraisal
+    now = numbers_of(appraisal) / len(search.pool)
+    most = max(FEWEST_ADDED, min(MOST_ADDED, int(numbers / now) - len(search.pool)))
+    far = _far_apart(search.domain.to_unit(actions), search.domain.to_unit(search.pool), most)
+    return replace(appraisal, search=replace(search, pool=torch.cat([search.pool, actions[far]])))
+
+
+def _far_apart(u: Tensor, others: Tensor, most: int) -> Tensor:
+    """Which of the points (m x p), at most so many, lie farthest from each other and from the others."""
+    distance = torch.cdist(u, others).amin(-1)
+    chosen: list[int] = []
+    while len(chosen) < most:
+        farthest = int(distance.argmax())
+        if float(distance[farthest]) < APART:
+            break
+        chosen.append(farthest)
+        distance = torch.minimum(distance, (u - u[farthest]).norm(dim=-1))
+    return torch.tensor(chosen, dtype=torch.long, device=u.device)
+
+
+def alike(gain: float, target: Target, loss: float) -> bool:
+    """Whether a gain is near enough to that of the target for both to be shown on one scale."""
+    nothing = 1e-9 * abs(loss)
+    return abs(gain - target.gain) <= max(LIKE * target.gain, 2.0 * target.error, nothing)
+
+
+def _at(way: Gains, row: Tensor) -> float:
+    """The gain at one design (d)."""
+    return float(way(row.view(1, 1, -1)))
+
+
+def _views(scene: Scene, reference: Tensor, place: int) -> tuple[Slice, ...]:
+    points, plane = GRIDS[place]
+    return tuple(through_reference(view) for view in slices(scene, reference, points=points, plane=plane))
+
+
+def through_reference(view: Slice) -> Slice:
+    """The slice with the values of its reference among those of its grids: a narrow peak there is not missed."""
+    grids = tuple(
+        torch.unique(torch.cat([grid, view.reference[axis : axis + 1].to(grid)]))
+        for axis, grid in zip(view.axes, view.grids, strict=True)
+    )
+    across = torch.meshgrid(*reversed(grids), indexing="ij")  # the first axis runs fastest
+    designs = view.reference.repeat(across[0].numel(), 1)
+    designs[:, list(reversed(view.axes))] = torch.stack([values.flatten() for values in across], -1)
+    return replace(view, grids=grids, designs=designs)
+
+
+def _designs(views: Sequence[Slice]) -> int:
+    return sum(len(view.designs) for view in views)
+
+
+def _finest(scene: Scene, reference: Tensor, designs: float) -> tuple[Slice, ...]:
+    """The finest slices of at most so many designs in all, or the coarsest of the grids."""
+    for place in range(len(GRIDS)):
+        views = _views(scene, reference, place)
+        if _designs(views) <= designs:
+            break
+    return views
+
+
+def _over(scene: Scene, views: Sequence[Slice], way: Gains, designs: np.ndarray) -> tuple[GainSlice, ...]:
+    return tuple(_valued(scene, view, way, designs) for view in views)
+
+
+def _relative(views: tuple[GainSlice, ...], at_target: float) -> GainMap:
+    """The map as shares of its greatest gain."""
+    top = max([at_target, *(float(view.gains.max()) for view in views)])
+    top = top if top > 0 else 1.0
+    return GainMap(tuple(replace(view, gains=view.gains / top) for view in views), at_target / top, relative=True)
+
+
+def _valued(scene: Scene, view: Slice, way: Gains, designs: np.ndarray) -> GainSlice:
+    x = view.designs.to(scene.belief.X).unsqueeze(-2)
+    gains = torch.cat([way(part) for part in x.split(PART)])
+    return GainSlice(
+        indices=view.axes,
+        axes=tuple(parameter_axis(scene.space, index) for index in view.axes),
+        grids=view.values_along(),
+        held=held(scene.space, view),
+        gains=view.shaped(gains),
+        near=near(scene, view, designs),
+    )

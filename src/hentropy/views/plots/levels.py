@@ -1,0 +1,247 @@
+"""Level sets: the label map, how probable it is to be above each threshold, and where the boundaries are."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.decisions import LevelSets
+from hentropy.core.decisions.normal import distribution
+from hentropy.errors import InputError
+from hentropy.studies.records.numbers import short, span
+from hentropy.views.plots.marks import Axis, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule, Table
+from hentropy.views.plots.rows import in_rows
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.terrain import Terrain, ground_marks, terrain_of
+from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, in_words, slices
+
+ROLES = (Role.LOW, Role.MIDDLE, Role.HIGH)
+SHOWN_POINTS = 300
+
+
+@dataclass(frozen=True)
+class LevelView:
+    """One slice: the ground, the labels (shape of the slice), the probability of being above each threshold (T x it).
+
+    `evidence` (T x it) is above 0 where the label says "above": mean less threshold, or probability less a half.
+    `boundaries` are, on a line, for each threshold the places where the label changes.
+    """
+
+    ground: Terrain
+    labels: np.ndarray
+    above: np.ndarray
+    evidence: np.ndarray
+    boundaries: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class LevelsInfo:
+    """Views of the space, and the decision's own points (m x d) with their labels (m).
+
+    A label is the number of thresholds that the point is above; `counts` says how many points have each (T + 1).
+    `given` says that the points were named, not filled in. `reference` is the design that slices pass through.
+    """
+
+    thresholds: tuple[float, ...]
+    relation: str
+    views: tuple[LevelView, ...]
+    points: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray
+    given: bool
+    reference: str
+
+    @property
+    def levels(self) -> list[str]:
+        """The thresholds as text."""
+        return [short(threshold, span(list(self.thresholds))) for threshold in self.thresholds]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each label means."""
+        edges = self.levels
+        between = [f"{low} to {high}" for low, high in pairwise(edges)]
+        return (f"below {edges[0]}", *between, f"above {edges[-1]}")
+
+
+def levels_info(
+    scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS, order: tuple[int, ...] | None = None
+) -> LevelsInfo:
+    """Labels over the slices by the rule of the decision, and the labels that it gives its own points."""
+    decision = scene.decision
+    if not isinstance(decision, LevelSets):
+        raise InputError(f"{decision!r} does not decide on level sets")
+    asked = scene.study.decision
+    views = slices(scene, order=order, points=points, plane=plane)
+    labels = (scene.action > 0.5).sum(-2).cpu().numpy()
+    return LevelsInfo(
+        thresholds=decision.thresholds,
+        relation=decision.relation,
+        views=tuple(_view(scene, decision, view) for view in views),
+        points=decision.settled_points.cpu().numpy(),
+        labels=labels,
+        counts=np.bincount(labels, minlength=len(decision.thresholds) + 1),
+        given=isinstance(asked, LevelSets) and asked.at is not None,
+        reference=in_words(scene.space, views[0].reference),
+    )
+
+
+@torch.no_grad()
+def _view(scene: Scene, decision: LevelSets, view: Slice) -> LevelView:
+    ground = terrain_of(scene, view)
+    designs = view.designs.to(scene.belief.X)
+    # the same rule at other points
+    elsewhere = LevelSets(decision.thresholds, designs, decision.relation)
+    labels = elsewhere.bayes_action(scene.belief.moments(designs, decision.needs)).sum(0)
+    above = chances_above(scene.belief, designs, decision.thresholds)
+    count = len(decision.thresholds)
+    levels = np.array(decision.thresholds).reshape(-1, *[1] * len(view.shape))
+    chances = above.cpu().reshape(count, *view.shape).numpy()
+    evidence = ground.mean - levels if decision.relation == "difference" else chances - 0.5
+    places = () if view.is_plane else boundaries(ground.grids[0], evidence)
+    return LevelView(ground, view.shaped(labels).astype(int), chances, evidence, places)
+
+
+def chances_above(belief: Belief, designs: Tensor, thresholds: tuple[float, ...]) -> Tensor:
+    """The probability that f is above each of T thresholds at designs m x d, all components together: T x m."""
+    moments = belief.moments(designs, Needs.VARIANCE)
+    levels = torch.tensor(thresholds).to(designs).view(-1, 1, 1)
+    gap = moments.mean - levels  # T x H x m
+    sd = moments.variance.clamp_min(1e-300).sqrt()
+    return (moments.weights.reshape(1, -1, 1) * distribution((gap / sd).clamp(-40.0, 40.0))).sum(1)
+
+
+def boundaries(x: np.ndarray, evidence: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """On a line (g), for each threshold, where the evidence (T x g) changes its sign, by straight lines in between."""
+    found = []
+    for values in evidence:
+        change = np.flatnonzero((values[:-1] > 0) != (values[1:] > 0))
+        part = values[change] / (values[change] - values[change + 1])
+        found.append(tuple((x[change] + part * (x[change + 1] - x[change])).tolist()))
+    return tuple(found)
+
+
+def levels_panels(info: LevelsInfo) -> tuple[Panel | Table, ...]:
+    """One panel: the labels along a line, or the map of labels of the leading plane."""
+    planes = [view for view in info.views if view.ground.is_plane]
+    return (_map(info, planes[0]) if planes else _line(info, info.views[0]),)
+
+
+def levels_picture(info: LevelsInfo) -> Picture:
+    """The labels, and how probable they are."""
+    planes = [view for view in info.views if view.ground.is_plane]
+    rows: tuple[tuple[Panel | Table, ...], ...]
+    if not planes:
+        view = info.views[0]
+        rows = ((_line(info, view), _chances_on_line(info, view), _steps(info, view)),)
+    elif len(info.views) == 1:
+        maps = tuple(_chance_map(info, planes[0], level) for level in range(len(info.thresholds)))
+        rows = in_rows((_map(info, planes[0]), *maps), 3)
+    else:
+        chances = tuple(_chances_on_line(info, view) for view in info.views if not view.ground.is_plane)
+        maps = tuple(_map(info, view) for view in planes)
+        own = tuple(_own_points(info, view) for view in planes)
+        rows = (maps, own, *in_rows((_counts(info), *chances), 3))
+    return Picture("decided", "What would be decided now: the levels", _caption(info), rows)
+
+
+def _line(info: LevelsInfo, view: LevelView) -> Panel:
+    marks: list[Mark] = list(ground_marks(view.ground))
+    marks += [Rule(threshold, "y", Role.LIMIT, "threshold") for threshold in info.thresholds]
+    marks += _boundary_rules(info, view)
+    return Panel("the levels", view.ground.across, view.ground.up, tuple(marks))
+
+
+def _boundary_rules(info: LevelsInfo, view: LevelView) -> list[Mark]:
+    named = zip(info.levels, view.boundaries, strict=True)
+    return [Rule(at, "x", Role.DECIDED, f"boundary at {level}") for level, where in named for at in where]
+
+
+def _chances_on_line(info: LevelsInfo, view: LevelView) -> Panel:
+    [x] = view.ground.grids
+    lines = [
+        Line(x, chance, _role(place, len(info.thresholds)), f"above {level}", dashed=place % 2 == 1)
+        for place, (level, chance) in enumerate(zip(info.levels, view.above, strict=True))
+    ]
+    title = "how probable it is to be above"
+    axes = view.ground.across, Axis("probability", 0.0, 1.0)
+    return Panel(title, *axes, (*lines, *_boundary_rules(info, view)))
+
+
+def _steps(info: LevelsInfo, view: LevelView) -> Panel:
+    """The label along a line, each step upright."""
+    label = Line(np.repeat(view.ground.grids[0], 2)[1:], np.repeat(view.labels, 2)[:-1].astype(float), Role.DECIDED)
+    names = Axis("level", -0.5, len(info.thresholds) + 0.5, names=info.names)
+    return Panel("the label", view.ground.across, names, (label,))
+
+
+def _map(info: LevelsInfo, view: LevelView) -> Panel:
+    ground = view.ground
+    x, y = ground.grids
+    marks: list[Mark] = [Heat(x, y, view.labels.astype(float), "level", names=info.names)]
+    marks += _contours(info, view)
+    if info.given and len(info.views) == 1 and len(info.points) <= SHOWN_POINTS:
+        marks += _labelled(info, ground)
+    return Panel("the levels", ground.across, ground.up, tuple(marks))
+
+
+def _contours(info: LevelsInfo, view: LevelView) -> list[Mark]:
+    x, y = view.ground.grids
+    named = zip(info.levels, view.evidence, strict=True)
+    return [Contour(x, y, evidence, 0.0, Role.DECIDED, f"boundary at {level}") for level, evidence in named]
+
+
+def _chance_map(info: LevelsInfo, view: LevelView, level: int) -> Panel:
+    ground = view.ground
+    heat = Heat(ground.grids[0], ground.grids[1], view.above[level], "probability", 0.0, 1.0)
+    title = f"how probable it is to be above {info.levels[level]}"
+    return Panel(title, ground.across, ground.up, (heat, _contours(info, view)[level]))
+
+
+def _own_points(info: LevelsInfo, view: LevelView) -> Panel:
+    ground = view.ground
+    title = "the labelled points, projected onto two parameters"
+    return Panel(title, ground.across, ground.up, tuple(_labelled(info, ground)))
+
+
+def _labelled(info: LevelsInfo, ground: Terrain) -> list[Mark]:
+    """The decision's own points, a mark for each label that occurs."""
+    across, up = ground.indices
+    top = len(info.thresholds)
+    marks: list[Mark] = []
+    for label in range(top + 1):
+        own = info.points[info.labels == label]
+        if len(own):
+            marks.append(Dots(own[:, across], own[:, up], _role(label, top + 1), f"points {info.names[label]}"))
+    return marks
+
+
+def _counts(info: LevelsInfo) -> Panel:
+    count = len(info.names)
+    bars = Bars(np.arange(count + 1) - 0.5, info.counts.astype(float), Role.DECIDED, "points")
+    return Panel("how many points have each label", Axis("level", names=info.names), Axis("points", low=0.0), (bars,))
+
+
+def _role(place: int, count: int) -> Role:
+    """The first is low, the last high, all between them in the middle; of one alone, high."""
+    return ROLES[2] if place == count - 1 else ROLES[0] if place == 0 else ROLES[1]
+
+
+def _caption(info: LevelsInfo) -> str:
+    rule = (
+        "its mean is above the threshold"
+        if info.relation == "difference"
+        else "it is more likely than not to be above the threshold"
+    )
+    held = (
+        f" Each panel varies one or two parameters and holds the others at {info.reference}; the points are labelled"
+        " where they are."
+        if len(info.views) > 1
+        else ""
+    )
+    return (
+        f"A point counts as above a threshold where {rule}. Where the probability is near 1/2, the label is open.{held}"
+    )

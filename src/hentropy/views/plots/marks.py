@@ -1,0 +1,171 @@
+"""The vocabulary of pictures: panels of marks in the units of the user, free of any drawing library.
+
+A picture is made once from information and drawn by matplotlib for files and by plotly for pages. A mark says what it
+is (its role), not how it looks: colours and markers are the theme's. Arrays are NumPy's; g and h are lengths of axes.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+
+class Role(Enum):
+    """What a mark stands for."""
+
+    MEAN = "mean"
+    UNCERTAINTY = "uncertainty"
+    FIRST = "first"
+    DATA = "data"
+    ATTACHED = "attached"
+    FAILED = "failed"
+    PENDING = "pending"
+    DECIDED = "decided"
+    SPREAD = "spread"
+    PROPOSED = "proposed"
+    GAIN = "gain"
+    LOSS = "loss"
+    TRUTH = "truth"
+    LIMIT = "limit"
+    LOW = "low"
+    MIDDLE = "middle"
+    HIGH = "high"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its title, its range if it is given, a logarithmic scale, whole numbers, names in place of numbers."""
+
+    title: str
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    whole: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points (g each); NaN breaks it. `dots` marks the points, `label` is for the legend."""
+
+    x: np.ndarray
+    y: np.ndarray
+    role: Role
+    label: str = ""
+    dashed: bool = False
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Band:
+    """What lies between two lines (g each)."""
+
+    x: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    role: Role
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Points (n each), and a text for each where one is wanted.
+
+    `error` are bars of so much to both sides (n), or below and above (2 x n).
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    role: Role
+    label: str = ""
+    error: np.ndarray | None = None
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Values (h x g) over a plane: `z[j, i]` is at (x[i], y[j]); NaN is left blank.
+
+    With `names`, the values are 0, 1, ... and stand for these, as on a map of labels. `low` and `high` fix the scale,
+    so that panels can share it.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    label: str
+    low: float | None = None
+    high: float | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contour:
+    """The lines on a plane where values (h x g) pass a level. Of one role, each label has its own dash."""
+
+    x: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    level: float
+    role: Role
+    label: str = ""
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars between edges (n + 1), so high (n); a histogram, or a bar for each of an axis' names at edges k - 0.5."""
+
+    edges: np.ndarray
+    heights: np.ndarray
+    role: Role
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A straight line across the panel where the axis "x" or "y" has a value. Of one role, each label has its dash."""
+
+    at: float
+    axis: str
+    role: Role
+    label: str = ""
+    dashed: bool = True
+
+
+Mark = Line | Band | Dots | Heat | Contour | Bars | Rule
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Marks over two axes, the first drawn first. A panel has at most one `Heat`."""
+
+    title: str
+    x: Axis
+    y: Axis
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts under named columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Panels in rows, with a title, and a caption that says in plain words what is to be seen."""
+
+    name: str
+    title: str
+    caption: str
+    rows: tuple[tuple[Panel | Table, ...], ...]
+
+    def _repr_png_(self) -> bytes:
+        """The picture as a notebook shows it."""
+        from hentropy.views.plots.with_matplotlib import rendered  # noqa: PLC0415
+
+        return rendered(self, dpi=100)

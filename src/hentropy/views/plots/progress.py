@@ -1,0 +1,196 @@
+"""How it goes: the expected loss against the number of observations, and what each query was expected to gain.
+
+The expected loss is that of verdicts as they were recorded, and of proposals as they were made. How many observations a
+proposal stood on is counted by the clock of the store: those first told before it was asked. (What was told by others
+while it was being computed is counted too. Where a study was rebuilt from its records alone the times are gone, and all
+trials with smaller numbers count as told before it.) Where several were found on as many observations, the lowest is
+shown: the others are of less good actions. After all observations, it is what would be decided now.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.studies.records import State, Trial
+from hentropy.studies.records.numbers import counted, short, span
+from hentropy.studies.study import Study
+from hentropy.views.plots.loss import loss_draws
+from hentropy.views.plots.marks import Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
+from hentropy.views.plots.scene import Scene, scene_of
+from hentropy.views.plots.worth import spans_decades
+
+DRAWS = 500
+MOST_REPLAYED = 12
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What was expected and what it would really have cost to decide after n observations: counts, expected, realised.
+
+    The model is fitted anew to the first values for each count; `errors` are those of the expected losses.
+    """
+
+    counts: np.ndarray
+    expected: np.ndarray
+    errors: np.ndarray
+    realised: np.ndarray
+
+
+@dataclass(frozen=True)
+class ProgressInfo:
+    """Expected losses (n) at counts of observations (n, rising), with their Monte Carlo errors (n; 0 if not known).
+
+    `now` is the last count, `low` and `high` are the 5 and 95 % quantiles of the loss of what would be decided now.
+    `gains` (q) with `gain_errors` (q) are those of the queries, at the counts they stood on (`gain_counts`, q).
+    """
+
+    counts: np.ndarray
+    expected: np.ndarray
+    errors: np.ndarray
+    now: int
+    low: float
+    high: float
+    gain_counts: np.ndarray
+    gains: np.ndarray
+    gain_errors: np.ndarray
+    replay: Replay | None = None
+
+
+def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
+    """The course of the study up to now."""
+    told = known_when_asked(scene)
+    found: dict[int, list[tuple[float, float]]] = {}
+    for trial in scene.trials:
+        if trial.entropy is not None:
+            found.setdefault(told[trial.number], []).append((trial.entropy, 0.0))
+    for stored in scene.verdicts:  # these know their error
+        verdict = stored.verdict
+        found.setdefault(verdict.observations, []).append((verdict.expected_loss, verdict.std_error))
+    points = {count: min(each) for count, each in found.items()}
+    now = len(scene.in_state(State.COMPLETE))
+    points[now] = (scene.found.value, scene.found.std_error)
+    counts = sorted(points)
+    losses = np.sort(loss_draws(scene, draws))
+    asked = [trial for trial in scene.trials if trial.gain is not None]
+    return ProgressInfo(
+        counts=np.array(counts, dtype=float),
+        expected=np.array([points[count][0] for count in counts]),
+        errors=np.array([points[count][1] for count in counts]),
+        now=now,
+        low=float(losses[int(0.05 * (len(losses) - 1))]),
+        high=float(losses[int(0.95 * (len(losses) - 1))]),
+        gain_counts=np.array([told[trial.number] for trial in asked], dtype=float),
+        gains=np.array([trial.gain for trial in asked], dtype=float),
+        gain_errors=np.array([trial.gain_error or 0.0 for trial in asked], dtype=float),
+    )
+
+
+def known_when_asked(scene: Scene) -> Mapping[int, int]:
+    """How many observations each trial's proposal stood on, by its number."""
+    told = _first_told(scene)
+    entries = scene.study.book.entries
+    return {
+        trial.number: sum(number < trial.number and at <= entries[trial.number].asked_at for number, at in told.items())
+        for trial in scene.trials
+    }
+
+
+def _first_told(scene: Scene) -> dict[int, float]:
+    """When each trial was first told a value, by its number; corrections come later and change nothing here."""
+    book = scene.study.book
+    told: dict[int, float] = {}
+    for seen in scene.study.store.observations(book.study):
+        # a trial that somebody else asked and told just now is not in the book yet
+        if seen.state is State.COMPLETE and seen.number in book.entries:
+            ended = book.entries[seen.number].ended_at  # of data that came with their values, when they came
+            told.setdefault(seen.number, seen.at if ended is None else min(seen.at, ended))
+    return told
+
+
+def replayed(
+    scene: Scene, truth: Callable[[Tensor], Tensor], most: int = MOST_REPLAYED, draws: int = DRAWS
+) -> ProgressInfo:
+    """The course with what each decision would really have cost, where the true function (... x d to ...) is known.
+
+    The model is fitted anew, with the study's own options, to the first values told, for at most so many counts.
+    """
+    complete = _as_told(scene)
+    first = min(2, len(complete))
+    counts = np.unique(np.linspace(first, len(complete), most).round().astype(int))
+    rows = [_decided_after(scene, complete[:count], truth) for count in counts]
+    expected, errors, realised = np.array(rows).T
+    replay = Replay(counts.astype(float), expected, errors, realised)
+    return replace(progress_info(scene, draws), replay=replay)
+
+
+def _as_told(scene: Scene) -> list[Trial]:
+    """The trials with values, in the order in which these were first told."""
+    told = _first_told(scene)
+    return sorted(scene.in_state(State.COMPLETE), key=lambda trial: (told.get(trial.number, 0.0), trial.number))
+
+
+def _decided_after(scene: Scene, trials: list[Trial], truth: Callable[[Tensor], Tensor]) -> tuple[float, float, float]:
+    """Expected loss, its error and the true loss of what would have been decided after these values."""
+    options = scene.study.options
+    records = [replace(trial, number=number) for number, trial in enumerate(sorted(trials, key=lambda t: t.number))]
+    earlier = Study(
+        options.space,
+        options.decision,
+        seed=options.seed,
+        first=options.first,
+        hyperparameters=options.hyperparameters,
+        records=records,
+    )
+    then = scene_of(earlier)
+    return then.found.value, then.found.std_error, true_loss(then, truth)
+
+
+@torch.no_grad()
+def true_loss(scene: Scene, truth: Callable[[Tensor], Tensor]) -> float:
+    """What would be decided costs this much under the true function."""
+    points = torch.as_tensor(scene.decision.points(scene.action), dtype=torch.float64)
+    return float(scene.decision.loss(truth(points), scene.action))
+
+
+def progress_picture(info: ProgressInfo) -> Picture:
+    """The expected loss above, the gains below."""
+    observations = Axis("observations", low=0.0, whole=True)
+    marks: list[Mark] = []
+    if np.isfinite(info.low) and np.isfinite(info.high):
+        ends = np.array([info.now - 0.3, info.now + 0.3])
+        label = "5 to 95 % of the loss, now"
+        marks.append(Band(ends, np.full(2, info.low), np.full(2, info.high), Role.UNCERTAINTY, label))
+    marks.append(Line(info.counts, info.expected, Role.LOSS, "expected loss"))
+    marks.append(Dots(info.counts, info.expected, Role.LOSS, "", error=info.errors))
+    if info.replay is not None:
+        replay = info.replay
+        marks.append(Line(replay.counts, replay.expected, Role.LOSS, "expected, computed again", dashed=True))
+        marks.append(Line(replay.counts, replay.realised, Role.TRUTH, "what it would really have cost", dots=True))
+    panels: list[Panel | Table] = [
+        Panel("what the decision is expected to cost", observations, Axis("loss"), tuple(marks))
+    ]
+    if len(info.gains):
+        gains = Dots(info.gain_counts, info.gains, Role.GAIN, "gain of a query", error=info.gain_errors)
+        log = spans_decades(info.gains)
+        gain = Axis("gain", low=None if log else 0.0, log=log)
+        panels.append(Panel("expected saving of each query", observations, gain, (gains,)))
+    return Picture("progress", "How it goes", _caption(info), (tuple(panels),))
+
+
+def _caption(info: ProgressInfo) -> str:
+    first, last = float(info.expected[0]), float(info.expected[-1])
+    spread = span(info.expected.tolist())
+    said = f"After {counted(info.now, 'observation')} the decision is expected to cost {short(last, spread)}"
+    if len(info.counts) > 1:
+        said += f"; after {int(info.counts[0])} it was {short(first, spread)}"
+    more = ["A lower loss is better."]
+    if info.replay is not None:
+        more.append(f"It would really cost {short(float(info.replay.realised[-1]), spread)}.")
+    if np.isfinite(info.low) and np.isfinite(info.high):
+        more.append("How far the loss itself may differ from what is expected is known for today's decision only.")
+    if info.errors.any() or info.gain_errors.any():
+        more.append("Bars are the Monte Carlo error of the computation, where it is known.")
+    return f"{said}. {' '.join(more)}"

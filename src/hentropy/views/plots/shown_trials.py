@@ -1,0 +1,145 @@
+"""Trials as pictures show them: where they lie, what came of them, and the dots that stand for them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Gaussian, Needs
+from hentropy.studies.records import State, Trial
+from hentropy.studies.records.numbers import short, span
+from hentropy.views.plots.marks import Dots, Role
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.views import Slice
+
+KINDS = ("first", "proposed", "attached", "failed", "pending")
+"""What a trial is to a picture; one that was withdrawn is not shown."""
+
+ROLES = {
+    "first": Role.FIRST,
+    "proposed": Role.DATA,
+    "attached": Role.ATTACHED,
+    "failed": Role.FAILED,
+    "pending": Role.PENDING,
+}
+
+LABELS = {
+    "first": "measured: first designs",
+    "proposed": "measured: proposed",
+    "attached": "measured before",
+    "failed": "failed",
+    "pending": "waiting for its value",
+}
+
+NEAR = 0.9
+"""A trial is near a slice where the model correlates the values at the trial and at its place on the slice so much."""
+
+
+@dataclass(frozen=True)
+class ShownTrials:
+    """n trials: numbers, designs (n x d), kinds, values and standard errors (n; NaN where there are none).
+
+    `expected` (n) is what is expected of the function there now.
+    """
+
+    numbers: tuple[int, ...]
+    designs: np.ndarray
+    kinds: tuple[str, ...]
+    values: np.ndarray
+    errors: np.ndarray
+    expected: np.ndarray
+
+    def of_kind(self, kind: str) -> np.ndarray:
+        """Which trials are of a kind: n."""
+        return np.array([each == kind for each in self.kinds], dtype=bool)
+
+    def texts(self, which: np.ndarray) -> tuple[str, ...]:
+        """What is said of some of the trials (n, true for these)."""
+        return tuple(self._text(int(index)) for index in np.flatnonzero(which))
+
+    def _text(self, index: int) -> str:
+        value, error = self.values[index], self.errors[index]
+        if not np.isfinite(value):
+            return f"trial {self.numbers[index]}, {LABELS[self.kinds[index]]}"
+        return f"trial {self.numbers[index]}: {short(value, span(self.values.tolist()))}" + (
+            f" ± {error:.2g}" if np.isfinite(error) else ""
+        )
+
+
+def _kind(trial: Trial) -> str:
+    if trial.state is State.FAILED:
+        return "failed"
+    if trial.state is State.RUNNING:
+        return "pending"
+    return trial.origin if trial.origin in KINDS else "attached"
+
+
+@torch.no_grad()
+def shown_trials(scene: Scene) -> ShownTrials:
+    """All trials but those that were withdrawn."""
+    trials = scene.in_state(State.COMPLETE, State.FAILED, State.RUNNING)
+    rows = scene.rows(trials).to(scene.belief.X)
+    moments = scene.belief.moments(rows, Needs.MEAN)
+    return ShownTrials(
+        numbers=tuple(trial.number for trial in trials),
+        designs=rows.cpu().numpy(),
+        kinds=tuple(map(_kind, trials)),
+        values=_numbers([trial.value if trial.state is State.COMPLETE else None for trial in trials]),
+        errors=_numbers([trial.std_error if trial.state is State.COMPLETE else None for trial in trials]),
+        expected=moments.expect_vector(moments.mean).cpu().numpy(),
+    )
+
+
+def _numbers(values: list[float | None]) -> np.ndarray:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+@torch.no_grad()
+def near(scene: Scene, view: Slice, designs: np.ndarray) -> np.ndarray:
+    """Which designs (n x d) bear on a slice by the model: n; all of them where the model does not say."""
+    rows = torch.from_numpy(designs)
+    belief = scene.belief
+    if not len(rows) or not isinstance(belief, Gaussian) or len(view.axes) == scene.space.dim:
+        return np.ones(len(rows), dtype=bool)
+    onto = view.reference.repeat(len(rows), 1)
+    onto[:, list(view.axes)] = rows[:, list(view.axes)]
+    # each design with its place on the slice, as n pairs of points
+    pairs: Tensor = belief.frame.transform(torch.stack([rows, onto], 1).to(belief.X))
+    covariance, variance = belief.kernel(pairs[:, :1], pairs[:, 1:])[..., 0, 0], belief.kernel.diagonal(pairs)
+    correlation = covariance / variance.prod(-1).sqrt()
+    return ((belief.weights[:, None] * correlation).sum(0) >= NEAR).cpu().numpy()
+
+
+def line_dots(trials: ShownTrials, axis: int, shown: np.ndarray, floor: float) -> tuple[Dots, ...]:
+    """Trials over one parameter: values with their errors, failed ones at the floor, pending ones where expected."""
+    marks = []
+    for kind in KINDS:
+        own = trials.of_kind(kind) & shown
+        if not own.any():
+            continue
+        heights = {"failed": np.full(int(own.sum()), floor), "pending": trials.expected[own]}
+        bars = trials.errors[own]
+        error = np.nan_to_num(bars) if np.isfinite(bars).any() else None
+        y = heights.get(kind, trials.values[own])
+        marks.append(Dots(trials.designs[own, axis], y, ROLES[kind], LABELS[kind], error, trials.texts(own)))
+    return tuple(marks)
+
+
+def plane_dots(trials: ShownTrials, axes: tuple[int, int], shown: np.ndarray) -> tuple[Dots, ...]:
+    """Where trials lie on a plane."""
+    return _dots(trials, trials.designs[:, axes[0]], trials.designs[:, axes[1]], shown)
+
+
+def foot_dots(trials: ShownTrials, axis: int, shown: np.ndarray, foot: float) -> tuple[Dots, ...]:
+    """Where trials lie along one parameter, all at one height."""
+    return _dots(trials, trials.designs[:, axis], np.full(len(trials.kinds), foot), shown)
+
+
+def _dots(trials: ShownTrials, x: np.ndarray, y: np.ndarray, shown: np.ndarray) -> tuple[Dots, ...]:
+    owners = {kind: trials.of_kind(kind) & shown for kind in KINDS}
+    return tuple(
+        Dots(x[own], y[own], ROLES[kind], LABELS[kind], texts=trials.texts(own))
+        for kind, own in owners.items()
+        if own.any()
+    )

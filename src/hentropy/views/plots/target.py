@@ -1,0 +1,192 @@
+"""The experiment that pictures speak of: the one waited for or the next one, valued carefully by what is known today.
+
+A gain compares what would be decided after an outcome with today's best action. If a better action of today is met
+while designs are valued, it takes the place of the old one first, or every design would seem to gain the difference.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Belief
+from hentropy.core.entropy import Entropy
+from hentropy.core.gain import Appraisal, Effort
+from hentropy.core.solvers import Auto
+from hentropy.core.solvers.propose import AUDIT_SEED
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import StudyError
+from hentropy.studies.records import State, Trial
+from hentropy.studies.records.numbers import short
+from hentropy.studies.study import Study
+from hentropy.studies.study.asking import Asker
+
+LOOK = Effort(replicates=2, outcomes=8, steps=8)
+CAREFUL = Effort(replicates=8, outcomes=32, steps=12)
+ROUNDS = 3
+AROUND = 12
+
+
+@dataclass(frozen=True)
+class Target:
+    """The experiment that is explained: its design (d), its number if it was asked, its gain today with its error.
+
+    `weighed` is what counted beside the gain when it was chosen, in words, or nothing. While `left` of the `first`
+    designs that fill the space are still to be asked, an experiment without a number is not the next one, but the one
+    that is best by gain.
+    """
+
+    design: np.ndarray
+    words: str
+    number: int | None
+    gain: float
+    error: float
+    exact: bool
+    weighed: str
+    left: int
+    first: int
+
+    @property
+    def is_next(self) -> bool:
+        """Whether it would be asked next, and was not asked yet."""
+        return self.number is None and self.left == 0
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The target, None where nothing is left to ask, and what values other designs as it was valued.
+
+    `actions` (m x event) are best after some outcome of some design; none where actions are not searched.
+    """
+
+    target: Target | None
+    appraisal: Appraisal
+    actions: Tensor | None
+
+
+def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Trial], seed: int) -> Explained:
+    """The newest proposed experiment that is waited for, or the next one; gains add to the others waited for.
+
+    `found` is what would be decided today.
+    """
+    space = study.space
+    running = [trial for trial in trials if trial.state is State.RUNNING]
+    asked = next((trial for trial in reversed(running) if trial.origin == "proposed"), None)
+    others = [space.encode(trial.params) for trial in running if trial is not asked]
+    pending = torch.stack(others) if others else None
+    appraisal = _improved(Appraisal.prepare(found.decision, belief, space, pending=pending, seed=seed), found.action)
+    if asked is not None:
+        row: Tensor | None = space.encode(asked.params)
+    else:
+        row, action = _next(study, belief)
+        appraisal = _improved(appraisal, action)
+    appraisal, actions = with_best_today(appraisal, row)
+    if row is None:
+        return Explained(None, appraisal, actions)
+    x = row.to(belief.X).view(1, 1, -1)
+    audit = appraisal.audit(x, seed + AUDIT_SEED, None if appraisal.applicable(1) else CAREFUL)
+    if audit.least is not None and actions is not None:
+        actions = torch.cat([audit.least.actions.flatten(0, 1), actions])
+    states = [trial.state for trial in trials]
+    target = Target(
+        design=row.cpu().numpy(),
+        words=_words(space, row),
+        number=None if asked is None else asked.number,
+        gain=float(audit.gain.value),
+        error=float(audit.gain.std_error),
+        exact=audit.gain.exact,
+        weighed=_weighed(study.options.cost is not None, State.FAILED in states),
+        left=max(0, study.first - states.count(State.RUNNING) - states.count(State.COMPLETE)),
+        first=study.first,
+    )
+    return Explained(target, replace(appraisal, search=audit.search), actions)
+
+
+def gain_words(target: Target) -> str:
+    """The gain with its error, which is one of the computation and said to be."""
+    if target.exact:
+        return short(target.gain)
+    amount, error = short(target.gain, target.error, least=2), short(target.error, least=2)
+    return f"{amount} ± {error} (the error of the computation, by random draws)"
+
+
+def filling_words(target: Target) -> str:
+    """That the next experiments are chosen to fill the space."""
+    left = "is" if target.left == 1 else "are"
+    return f"The next ones fill the space ({target.left} of {target.first} first designs {left} left)"
+
+
+def _improved(appraisal: Appraisal, action: object) -> Appraisal:
+    """With an action as today's if it is better than the one known."""
+    if not isinstance(action, Tensor) or appraisal.applicable(1) is not None:
+        return appraisal
+    return replace(appraisal, search=appraisal.search.improved_by(action.to(appraisal.belief.X)[None, None]))
+
+
+def _words(space: DesignSpace, row: Tensor) -> str:
+    """A design (d), parameter by parameter."""
+    widths = (space.bounds[1] - space.bounds[0]).tolist()
+    named = zip(space.decode(row).items(), widths, strict=True)
+    return ", ".join(f"{name} = {short(value, width)}" for (name, value), width in named)
+
+
+def _weighed(cost: bool, failed: bool) -> str:
+    return " and ".join(word for word, counts in (("costs", cost), ("failures", failed)) if counts)
+
+
+def _next(study: Study, belief: Belief) -> tuple[Tensor | None, object]:
+    """The design (d) that would be asked by its gain, searched as `ask` does, and today's action then."""
+    options = study.options
+    asker = Asker(
+        study.book,
+        lambda: belief,
+        options.space,
+        options.decision,
+        options.seed,
+        study.first,
+        Auto() if options.solver is None else options.solver,
+        options.cost,
+        options.limits,
+    )
+    try:
+        found = asker.propose(1)
+    except StudyError:  # every row of a pool failed, or was measured without noise
+        return None, None
+    return found.x[0], found.action
+
+
+def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal, Tensor | None]:
+    """The appraisal with the best action of today that some designs lead to, and the best actions after outcomes.
+
+    The designs are the row (d), others that differ from it in one parameter, and designs that fill the space. They are
+    valued again while that finds a better action of today.
+    """
+    if appraisal.applicable(1) is not None:
+        return appraisal, None
+    x = _designs_around(appraisal.space, row, appraisal.seed).to(appraisal.belief.X).unsqueeze(-2)
+    size = min(len(x), appraisal.rows(LOOK.replicates * LOOK.outcomes, 1))
+    actions: list[Tensor] = []
+    for round_ in range(ROUNDS):
+        before = appraisal.search
+        for part in x.split(size):
+            audit = appraisal.audit(part, appraisal.seed + AUDIT_SEED + 17 + round_, LOOK)
+            appraisal = replace(appraisal, search=audit.search)
+            if audit.least is not None and audit.least.actions is not audit.least.loss:
+                actions.append(audit.least.actions.flatten(0, 1))
+        if appraisal.search is before:
+            break
+    return appraisal, torch.cat(actions) if actions else None
+
+
+def _designs_around(space: DesignSpace, row: Tensor | None, seed: int) -> Tensor:
+    """Designs that fill the space and, around a row (d), designs that differ from it in one parameter: m x d."""
+    filling = space.sample(AROUND, seed + 5)
+    if row is None or space.points is not None:
+        return filling
+    count = max(AROUND, 2 * space.dim)
+    along = row.repeat(count, 1)
+    varied = torch.arange(count) % space.dim
+    along[torch.arange(count), varied] = space.sample(count, seed + 6)[torch.arange(count), varied]
+    return torch.cat([row.unsqueeze(0), along, filling])

@@ -1,0 +1,184 @@
+"""How marks look, in files and on pages: for each role a colour and a marker or dash, as colour never speaks alone.
+
+The colours of marks are those of Okabe and Ito, which all eyes tell apart; maps of numbers are in cividis, which reads
+the same without colour. Greys are of middle lightness: they show on white and on black.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hentropy.views.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule
+
+BLUE, SKY, GREEN = "#0072b2", "#56b4e9", "#009e73"
+ORANGE, VERMILION, PURPLE, YELLOW = "#e69f00", "#d55e00", "#cc79a7", "#f0e442"
+BAND = 0.3
+"""How much of a band's colour covers what is under it."""
+
+GREY, WHITE, BLACK = "#767676", "#ffffff", "#222222"
+
+MAP = "cividis"
+"""The colours of a map of numbers, by the name that matplotlib has for them."""
+
+MAP_STOPS = (
+    (0.0, "#00224e"),
+    (0.125, "#1a386f"),
+    (0.25, "#434e6c"),
+    (0.375, "#61656f"),
+    (0.5, "#7d7c78"),
+    (0.625, "#9b9476"),
+    (0.75, "#bcae6c"),
+    (0.875, "#dec958"),
+    (1.0, "#fee838"),
+)
+"""The same colours for pages: the colour at each share of the scale."""
+
+LABELS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, BLUE, VERMILION, GREY)
+"""Colours of a map of labels, in the order of the labels; where there are more of these they begin anew."""
+
+HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "||")
+"""The same labels without colour, in files; pages write the names on the map."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The colour of a role, its marker by matplotlib's and by plotly's name, its size in points, its dash, its place.
+
+    A `filled` marker has the colour inside and a black border; another is all border. Of two marks at one place, the
+    one with the higher `order` is seen.
+    """
+
+    colour: str
+    marker: str = "o"
+    symbol: str = "circle"
+    size: float = 6.0
+    filled: bool = True
+    dash: str = "solid"
+    order: int = 30
+
+
+LOOKS = {
+    Role.MEAN: Look(BLUE),
+    Role.UNCERTAINTY: Look(SKY),
+    Role.FIRST: Look(WHITE, "X", "x", 7.0),
+    Role.DATA: Look(WHITE, "o", "circle", 6.0),
+    Role.ATTACHED: Look(WHITE, "s", "square", 6.0),
+    Role.FAILED: Look(VERMILION, "x", "x-thin", 7.0, filled=False),
+    Role.PENDING: Look(SKY, "D", "diamond", 7.0, order=31),
+    Role.DECIDED: Look(VERMILION, "*", "star", 14.0, order=33),
+    Role.SPREAD: Look(ORANGE, "h", "hexagon", 4.5, order=29),
+    Role.PROPOSED: Look(PURPLE, "^", "triangle-up", 10.0, order=32),
+    Role.GAIN: Look(GREEN, "o", "circle", 6.0),
+    Role.LOSS: Look(PURPLE, "s", "square", 5.5),
+    Role.TRUTH: Look(GREY, "P", "cross", 8.0, dash="dotted"),
+    Role.LIMIT: Look(GREY, "d", "diamond-tall", 7.0, dash="dashed"),
+    Role.LOW: Look(BLUE, "v", "triangle-down", 8.0, dash="dashed"),
+    Role.MIDDLE: Look(GREEN, "o", "circle", 7.0),
+    Role.HIGH: Look(VERMILION, "^", "triangle-up", 8.0, dash="dashdot"),
+}
+
+LIGHT = {Role.FIRST, Role.DATA, Role.ATTACHED}
+"""Roles whose markers are white: their lines, bars and bands are grey."""
+
+LAYERS: dict[type, int] = {Heat: 0, Band: 5, Bars: 10, Contour: 15, Rule: 18, Line: 20}
+
+MANY = 40
+"""From so many points on, markers let each other through and get smaller."""
+
+LEAST_SIZE = 3.5
+"""Points: how small markers get at most."""
+
+DASHES: dict[str, tuple[Any, str]] = {
+    "solid": ("solid", "solid"),
+    "dashed": ((0, (5, 3)), "dash"),
+    "dashdot": ("dashdot", "dashdot"),
+    "dotted": ((0, (1.5, 1.5)), "dot"),
+    "long": ((0, (9, 3)), "longdash"),
+    "long and dotted": ((0, (9, 2, 1.5, 2)), "longdashdot"),
+}
+"""Dashes by the names that matplotlib and plotly have for them."""
+
+
+def look(mark: Band | Bars | Contour | Dots | Line | Rule) -> Look:
+    """How a mark looks."""
+    return LOOKS[mark.role]
+
+
+def stroke(role: Role) -> str:
+    """The colour of what a role draws as a line or an area."""
+    return GREY if role in LIGHT else LOOKS[role].colour
+
+
+Dashes = Mapping[tuple[type, Role, str], str]
+"""The dashes of rules and contours by their kind, role and label."""
+
+
+def dashes(picture: Picture) -> Dashes:
+    """A dash for every rule and contour: of one role, each label has another one, the same in all panels."""
+    found: dict[tuple[type, Role, str], str] = {}
+    marks = [mark for row in picture.rows for panel in row if isinstance(panel, Panel) for mark in panel.marks]
+    lines = {(mark.role, mark.label): _usual_dash(mark) for mark in marks if isinstance(mark, Line)}
+    for mark in marks:
+        if not isinstance(mark, Rule | Contour) or _key(mark) in found:
+            continue
+        taken = [dash for (role, label), dash in lines.items() if role is mark.role and label != mark.label]
+        taken += [dash for (kind, role, _), dash in found.items() if (kind, role) == (type(mark), mark.role)]
+        free = [dash for dash in (_usual_dash(mark), *DASHES) if dash not in taken]
+        found[_key(mark)] = free[0] if free else _usual_dash(mark)
+    return found
+
+
+def _key(mark: Contour | Rule) -> tuple[type, Role, str]:
+    return type(mark), mark.role, mark.label
+
+
+def _usual_dash(mark: Line | Contour | Rule) -> str:
+    usual = look(mark).dash
+    return "dashed" if mark.dashed and usual == "solid" else usual
+
+
+def dash_of(mark: Line | Contour | Rule, given: Dashes) -> str:
+    """The dash of a line: that of its role, or dashed where the mark says so; of rules and contours, as given."""
+    return _usual_dash(mark) if isinstance(mark, Line) else given.get(_key(mark), _usual_dash(mark))
+
+
+def marker_size(dots: Dots) -> float:
+    """The size of markers in points: many are smaller, so that what is under them can be seen."""
+    usual, count = look(dots).size, max(len(dots.x), 1)
+    return usual if count <= MANY else max(min(usual, LEAST_SIZE), usual * float((MANY / count) ** 0.5))
+
+
+def abbreviated(name: str, longest: int) -> str:
+    """A name of at most so many letters: without its middle, as names that are alike differ at their ends."""
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
+
+
+def passes(contour: Contour) -> bool:
+    """Whether the values pass the level at all, so that there is a line."""
+    finite = contour.z[np.isfinite(contour.z)]
+    return bool(min(contour.z.shape) > 1 and finite.size and finite.min() < contour.level < finite.max())
+
+
+def place_of(mark: Mark) -> int:
+    """Where a mark lies among the others: of two, the one with the higher number is seen."""
+    return look(mark).order if isinstance(mark, Dots) else LAYERS[type(mark)]
+
+
+def from_below(marks: tuple[Mark, ...]) -> list[Mark]:
+    """Marks in the order of drawing: those of one place as they are given."""
+    return sorted(marks, key=place_of)
+
+
+def shows_texts(dots: Dots) -> bool:
+    """Whether the texts of points are written beside them: where they are short and few; pages tell all on hovering."""
+    return 0 < len(dots.texts) <= 40 and max(map(len, dots.texts)) <= 8
+
+
+def label_colours(count: int) -> list[str]:
+    """The colours of so many labels."""
+    return [LABELS[position % len(LABELS)] for position in range(count)]

@@ -1,0 +1,238 @@
+"""Is the model to be trusted: each observation predicted from the others, and how far the model takes data to reach."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs.leave_one_out import leave_one_out
+from hentropy.errors import InputError
+from hentropy.views.plots.marks import Axis, Dots, Line, Panel, Picture, Role, Rule
+from hentropy.views.plots.relevance import length_scales, relevance
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.terrain import SHARES, bars_to
+
+FEW = 4
+"""Below so many observations leaving one out says next to nothing about a model."""
+
+IDLE = 0.02
+"""A parameter along which the expected value changes less than this share of all its variation hardly matters."""
+
+RARE = 0.05
+"""Counts that a model that is right would show more rarely than this speak against it."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many of n observations lie inside the intervals of a stated level.
+
+    With a model that is right the number is about binomial (about: the predictions share their data): `low` to `high`
+    then hold it with a probability of at least 95 %.
+    """
+
+    level: float
+    inside: int
+    count: int
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.inside} of {self.count} inside the {100 * self.level:.0f} % interval"
+
+
+@dataclass(frozen=True)
+class ReachInfo:
+    """Length scales as shares of each parameter's range (d): median, least and greatest over the mixture."""
+
+    median: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    components: int
+
+
+@dataclass(frozen=True)
+class TrustInfo:
+    """n observations, each as predicted from all others (n each), in the user's units.
+
+    `quantiles` (4 x n) by `SHARES` bound the 95 % and the 50 % interval of the observation, its noise included;
+    `inside50` and `inside95` say whether it lies in them. `chance` is how probable counts of both as rare
+    as these, or rarer, are with a model that is right. `reach` is None for a model without length scales; `relevance`
+    (d) is how much the expected value changes along each parameter, as a share of all its variation.
+    """
+
+    names: tuple[str, ...]
+    observed: np.ndarray
+    predicted: np.ndarray
+    sd: np.ndarray
+    quantiles: np.ndarray
+    inside50: np.ndarray
+    inside95: np.ndarray
+    coverage: tuple[Coverage, ...]
+    chance: float
+    relevance: np.ndarray
+    reach: ReachInfo | None
+
+
+def trust_info(scene: Scene) -> TrustInfo:
+    """Each observation left out in turn, with the hyperparameters of all of them."""
+    belief = scene.belief
+    if not isinstance(belief, Gaussian):
+        raise InputError(
+            f"a {type(belief).__name__} belief cannot leave an observation out; a Gaussian process can: see he.fit"
+        )
+    left_out = leave_one_out(belief)
+    observed, quantiles = left_out.observed.cpu().numpy(), left_out.quantiles(SHARES).cpu().numpy()
+    inside95 = (quantiles[0] <= observed) & (observed <= quantiles[3])
+    inside50 = (quantiles[1] <= observed) & (observed <= quantiles[2])
+    return TrustInfo(
+        names=tuple(scene.space.names),
+        observed=observed,
+        predicted=left_out.mean.cpu().numpy(),
+        sd=left_out.sd.cpu().numpy(),
+        quantiles=quantiles,
+        inside50=inside50,
+        inside95=inside95,
+        coverage=(coverage(inside50, 0.5), coverage(inside95, 0.95)),
+        chance=joint_chance(int(inside50.sum()), int(inside95.sum()), len(observed)),
+        relevance=relevance(belief, scene.space),
+        reach=_reach(scene),
+    )
+
+
+def coverage(inside: np.ndarray, level: float) -> Coverage:
+    """How many are inside (n), and how many would be by chance if the level were right."""
+    n = len(inside)
+    chances = _binomial(n, level)
+    below = np.cumsum(chances)
+    low = int(np.argmax(below > 0.025))  # fewer have a chance of at most 2.5 %
+    high = int(np.argmax(below >= 0.975))  # more, too
+    return Coverage(level, int(inside.sum()), n, low, high)
+
+
+def joint_chance(half: int, most: int, n: int) -> float:
+    """The chance of counts as rare as these, or rarer: so many of n inside the 50 %, and inside the 95 % interval.
+
+    Half of the values are expected inside the first, 45 % between the two and 5 % outside: the exact test of these
+    three counts together, so that two looks at the same predictions are one judgement.
+    """
+    logs = _log_factorials(n)
+    inside, between = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    outside = n - inside - between
+    kept = outside >= 0
+    inside, between, outside = inside[kept], between[kept], outside[kept]
+    ways = logs[n] - logs[inside] - logs[between] - logs[outside]
+    chances = ways + inside * np.log(0.5) + between * np.log(0.45) + outside * np.log(0.05)
+    [own] = chances[(inside == half) & (between == most - half)]
+    return float(np.exp(chances[chances <= own + 1e-9]).sum())
+
+
+def _log_factorials(n: int) -> np.ndarray:
+    """The logarithms of 0! to n!: n + 1."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+
+
+def _binomial(n: int, share: float) -> np.ndarray:
+    """The chances of 0 to n successes: n + 1."""
+    logs, k = _log_factorials(n), np.arange(n + 1)
+    return np.asarray(np.exp(logs[n] - logs - logs[::-1] + k * np.log(share) + (n - k) * np.log1p(-share)))
+
+
+def _reach(scene: Scene) -> ReachInfo | None:
+    scales = length_scales(scene.belief, scene.space)
+    if scales is None:
+        return None
+    low, high = scales.shares.min(0), scales.shares.max(0)
+    return ReachInfo(scales.median, low, high, len(scales.weights))
+
+
+def trust_picture(info: TrustInfo) -> Picture:
+    """Predicted against observed with 95 % intervals; length scales with their range."""
+    panels = [_predictions(info)] + ([_scales(info, info.reach)] if info.reach is not None else [])
+    return Picture("trust", "Is the model to be trusted?", _caption(info), (tuple(panels),))
+
+
+def _predictions(info: TrustInfo) -> Panel:
+    low = float(min(info.observed.min(), info.quantiles.min()))
+    high = float(max(info.observed.max(), info.quantiles.max()))
+    margin = 0.05 * (high - low) or 0.5
+    ends = np.array([low - margin, high + margin])
+    bars = bars_to(info.predicted, info.quantiles[0], info.quantiles[3])
+    dots = [
+        Dots(info.observed[chosen], info.predicted[chosen], role, label, error=bars[:, chosen])
+        for chosen, role, label in (
+            (info.inside95, Role.DATA, "inside its 95 % interval"),
+            (~info.inside95, Role.FAILED, "outside"),
+        )
+        if chosen.any()
+    ]
+    return Panel(
+        "each value predicted from the others",
+        Axis("observed", *ends.tolist()),
+        Axis("predicted", *ends.tolist()),
+        (
+            Line(ends, ends, Role.LIMIT, "predicted = observed", dashed=True),
+            *dots,
+        ),
+    )
+
+
+def _scales(info: TrustInfo, reach: ReachInfo) -> Panel:
+    shown = [index for index in range(len(info.names)) if np.isfinite(reach.median[index])]
+    places = np.arange(len(shown), dtype=np.float64)
+    mixed = reach.components > 1
+    bars = bars_to(reach.median[shown], reach.low[shown], reach.high[shown]) if mixed else None
+    label = "median, and range over the mixture" if mixed else "length scale"
+    least = min([1.0, *reach.low[shown]])
+    most = max([1.0, *reach.high[shown]])
+    return Panel(
+        "length scales",
+        Axis("parameter", -0.5, len(shown) - 0.5, names=tuple(info.names[index] for index in shown)),
+        Axis("share of the range", float(least) / 1.5, float(most) * 1.5, log=True),
+        (
+            Rule(1.0, "y", Role.LIMIT, "the whole range"),
+            Dots(places, reach.median[shown], Role.MEAN, label, error=bars),
+        ),
+    )
+
+
+def _caption(info: TrustInfo) -> str:
+    n = len(info.observed)
+    said = [
+        "Each measured value is predicted from all the others (with the length scales and noise found from all of"
+        " them): on the diagonal the prediction was right; bars hold 95 % of what the model would have expected to"
+        " measure."
+    ]
+    said.append(_judgement(info, n))
+    if info.reach is not None:
+        said.append(
+            "A length scale says how far a change of the parameter reaches before values have little to do with each"
+            " other, as a share of the parameter's range: small means that the value goes up and down along it, large"
+            " that it changes evenly, be it little or much."
+        )
+    idle = [name for name, share in zip(info.names, info.relevance, strict=True) if share < IDLE]
+    if idle and len(idle) < len(info.names):
+        said.append(f"By the model the value hardly depends on {', '.join(idle)}.")
+    return " ".join(said)
+
+
+def _judgement(info: TrustInfo, n: int) -> str:
+    """What the coverage says, in words."""
+    half, most = info.coverage
+    if n < FEW:
+        return f"With {n} value{'' if n == 1 else 's'} this says next to nothing yet."
+    counts = (
+        f"{most}, {half.inside} inside the 50 % one. A model that is right would show about {_between(most)} and"
+        f" {_between(half)} (each some 19 times in 20; not exactly, as the predictions share their data)."
+    )
+    if info.chance >= RARE:
+        return f"{counts} Taken together, nothing speaks against it."
+    # by how much there are fewer than expected inside both intervals, in standard deviations
+    missing = sum((each.level * n - each.inside) / (each.level * (1.0 - each.level)) ** 0.5 for each in info.coverage)
+    if missing > 0:
+        return f"{counts} Too few: the model is surer of itself than it should be; take its promises with care."
+    return f"{counts} More than that: the model is more careful than it needs to be."
+
+
+def _between(coverage: Coverage) -> str:
+    low, high = coverage.low, coverage.high
+    return str(low) if low == high else f"{low} to {high}"

@@ -1,0 +1,226 @@
+"""Why this experiment: what each would be expected to gain, and what would be decided after a low or a high outcome."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from hentropy.studies.records import State
+from hentropy.studies.records.numbers import short, span
+from hentropy.views.plots.decided import decided_panels
+from hentropy.views.plots.gain_map import NUMBERS, GainSlice, gain_map
+from hentropy.views.plots.marks import Axis, Band, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
+from hentropy.views.plots.outcomes import OutcomeInfo, outcomes
+from hentropy.views.plots.rows import in_rows
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.shown_trials import ShownTrials, foot_dots, plane_dots, shown_trials
+from hentropy.views.plots.target import Target, filling_words, gain_words
+from hentropy.views.plots.views import reference_design
+
+PANELS_IN_A_ROW = 3
+
+
+@dataclass(frozen=True)
+class WhyInfo:
+    """The gain over the space, the experiment it speaks for, and what would be decided after three of its outcomes.
+
+    `relative` says that the gains of the slices, and `at_target`, that of the target in the same way, are shares of the
+    greatest one shown. `target` is None, and `outcomes` are none, where nothing is left to ask. `expected_loss` is that
+    of today. `filling` are the numbers of trials that are waited for and were chosen to fill the space.
+    """
+
+    slices: tuple[GainSlice, ...]
+    relative: bool
+    at_target: float | None
+    trials: ShownTrials
+    expected_loss: float
+    target: Target | None
+    outcomes: tuple[OutcomeInfo, ...]
+    filling: tuple[int, ...]
+
+
+def why_info(scene: Scene, numbers: float = NUMBERS) -> WhyInfo:
+    """Why the newest proposed experiment that is waited for, or the next one; `numbers` bound the work of the map.
+
+    Gains count what an experiment adds to the others that are waited for.
+    """
+    target = scene.explained.target
+    trials = shown_trials(scene)
+    reference = reference_design(scene) if target is None else torch.from_numpy(target.design)
+    gains = gain_map(scene, scene.explained, reference, trials.designs, numbers)
+    return WhyInfo(
+        slices=gains.slices,
+        relative=gains.relative,
+        at_target=gains.at_target,
+        trials=trials,
+        expected_loss=scene.found.value,
+        target=target,
+        outcomes=() if target is None else outcomes(scene, torch.from_numpy(target.design)),
+        filling=tuple(trial.number for trial in scene.in_state(State.RUNNING) if trial.origin == "first"),
+    )
+
+
+def why_picture(info: WhyInfo) -> Picture:
+    """The gain with the experiment marked; below, what would be decided after its outcomes, side by side."""
+    lines = [_line_panel(info, view) for view in info.slices if len(view.axes) == 1]
+    planes = [view for view in info.slices if len(view.axes) == 2]
+    _, top = _ends([view.gains for view in planes])
+    maps = [_map_panel(info, view, top) for view in planes]
+    apart, _ = _apart(info)
+    after = [_titled(outcome, _drawn(decided_panels(outcome.decided)), apart) for outcome in info.outcomes]
+    sides = tuple(_on_one_scale(panels) for panels in zip(*after, strict=False))
+    table = (_outcome_table(info),) if info.outcomes else ()
+    gains = [*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW)]
+    # one panel leaves room for the table beside it
+    rows = ((*gains[0], *table), *sides) if len(info.slices) == 1 else (*gains, table, *sides)
+    return Picture("why", "Why this experiment", _caption(info), rows)
+
+
+def _drawn(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
+    """The panels; their tables only where there is nothing else."""
+    return tuple(panel for panel in panels if isinstance(panel, Panel)) or panels
+
+
+def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...], apart: float | None) -> list[Panel | Table]:
+    """Panels with the outcome they stand for in their titles; the values of the outcomes lie so far apart."""
+    heading = f"{outcome.name}: {short(outcome.value, apart, least=4)}"
+    return [replace(panel, title=heading if place == 0 else panel.title) for place, panel in enumerate(panels)]
+
+
+def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
+    """Panels side by side, to be compared: one scale for their maps of numbers, or for the height of bands and bars."""
+    marks = [mark for panel in panels if isinstance(panel, Panel) for mark in panel.marks]
+    maps = [mark.z for mark in marks if isinstance(mark, Heat) and not mark.names]
+    heights = [end for mark in marks if isinstance(mark, Band) for end in (mark.low, mark.high)]
+    heights += [np.append(mark.heights, 0.0) for mark in marks if isinstance(mark, Bars)]
+    dots = [mark.y for mark in marks if isinstance(mark, Dots)] if heights else []
+    low, high = _ends(maps)
+    bottom, top = _ends(heights + dots)
+    margin = 0.05 * (top - bottom)
+    # bars stand on zero, which needs no room beyond it
+    below = bottom if bottom == 0.0 else bottom - margin
+    above = top if top == 0.0 else top + margin
+
+    def scaled(mark: Mark) -> Mark:
+        return replace(mark, low=low, high=high) if isinstance(mark, Heat) and not mark.names else mark
+
+    def aligned(panel: Panel | Table) -> Panel | Table:
+        if isinstance(panel, Table):
+            return panel
+        y = replace(panel.y, low=below, high=above) if heights else panel.y
+        return replace(panel, y=y, marks=tuple(map(scaled, panel.marks)))
+
+    return tuple(map(aligned, panels))
+
+
+def _ends(values: list[np.ndarray]) -> tuple[float, float]:
+    """The least and the greatest number of all; 0 and 1 where there is none."""
+    finite = [each[np.isfinite(each)] for each in values]
+    low = min((float(each.min()) for each in finite if each.size), default=0.0)
+    high = max((float(each.max()) for each in finite if each.size), default=1.0)
+    return low, high if high > low else low + 1.0
+
+
+def _marked(target: Target) -> tuple[str, str]:
+    """The label and the text of the experiment that is explained."""
+    label = "next experiment" if target.is_next else "best by gain"
+    if target.number is not None:
+        label = f"trial {target.number}"
+    return label, f"{label}: {target.words}"
+
+
+def _measure(info: WhyInfo) -> str:
+    return "gain, as a share of the greatest" if info.relative else "expected fall of the loss"
+
+
+def _line_panel(info: WhyInfo, view: GainSlice) -> Panel:
+    [x] = view.grids
+    [axis] = view.axes
+    marks: list[Line | Dots] = [Line(x, view.gains, Role.GAIN, "gain", dots=axis.whole)]
+    marks += foot_dots(info.trials, view.indices[0], view.near & ~_explained(info), 0.0)
+    target = info.target
+    if target is not None:
+        label, text = _marked(target)
+        height = info.at_target if info.relative else target.gain
+        error = None if target.exact or info.relative else np.array([target.error])
+        where = target.design[[view.indices[0]]]
+        marks.append(Dots(where, np.array([height]), Role.PROPOSED, label, error, (text,)))
+    return Panel(f"gain along {axis.title}" if view.held else "gain", axis, Axis(_measure(info)), (*marks,))
+
+
+def _map_panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
+    x, y = view.grids
+    first, second = view.indices
+    heat = Heat(x, y, view.gains, _measure(info), low=min(0.0, top), high=max(0.0, top))
+    marks: list[Heat | Dots] = [heat, *plane_dots(info.trials, (first, second), view.near & ~_explained(info))]
+    target = info.target
+    if target is not None:
+        label, text = _marked(target)
+        marks.append(Dots(target.design[[first]], target.design[[second]], Role.PROPOSED, label, texts=(text,)))
+    return Panel("gain", view.axes[0], view.axes[1], (*marks,))
+
+
+def _explained(info: WhyInfo) -> np.ndarray:
+    """Which of the trials is the one that is explained: n."""
+    number = None if info.target is None else info.target.number
+    return np.array([each == number for each in info.trials.numbers], dtype=bool)
+
+
+def _outcome_table(info: WhyInfo) -> Table:
+    values, losses = _apart(info)
+    rows = tuple((each.name, short(each.value, values), short(each.expected_loss, losses)) for each in info.outcomes)
+    return Table("what it could give", ("outcome", "value", "expected loss then"), rows)
+
+
+def _apart(info: WhyInfo) -> tuple[float | None, float | None]:
+    """How far the values of the outcomes lie apart, and what is then expected to be lost."""
+    return span([each.value for each in info.outcomes]), span([each.expected_loss for each in info.outcomes])
+
+
+def _caption(info: WhyInfo) -> str:
+    said = [
+        "The gain of an experiment is by how much it is expected to lower the expected loss of the decision, which is"
+        f" {short(info.expected_loss)} now.",
+        *_about_target(info),
+    ]
+    if "pending" in [kind for kind, out in zip(info.trials.kinds, _explained(info), strict=True) if not out]:
+        said.append("Gains count what an experiment adds to the others that are waited for.")
+    if info.relative:
+        said.append(
+            "Elsewhere only a rough estimate of the gain was possible: colours and curves are shares of the greatest"
+            " one, from low to high, and not amounts."
+        )
+    if any(view.held for view in info.slices):
+        said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
+    if info.outcomes:
+        said.append(
+            "Side by side: what would be decided if it gave a low, a middle or a high value (one outcome in ten is"
+            " lower than the low one, one in ten higher than the high one). Where the decisions differ, the experiment"
+            " matters."
+        )
+    return " ".join(said)
+
+
+def _about_target(info: WhyInfo) -> list[str]:
+    """What is said of the experiment that is explained."""
+    target = info.target
+    if target is None:
+        return ["No experiment is left to ask."]
+    said = []
+    amount = gain_words(target)
+    if target.number is not None:
+        said.append(f"Trial {target.number} ({target.words}) has a gain of {amount}.")
+    elif target.is_next:
+        said.append(f"The next experiment ({target.words}) has a gain of {amount}.")
+    else:
+        said.append(f"{filling_words(target)}; by gain it would be {target.words}, with a gain of {amount}.")
+    if info.filling:
+        numbers = ", ".join(map(str, info.filling))
+        many = len(info.filling) > 1
+        said.append(
+            f"{'Trials' if many else 'Trial'} {numbers}, which {'are' if many else 'is'} waited for,"
+            f" {'were' if many else 'was'} chosen to fill the space, not by gain."
+        )
+    if target.weighed:
+        said.append(f"It was weighed against {target.weighed} too, so it need not have the greatest gain.")
+    return said

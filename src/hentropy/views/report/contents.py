@@ -1,0 +1,141 @@
+"""What stands in a report, as plain values: nothing here knows of HTML."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hentropy.errors import HentropyError
+from hentropy.studies.definition import Description, validated
+from hentropy.studies.records import Entry, State, Verdict
+from hentropy.studies.study import Study
+from hentropy.studies.study.keeping import versions
+from hentropy.studies.study.words import Words, in_words
+from hentropy.views.plots.pictures import PICTURES, picture
+from hentropy.views.plots.scene import scene_of
+from hentropy.views.plots.with_plotly import specification
+from hentropy.views.report.trials import TrialsShown, trials_shown
+from hentropy.views.text.formats import counted, json_text
+from hentropy.views.text.sentences import (
+    decided_sentence,
+    decision_sentence,
+    first_sentence,
+    objective_sentence,
+    stop_sentence,
+)
+from hentropy.views.text.standing import counts, stop_reason
+from hentropy.views.text.times import clock
+
+
+@dataclass(frozen=True)
+class PictureShown:
+    """A picture for a page."""
+
+    name: str
+    title: str
+    caption: str
+    specification: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something about how the study was made."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that a report says. Without values told there is no verdict, and there are no pictures.
+
+    `troubles` are sentences on pictures that could not be made, by name.
+    """
+
+    name: str
+    purpose: str
+    standing: str
+    heading: str
+    verdict: Verdict | None
+    pictures: Sequence[PictureShown]
+    troubles: Mapping[str, str]
+    trials: TrialsShown
+    facts: Sequence[Fact]
+    definition: str
+    made_at: str
+
+
+def contents(study: Study) -> Contents:
+    """The contents of the report of a study as it stands; the verdict is recorded, as by `Study.decide`."""
+    description = _description(study)
+    known = any(trial.state is State.COMPLETE for trial in study.records)
+    verdict = study.decide() if known else None
+    pictures, troubles = _pictures(study, verdict) if verdict else ([], {})
+    entries = tuple(study.book.entries.values())
+    now = clock(time.time())
+    return Contents(
+        name=study.name,
+        purpose=decision_sentence(description),
+        standing=_standing(description, entries),
+        heading=decided_sentence(description),
+        verdict=verdict,
+        pictures=pictures,
+        troubles=troubles,
+        trials=trials_shown(entries, study.space.names),
+        facts=_facts(study, description, entries),
+        definition=json_text(description.model_dump(mode="json"), indent=2),
+        made_at=now,
+    )
+
+
+def _description(study: Study) -> Description:
+    """The study in words: those of its store, or, for one in memory, made now."""
+    record = study.book.study
+    if record.definition:
+        return Words.recorded(record, Path()).description
+    return validated(in_words(study.options), f"the study {study.name!r}")
+
+
+def _pictures(study: Study, verdict: Verdict) -> tuple[list[PictureShown], dict[str, str]]:
+    scene = scene_of(study, verdict)
+    made: list[PictureShown] = []
+    troubles: dict[str, str] = {}
+    for name in PICTURES:
+        try:
+            shown = picture(scene, name)
+        except HentropyError as error:
+            troubles[name] = str(error)
+            continue
+        made.append(PictureShown(name, shown.title, shown.caption, specification(shown)))
+    return made, troubles
+
+
+def _standing(description: Description, entries: Sequence[Entry]) -> str:
+    states = ", ".join(f"{count} {state}" for state, count in counts(entries).items() if count)
+    said = f"{counted(len(entries), 'trial')}{f': {states}' if states else ''}."
+    reason = stop_reason(description, entries)
+    return f"{said} It has ended: {reason}." if reason else said
+
+
+def _facts(study: Study, description: Description, entries: Sequence[Entry]) -> list[Fact]:
+    record = study.book.study
+    facts = [
+        Fact("Kept in", study.store.place),
+        Fact("Begun", clock(record.created_at)),
+        Fact("Seed", str(study.seed)),
+        Fact("Course", first_sentence(study.first, description, [entry.trial for entry in entries])),
+        Fact("Experiments", objective_sentence(description)),
+        Fact("End", stop_sentence(description)),
+    ]
+    if entries:
+        last = max(entry.ended_at or entry.asked_at for entry in entries)
+        facts.append(Fact("Last activity", clock(last)))
+    if record.versions:
+        facts.append(Fact("Begun with", _listed(record.versions)))
+    facts.append(Fact("This report made with", _listed(versions())))
+    return facts
+
+
+def _listed(packages: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in packages.items())

@@ -1,0 +1,108 @@
+"""From what is recorded and computed to what the API answers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hentropy.studies.definition import Description
+from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial
+from hentropy.studies.study.asking import first_left
+from hentropy.views.server.cases import Case
+from hentropy.views.server.standings import Standing
+from hentropy.views.server.work import Look
+from hentropy.views.text.sentences import (
+    decision_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+)
+from hentropy.views.text.standing import counts, holder
+from hentropy.views.text.times import iso
+from hentropy.views.text.trials import as_json, history_json
+from hentropy.views.text.verdicts import verdict_json
+
+Answer = dict[str, Any]
+
+
+def about(record: StudyRecord) -> Answer:
+    """Which study it is."""
+    return {"id": record.id, "name": record.name, "created_at": iso(record.created_at)}
+
+
+def summary(found: Standing) -> Answer:
+    """A study in a list."""
+    return {
+        **about(found.record),
+        "decision": found.decision,
+        "trials": found.trials,
+        "counts": dict(found.counts),
+        "last_activity": iso(found.last_activity),
+    }
+
+
+def study(case: Case, now: float) -> Answer:
+    """A study and where it stands."""
+    running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
+    return {
+        **about(case.record),
+        "versions": dict(case.record.versions),
+        "definition": definition(case.description),
+        "says": says(case.description, case.first, case.trials),
+        "first_left": first_left(case.first, case.trials),
+        "revision": case.revision,
+        "counts": counts(case.entries),
+        "stopped": case.stopped,
+        "enough": case.enough,
+        "computable": case.computable,
+        "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
+        "verdict": recorded(case.verdicts[-1]) if case.verdicts else None,
+    }
+
+
+def definition(description: Description) -> Answer:
+    """A study in words; where a study file keeps it is nobody's business."""
+    return description.model_dump(mode="json", exclude={"storage"})
+
+
+def says(description: Description, first: int, trials: Sequence[Trial] = ()) -> list[str]:
+    """What a study will do."""
+    return [
+        decision_sentence(description),
+        *notes_of(description),
+        first_sentence(first, description, trials),
+        objective_sentence(description),
+        stop_sentence(description),
+    ]
+
+
+def trials(entries: Iterable[Entry]) -> list[Answer]:
+    """Trials as plain values."""
+    return [as_json(entry) for entry in entries]
+
+
+def history(entry: Entry, told: tuple[Observation, ...]) -> list[Answer]:
+    """All that was told of a trial."""
+    found: list[Answer] = history_json(entry, told)["history"]
+    return found
+
+
+def recorded(stored: StoredVerdict) -> Answer:
+    """A verdict and when it was reached."""
+    return {"at": iso(stored.at), **verdict_json(stored.verdict)}
+
+
+def look(record: StudyRecord, found: Look | None) -> Answer:
+    """The latest look, if there was one."""
+    if found is None:
+        nothing = {"observations": None, "revision": None, "complete": False, "verdict": None, "earlier": None}
+        return {**about(record), **nothing, "pictures": {}, "troubles": {}}
+    return {
+        **about(record),
+        "observations": found.observations,
+        "revision": found.revision,
+        "complete": found.complete,
+        "verdict": found.verdict,
+        "earlier": found.earlier,
+        "pictures": dict(found.pictures),
+        "troubles": dict(found.troubles),
+    }

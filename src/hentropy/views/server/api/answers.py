@@ -1,0 +1,250 @@
+"""What the API answers: plain values with names, which OpenAPI describes."""
+
+from typing import Annotated, Any, Literal
+
+from hentropy.errors import MissingExtra
+from hentropy.views.text.formats import json_text
+
+try:
+    from pydantic import BaseModel, Field
+    from starlette.responses import JSONResponse
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+State = Literal["running", "complete", "failed", "withdrawn"]
+Time = Annotated[str, Field(description="A time as ISO 8601 in UTC.")]
+Study = Annotated[int, Field(description="The id of the study.")]
+Name = Annotated[str, Field(description="The name of the study.")]
+
+
+class Plain(JSONResponse):
+    """JSON in which infinite numbers, which it does not know, are null."""
+
+    def render(self, content: Any) -> bytes:
+        """The text of a value."""
+        return json_text(content).encode()
+
+
+class Mistake(BaseModel):
+    """What went wrong."""
+
+    id: Annotated[str, Field(description="The id under which the log of the server has more.")]
+    kind: Annotated[
+        Literal["input", "study", "gone", "store", "busy", "access", "internal"],
+        Field(description="What kind of problem it is."),
+    ]
+    sentence: Annotated[str, Field(description="What went wrong, for a person.")]
+    details: Annotated[list[str] | None, Field(description="A line for each mistake.")] = None
+
+
+class Problem(BaseModel):
+    """An answer that says what went wrong."""
+
+    error: Mistake
+
+
+class TrialAnswer(BaseModel):
+    """One experiment: its design, what was expected of it, and what came of it."""
+
+    number: int
+    params: Annotated[dict[str, float | int], Field(description="The design, by parameter.")]
+    state: State
+    value: float | None
+    std_error: float | None
+    gain: Annotated[float | None, Field(description="The gain that was expected when it was chosen.")]
+    gain_error: float | None
+    entropy: Annotated[float | None, Field(description="The expected loss of the decision when it was chosen.")]
+    origin: Literal["first", "proposed", "attached"]
+    note: str
+    asked_at: Time
+    ended_at: Time | None
+
+
+class ObservationAnswer(BaseModel):
+    """One thing that was told of a trial."""
+
+    number: int
+    at: Time
+    by: str
+    state: State
+    value: float | None
+    std_error: float | None
+    note: str
+
+
+class VerdictAnswer(BaseModel):
+    """What would be decided."""
+
+    decision: Annotated[str, Field(description="The decision, as Python shows it.")]
+    observations: Annotated[int, Field(description="How many values were known.")]
+    expected_loss: float | None
+    std_error: Annotated[float | None, Field(description="The Monte Carlo error of the expected loss.")]
+    action: Annotated[list[dict[str, Any]], Field(description="Rows of named values.")]
+
+
+class RecordedVerdict(VerdictAnswer):
+    """A verdict and when it was reached."""
+
+    at: Time
+
+
+class Counts(BaseModel):
+    """How many trials are in each state."""
+
+    running: int
+    complete: int
+    failed: int
+    withdrawn: int
+
+
+class About(BaseModel):
+    """Which study an answer is about."""
+
+    id: Study
+    name: Name
+    created_at: Annotated[Time, Field(description="When it was begun: a later study may get its id and its name.")]
+
+
+class SummaryAnswer(About):
+    """A study in a list."""
+
+    decision: str
+    trials: int
+    counts: Counts
+    last_activity: Time
+
+
+class StudiesAnswer(BaseModel):
+    """The studies of the store, the oldest first."""
+
+    studies: list[SummaryAnswer]
+
+
+class Waiting(BaseModel):
+    """A trial that runs, and who has it."""
+
+    number: int
+    who: str
+
+
+class StudyAnswer(About):
+    """A study: what it is and where it stands."""
+
+    versions: dict[str, str]
+    definition: Annotated[dict[str, Any], Field(description="The study in words, as in a study file.")]
+    says: Annotated[list[str], Field(description="What it will do, in sentences.")]
+    revision: Annotated[int, Field(description="Every change of a trial makes it greater.")]
+    counts: Counts
+    first_left: Annotated[int, Field(description="How many first designs, which fill the space, are still to come.")]
+    stopped: Annotated[str | None, Field(description="Why the study has enough; null while it should go on.")]
+    enough: Annotated[str | None, Field(description="The same, with running trials counted as if they had ended.")]
+    computable: Annotated[str | None, Field(description="Null, or why nothing can be asked or decided here.")]
+    running: list[Waiting]
+    verdict: Annotated[RecordedVerdict | None, Field(description="What was last decided.")]
+
+
+class TrialsAnswer(About):
+    """Trials of a study, in the order of their numbers."""
+
+    revision: int
+    trials: list[TrialAnswer]
+
+
+class OneTrial(About):
+    """A trial as it stands now, and why the study has enough, if it has."""
+
+    trial: TrialAnswer
+    stopped: str | None
+
+
+class HistoryAnswer(About):
+    """A trial, and all that was ever told of it."""
+
+    trial: TrialAnswer
+    history: list[ObservationAnswer]
+
+
+class AttachedAnswer(About):
+    """What was attached, and what was left out."""
+
+    trials: list[TrialAnswer]
+    left_out: Annotated[list[str], Field(description="What is wrong with rows that were left out.")]
+    unused: Annotated[list[str], Field(description="Columns that nothing was taken from.")]
+
+
+class VerdictsAnswer(About):
+    """All verdicts recorded, the oldest first."""
+
+    verdicts: list[RecordedVerdict]
+
+
+class JobAnswer(BaseModel):
+    """A piece of work in the background."""
+
+    id: str
+    kind: Literal["ask", "look"]
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    phase: Annotated[str, Field(description="What goes on, in words.")]
+    created_at: Time
+    began_at: Time | None
+    ended_at: Time | None
+    count: Annotated[int, Field(description="How many experiments are asked for.")]
+    error: Annotated[str | None, Field(description="Why it failed.")]
+
+
+class WorkAnswer(About):
+    """A job, and once it is done, what came of it: the trials that were asked, or the verdict."""
+
+    job: JobAnswer
+    trials: list[TrialAnswer] | None = None
+    verdict: VerdictAnswer | None = None
+
+
+class JobsAnswer(About):
+    """The jobs of a study, the oldest first; those that ended long ago are forgotten."""
+
+    jobs: list[JobAnswer]
+
+
+class PictureAnswer(BaseModel):
+    """A picture: what plotly draws, with a title and a sentence."""
+
+    title: str | None = None
+    caption: str | None = None
+    observations: Annotated[int | None, Field(description="After how many values it was made.")] = None
+    specification: Annotated[dict[str, Any] | None, Field(description="What plotly draws: data and layout.")] = None
+
+
+class InformedPicture(PictureAnswer):
+    """A picture with what it is made of."""
+
+    information: Annotated[
+        dict[str, Any] | None, Field(description="What the picture shows, as values: means, gains, probabilities, ...")
+    ] = None
+
+
+class OnePicture(About):
+    """One picture of the latest look at a study."""
+
+    picture: InformedPicture
+
+
+class LookAnswer(About):
+    """The latest look at a study: the verdict, the one before it, and the pictures; nulls before the first look."""
+
+    observations: int | None
+    revision: int | None
+    complete: Annotated[bool, Field(description="Whether all pictures are there.")]
+    verdict: VerdictAnswer | None
+    earlier: VerdictAnswer | None
+    pictures: dict[str, PictureAnswer]
+    troubles: Annotated[dict[str, str], Field(description="Why a picture is missing.")]
+
+
+class CheckedAnswer(BaseModel):
+    """What a study would do."""
+
+    name: str
+    first: Annotated[int, Field(description="How many first designs fill the space; data that are attached count.")]
+    says: Annotated[list[str], Field(description="What it will do, in sentences.")]
+    definition: dict[str, Any]

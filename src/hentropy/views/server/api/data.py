@@ -1,0 +1,123 @@
+"""Data in and out: earlier measurements, exports and their import."""
+
+from typing import Annotated, Any
+
+from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.records import StudyRecord
+from hentropy.views.server.api import answering
+from hentropy.views.server.api.answers import AttachedAnswer, TrialsAnswer
+from hentropy.views.server.api.questions import Attach
+from hentropy.views.server.api.router import Key, Meant, Text, takes
+from hentropy.views.server.api.router import router as made
+from hentropy.views.server.desk import Attached
+from hentropy.views.server.incoming import Row
+from hentropy.views.server.services import Here
+from hentropy.views.server.work import StudyKey
+
+try:
+    from fastapi import Query
+    from starlette.responses import StreamingResponse
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+router = made("data")
+
+LONGEST = 500
+Column = Annotated[str | None, Query(max_length=LONGEST)]
+
+
+@router.post("/studies/{study}/attach", response_model=AttachedAnswer, status_code=201)
+def attach(here: Here, study: Meant, question: Attach, key: Key = None) -> Any:
+    """Add earlier measurements: all rows, or none if one of them cannot be used."""
+    rows = [Row(row.params, row.value, row.std_error) for row in question.rows]
+    done = here.recent.once(
+        StudyKey.of(study), "attach", key, lambda: here.desk.attach(study, rows, again=question.again)
+    )
+    return _attached(study, done)
+
+
+@router.post(
+    "/studies/{study}/attach.csv",
+    response_model=AttachedAnswer,
+    status_code=201,
+    openapi_extra=takes("text/csv"),
+)
+def attach_csv(
+    here: Here,
+    study: Meant,
+    text: Text,
+    column: Annotated[
+        list[str] | None,
+        Query(description="COLUMN=PARAMETER: a column with another name than its parameter.", max_length=LONGEST),
+    ] = None,
+    value: Annotated[Column, Query(description="The column of values; if left out: value.")] = None,
+    std_error: Annotated[Column, Query(description="The column of standard errors; if left out: std_error.")] = None,
+    skip_bad: Annotated[bool, Query(description="Leave out rows that cannot be used.")] = False,
+    again: Annotated[bool, Query(description="Attach rows that are in the study already.")] = False,
+    key: Key = None,
+) -> Any:
+    """Add earlier measurements from CSV with a header: comma, semicolon or tab."""
+    columns = _columns(column or [])
+
+    def add() -> Attached:
+        return here.desk.attach_csv(
+            study, text, columns=columns, value=value, std_error=std_error, skip_bad=skip_bad, again=again
+        )
+
+    return _attached(study, here.recent.once(StudyKey.of(study), "attach.csv", key, add))
+
+
+def _columns(given: list[str]) -> dict[str, str]:
+    """Columns by parameter."""
+    pairs = [text.rpartition("=") for text in given]
+    for text, (column, _, parameter) in zip(given, pairs, strict=True):
+        if not column or not parameter:
+            raise InputError(f"column: {text!r} is not of the form COLUMN=PARAMETER")
+    return {parameter.strip(): column.strip() for column, _, parameter in pairs}
+
+
+def _attached(study: StudyRecord, attached: Attached) -> dict[str, Any]:
+    return {
+        **answering.about(study),
+        "trials": answering.trials(attached.entries),
+        "left_out": list(attached.bad),
+        "unused": list(attached.unused),
+    }
+
+
+@router.post(
+    "/studies/{study}/import",
+    response_model=TrialsAnswer,
+    status_code=201,
+    openapi_extra=takes("text/csv", "application/x-ndjson"),
+)
+def import_trials(here: Here, study: Meant, text: Text) -> Any:
+    """Put exported trials into a study that has none yet; numbers, states, values, notes and times come back."""
+    entries = here.desk.import_trials(study, text)
+    case = here.desk.case(study)
+    return {**answering.about(case.record), "revision": case.revision, "trials": answering.trials(entries)}
+
+
+@router.get(
+    "/studies/{study}/export.csv",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+def export_csv(here: Here, study: Meant) -> StreamingResponse:
+    """All trials as CSV, for spreadsheets: a note that begins like a formula gets a ' in front."""
+    return _file(here.desk.csv(study), "text/csv", f"study-{study.id}.csv")
+
+
+@router.get(
+    "/studies/{study}/export.jsonl",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
+)
+def export_json_lines(here: Here, study: Meant) -> StreamingResponse:
+    """All trials as JSON lines, for programs."""
+    return _file(here.desk.json_lines(study), "application/x-ndjson", f"study-{study.id}.jsonl")
+
+
+def _file(pieces: Any, kind: str, name: str) -> StreamingResponse:
+    # the name is the id, not what somebody called the study: a header cannot carry every letter
+    return StreamingResponse(pieces, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})

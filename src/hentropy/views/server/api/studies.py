@@ -1,0 +1,84 @@
+"""Studies: list, show, make, check, delete; and the schema of study files."""
+
+from typing import Annotated, Any
+
+from hentropy.errors import MissingExtra
+from hentropy.studies.definition import json_schema
+from hentropy.views.server.api import answering
+from hentropy.views.server.api.answers import CheckedAnswer, StudiesAnswer, StudyAnswer, VerdictsAnswer
+from hentropy.views.server.api.questions import Definition
+from hentropy.views.server.api.router import Meant
+from hentropy.views.server.api.router import router as made
+from hentropy.views.server.beginning import described, description_of
+from hentropy.views.server.services import Here
+
+try:
+    from fastapi import Query, Response
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+router = made("studies")
+
+
+@router.get("/studies", response_model=StudiesAnswer)
+def list_studies(
+    here: Here, name: Annotated[str | None, Query(description="Only the study with this name.")] = None
+) -> Any:
+    """The studies of the store, the oldest first."""
+    found = here.desk.studies() if name is None else here.desk.named(name)
+    return {"studies": [answering.summary(each) for each in found]}
+
+
+@router.post("/studies", response_model=StudyAnswer, status_code=201)
+def create_study(here: Here, definition: Definition) -> Any:
+    """Begin a study by its definition.
+
+    You run its experiments and tell their values: decisions of one's own in Python, functions, programs and files are
+    refused.
+    """
+    record = here.desk.create(definition.words())
+    return answering.study(here.desk.case(record), here.store.now())
+
+
+@router.post("/check", response_model=CheckedAnswer)
+def check_definition(definition: Definition) -> Any:
+    """Check a definition and say in plain words what the study will do; nothing is made."""
+    study = described(definition.words())
+    description = description_of(study)
+    return {
+        "name": study.options.name,
+        "first": study.first,
+        "says": answering.says(description, study.first),
+        "definition": answering.definition(description),
+    }
+
+
+@router.get("/schema")
+def schema_of_definitions() -> dict[str, Any]:
+    """The JSON Schema of study files, which definitions follow."""
+    return json_schema()
+
+
+@router.get("/studies/{study}", response_model=StudyAnswer)
+def show_study(here: Here, study: Meant) -> Any:
+    """What a study is and where it stands; nothing is computed."""
+    return answering.study(here.desk.case(study), here.store.now())
+
+
+@router.delete("/studies/{study}", status_code=204)
+def delete_study(
+    here: Here,
+    study: Meant,
+    name: Annotated[str, Query(description="Its name, to be sure that it is the right one.")],
+) -> Response:
+    """Delete a study with all its trials, values, history and verdicts."""
+    here.desk.delete(study, name)
+    here.workshop.forget(study)
+    return Response(status_code=204)
+
+
+@router.get("/studies/{study}/verdicts", response_model=VerdictsAnswer)
+def list_verdicts(here: Here, study: Meant) -> Any:
+    """What was decided so far, the oldest first."""
+    case = here.desk.case(study)
+    return {**answering.about(case.record), "verdicts": [answering.recorded(one) for one in case.verdicts]}

@@ -1,0 +1,97 @@
+"""`make_app`: a server for one store, made of its settings; nothing is shared between two of them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+
+from hentropy._version import __version__
+from hentropy.errors import HentropyError, MissingExtra
+from hentropy.studies.storage import open_store
+from hentropy.views.server import events, login
+from hentropy.views.server.api.routes import routers
+from hentropy.views.server.desk import Desk
+from hentropy.views.server.guard.bodies import Bodies
+from hentropy.views.server.guard.catching import Catching
+from hentropy.views.server.guard.door import Door
+from hentropy.views.server.guard.doorman import Doorman
+from hentropy.views.server.guard.headers import Headers
+from hentropy.views.server.guard.heads import Heads
+from hentropy.views.server.guard.hosts import Hosts
+from hentropy.views.server.guard.pace import Pace
+from hentropy.views.server.guard.packing import Packing
+from hentropy.views.server.jobs import Workshop
+from hentropy.views.server.live import Watcher
+from hentropy.views.server.pages.routes import add_pages
+from hentropy.views.server.problems import answer, problem_of
+from hentropy.views.server.services import Services
+from hentropy.views.server.settings import Settings
+
+try:
+    import anyio.to_thread
+    from fastapi import Depends, FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.security import HTTPBearer
+    from starlette.exceptions import HTTPException
+    from starlette.responses import Response
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+ABOUT = """The verbs of the command line over the network. A study is named by its id, which `GET /api/studies?name=...`
+finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""
+
+
+def make_app(settings: Settings) -> FastAPI:
+    """The app; the store is opened when it starts and closed when it ends."""
+    doorman, limits = Doorman(settings), settings.limits
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = settings.limits.threads
+        with (
+            closing(open_store(settings.store)) as store,
+            closing(
+                Workshop(
+                    settings.store, waiting=limits.jobs, look_seconds=limits.look_seconds, memory=limits.memory_bytes
+                )
+            ) as workshop,
+        ):
+            desk = Desk(store, settings.limits.upload_rows)
+            watcher = Watcher(store, workshop, listeners=limits.listeners, each=limits.listeners_each)
+            app.state.services = Services(settings, store, desk, workshop, watcher, doorman)
+            try:
+                yield
+            finally:
+                await watcher.close()
+
+    app = FastAPI(
+        title="hentropy",
+        version=__version__,
+        description=ABOUT,
+        lifespan=lifespan,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # these pages load their scripts from elsewhere
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,  # these become the names of methods of clients
+    )
+    add_pages(app)
+    for router in (login.router, events.router):
+        app.include_router(router)
+    # the door sees to the token; this is for the description
+    token = [] if doorman.open else [Depends(HTTPBearer(auto_error=False, description="The token of the server."))]
+    for router in routers():
+        app.include_router(router, dependencies=token)
+    for kind in (HentropyError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _answered)
+    # the last one added is the first one that a request meets
+    app.add_middleware(Heads)
+    app.add_middleware(Packing)
+    app.add_middleware(Door, doorman=doorman)
+    app.add_middleware(Bodies, limits=settings.limits)
+    app.add_middleware(Pace, limits=settings.limits)
+    app.add_middleware(Hosts, settings=settings)
+    app.add_middleware(Catching)
+    app.add_middleware(Headers)
+    return app
+
+
+async def _answered(request: Request, error: Exception) -> Response:
+    return answer(request, problem_of(error))

@@ -1,0 +1,203 @@
+"""`Desk`: the verbs of the command line on the studies of a store, without those that compute.
+
+Telling, failing, withdrawing and attaching need no decision, so no code of a study is ever run. Safe for threads.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from hentropy.errors import Gone, Outdated, StudyError
+from hentropy.studies.records import Entry, Observation, State, StudyRecord, Trial, Value
+from hentropy.studies.storage import Store
+from hentropy.studies.study.book import author
+from hentropy.studies.study.telling import told, withdrawn
+from hentropy.views.server.beginning import begun
+from hentropy.views.server.cases import Case, Memory
+from hentropy.views.server.incoming import Row, check_repeats, rows_in, usable
+from hentropy.views.server.standings import Standing, Standings
+from hentropy.views.text.csv_tables import check_rows
+from hentropy.views.text.earlier_data import Data, earlier_data
+from hentropy.views.text.trial_files import csv_text, json_lines
+from hentropy.views.text.trial_reading import exported_in
+
+Which = int | StudyRecord
+"""A study by its id, or the one whose record was read: if that is deleted, one that has its id is left alone."""
+
+CHUNK = 500
+"""The trials of a download that are put into text at a time."""
+
+
+@dataclass(frozen=True)
+class Attached:
+    """What was attached, what was left out and why, and the columns that nothing was taken from."""
+
+    entries: tuple[Entry, ...]
+    bad: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+
+class Desk:
+    """The studies of a store by their ids; at most `rows` data are taken at once."""
+
+    def __init__(self, store: Store, rows: int = 5_000) -> None:
+        self.store = store
+        self._rows = rows
+        self._memory = Memory(store)
+        self._standings = Standings(store, self._memory)
+        self._by = author()
+        self._names: dict[int, str] = {}
+
+    def studies(self) -> tuple[Standing, ...]:
+        """All studies, the oldest first."""
+        return self._standings.all()
+
+    def named(self, name: str) -> tuple[Standing, ...]:
+        """The study with this name, if there is one."""
+        # no study has a zero character in its name, and not every database lets one ask for it
+        record = None if "\x00" in name else self.store.find(name)
+        return () if record is None else (self._standings.one(record),)
+
+    def record(self, study: Which) -> StudyRecord:
+        """A study by its id; `Gone` if there is none."""
+        if isinstance(study, StudyRecord):
+            return study  # the store sees to it that it is still this one
+        # the names are remembered, so that the definitions of all other studies need not be read each time
+        name = self._names.get(study)
+        found = None if name is None else self.store.find(name)
+        if found is None or found.id != study:
+            everything = self.store.studies()
+            self._names = {each.id: each.name for each in everything}
+            found = next((each for each in everything if each.id == study), None)
+        if found is None:
+            raise Gone(f"there is no study {study}; it may have been deleted")
+        return found
+
+    def case(self, study: Which) -> Case:
+        """A study with all that is recorded of it."""
+        return self._memory.case(self.record(study))
+
+    def entry(self, study: Which, number: int) -> Entry:
+        """A trial by its number."""
+        entries = self._memory.trials(self.record(study)).entries
+        if number not in entries:
+            known = f"0 to {len(entries) - 1}" if len(entries) > 1 else "only 0" if entries else "none yet"
+            raise Gone(f"there is no trial {number} (trials: {known})")
+        return entries[number]
+
+    def history(self, study: Which, number: int) -> tuple[Entry, tuple[Observation, ...]]:
+        """A trial and all that was ever told of it."""
+        return self.entry(study, number), self.store.observations(self.record(study), number)
+
+    def tell(
+        self,
+        study: Which,
+        number: int,
+        value: float,
+        std_error: float | None = None,
+        note: str | None = None,
+        replace: bool = False,
+    ) -> Entry:
+        """The value of a trial; another than was told before only with `replace`, and the earlier one is kept too."""
+        given: Value = value if std_error is None else (value, std_error)
+        return self._change(study, number, told(given, None, note, replace, self.store.now()))
+
+    def fail(self, study: Which, number: int, why: str = "", replace: bool = False) -> Entry:
+        """A trial was run and failed."""
+        return self._change(study, number, told(None, why or "no reason given", None, replace, self.store.now()))
+
+    def withdraw(self, study: Which, number: int, note: str = "") -> Entry:
+        """A trial will not be run after all."""
+        return self._change(study, number, withdrawn(note, self.store.now()))
+
+    def _change(self, study: Which, number: int, rule: Callable[[Entry], Entry]) -> Entry:
+        self.entry(study, number)
+        return self.store.change(self.record(study), number, rule, self._by)
+
+    def attach(self, study: Which, rows: Sequence[Row], *, again: bool = False) -> Attached:
+        """Data that were there before: all rows, or none if one of them cannot be used."""
+        check_rows(len(rows), self._rows)
+        data = rows_in(rows, self._memory.meaning(self.record(study)).space)
+        return self._attach(study, usable(data, "the rows", skip_bad=False), again)
+
+    def attach_csv(
+        self,
+        study: Which,
+        text: str,
+        *,
+        where: str = "the file",
+        columns: Mapping[str, str] | None = None,
+        value: str | None = None,
+        std_error: str | None = None,
+        skip_bad: bool = False,
+        again: bool = False,
+    ) -> Attached:
+        """Data that were there before, from a CSV text; `columns` are those of parameters that are called otherwise."""
+        space = self._memory.meaning(self.record(study)).space
+        data = earlier_data(text, where, space, columns or {}, value, std_error, self._rows)
+        return self._attach(study, usable(data, where, skip_bad), again)
+
+    def _attach(self, study: Which, data: Data, again: bool) -> Attached:
+        record = self.record(study)
+        while True:
+            known = self._memory.trials(record).entries
+            if not again:
+                check_repeats(data, [entry.trial for entry in known.values()])
+            now = self.store.now()
+            entries = tuple(
+                Entry(_attached(number, params, value), now, now)
+                for number, (params, value) in enumerate(data.good, start=len(known))
+            )
+            try:
+                self.store.add(record, entries, self._by)
+            except Outdated:  # somebody asked meanwhile
+                continue
+            return Attached(entries, data.bad, data.unused)
+
+    def import_trials(self, study: Which, text: str, where: str = "the file") -> tuple[Entry, ...]:
+        """Exported trials, CSV or JSON lines, into a study that has none yet."""
+        record = self.record(study)
+        has = f"{record.name!r} has trials already; import into a study that has none"
+        imported = exported_in(text, where, self._memory.meaning(record).space, self._rows)
+        if self._memory.trials(record).entries:
+            raise StudyError(has)
+        now = self.store.now()
+        entries = tuple(one.entry(now) for one in imported)
+        try:
+            self.store.add(record, entries, self._by)
+        except Outdated:
+            raise StudyError(has) from None
+        return entries
+
+    def csv(self, study: Which) -> Iterator[str]:
+        """All trials as CSV, piece by piece; they are read now, before the first piece is taken."""
+        case = self.case(study)
+        names = case.space.names
+        # the header is one line: names of parameters have no line breaks
+        pieces = (csv_text(piece, names).partition("\n")[2] for piece in _pieces(case.entries))
+        return chain([csv_text((), names)], pieces)
+
+    def json_lines(self, study: Which) -> Iterator[str]:
+        """All trials as JSON lines, piece by piece."""
+        return map(json_lines, _pieces(self.case(study).entries))
+
+    def create(self, words: Any) -> StudyRecord:
+        """A new study by its definition, if that needs no code and no file."""
+        return begun(self.store, words)
+
+    def delete(self, study: Which, name: str) -> None:
+        """Remove a study with all that belongs to it; its name says that it is the right one."""
+        record = self.record(study)
+        if record.name != name:
+            raise StudyError(f"study {record.id} is called {record.name!r}, not {name!r}; nothing was deleted")
+        self.store.delete(record)
+
+
+def _attached(number: int, params: Mapping[str, Any], value: Value) -> Trial:
+    measured, error = value if isinstance(value, tuple) else (value, None)
+    return Trial(number, dict(params), State.COMPLETE, measured, error, origin="attached")
+
+
+def _pieces(entries: tuple[Entry, ...]) -> Iterator[tuple[Entry, ...]]:
+    return (entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK))

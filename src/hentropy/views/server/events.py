@@ -1,0 +1,77 @@
+"""Server-sent events: an open page is told what changes in its study."""
+
+from collections.abc import AsyncIterator, Callable
+
+from hentropy.errors import MissingExtra
+from hentropy.views.server.guard.pace import client_in
+from hentropy.views.server.live import Watcher
+from hentropy.views.server.mailbox import Event, Mailbox
+from hentropy.views.server.meaning import check_meant
+from hentropy.views.server.services import Here
+from hentropy.views.text.formats import json_text
+
+try:
+    from fastapi import APIRouter, Request
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import StreamingResponse
+    from starlette.types import Receive, Scope, Send
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+HEARTBEAT = 15.0
+"""Seconds without news after which a comment is sent: proxies close what is silent, and who is gone is noticed."""
+
+PACE = 0.25
+"""Seconds between two deliveries to a page at least: what happens meanwhile is told once."""
+
+DELIVERIES = 20.0
+"""The most deliveries in a second to all pages together, in the long run: each page then fetches what is new."""
+
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+router = APIRouter()
+
+
+@router.get("/studies/{study_id}/events", include_in_schema=False)
+async def events(study_id: int, here: Here, request: Request, begun: str = "") -> StreamingResponse:
+    """What changes in a study, for as long as the page is open; `begun` says which one that page shows."""
+    case = await run_in_threadpool(here.desk.case, study_id)
+    if begun:
+        check_meant(case.record, begun)
+    mailbox = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
+    return Events(here.watcher, mailbox)
+
+
+class Events(StreamingResponse):
+    """The events of a mailbox; whoever goes away is let go at once."""
+
+    def __init__(self, watcher: Watcher, mailbox: Mailbox) -> None:
+        super().__init__(stream(mailbox, self._pace), headers=HEADERS, media_type="text/event-stream")
+        self._watcher = watcher
+        self._mailbox = mailbox
+
+    def _pace(self) -> float:
+        return max(PACE, self._watcher.listeners / DELIVERIES)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until either side ends it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._watcher.leave(self._mailbox)
+
+
+async def stream(mailbox: Mailbox, pace: Callable[[], float], heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
+    """Events as text, with comments while there are none; `pace` says how many seconds to wait after each delivery."""
+    yield "retry: 2000\n\n"
+    while True:
+        taken = await mailbox.take(heartbeat)
+        yield "".join(map(as_text, taken)) or ": nothing new\n\n"
+        if mailbox.ended:
+            return
+        await mailbox.rest(pace())
+
+
+def as_text(event: Event) -> str:
+    """An event as it goes over the wire: JSON has no line breaks of its own."""
+    return f"event: {event.name}\ndata: {json_text(event.data)}\n\n"

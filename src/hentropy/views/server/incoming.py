@@ -1,0 +1,63 @@
+"""Data that come in with a request: checked row by row, and bounded."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
+from hentropy.studies.records import Trial
+from hentropy.studies.study.checks import checked_value
+from hentropy.views.text.earlier_data import Data, repeated
+from hentropy.views.text.formats import counted
+
+SHOWN_BAD = 20
+
+
+@dataclass(frozen=True)
+class Row:
+    """An earlier measurement: its design and its value."""
+
+    params: Mapping[str, Any]
+    value: float
+    std_error: float | None = None
+
+
+def rows_in(rows: Sequence[Row], space: DesignSpace) -> Data:
+    """Rows checked against the space."""
+    good, bad = [], []
+    for number, row in enumerate(rows):
+        try:
+            value, error = checked_value(row.value if row.std_error is None else (row.value, row.std_error))
+            design = space.decode(space.encode(row.params))
+        except InputError as mistake:
+            bad.append(f"row {number}: {mistake}")
+        else:
+            good.append((design, value if error is None else (value, error)))
+    return Data(tuple(good), tuple(bad), ())
+
+
+def usable(data: Data, where: str, skip_bad: bool) -> Data:
+    """The data, if their bad rows may be left out; an `InputError` with what is wrong with them if not."""
+    if not data.bad and not data.good:
+        raise InputError(f"{where} has no rows below its header; nothing was attached")
+    if not data.bad:
+        return data
+    shown = data.bad[:SHOWN_BAD]
+    more = (f"... and {len(data.bad) - SHOWN_BAD} more",) if len(data.bad) > SHOWN_BAD else ()
+    if skip_bad and data.good:
+        return replace(data, bad=(*shown, *more))
+    said = "\n".join([f"{counted(len(data.bad), 'row')} of {where} cannot be used:", *map("  {}".format, shown + more)])
+    raise InputError(f"{said}\nNothing was attached. Mend the rows, or have them left out.")
+
+
+def check_repeats(data: Data, trials: Iterable[Trial]) -> None:
+    """Refuse what was attached already: the same data sent twice would count every value twice."""
+    repeats = repeated(data, trials)
+    if repeats:
+        are = "is" if repeats == 1 else "are"
+        raise InputError(
+            f"of {counted(len(data.good), 'row')}, {repeats} {are} in the study already, with the same values; were"
+            " these data attached before? Nothing was attached. If they are measurements of their own, say that"
+            " rows are to be added even if the same are there already"
+        )

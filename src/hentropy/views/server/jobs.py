@@ -1,0 +1,140 @@
+"""`Workshop`: proposals and looks in the background, in processes of their own, so that pages never wait for them."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from hentropy.errors import InputError
+from hentropy.studies.records import StudyRecord
+from hentropy.views.server.bench import Bench, Message
+from hentropy.views.server.orders import Listener, Orders, known
+from hentropy.views.server.shelf import Shelf
+from hentropy.views.server.work import Busy, Job, Look, Part, StudyKey, job_json
+
+__all__ = ["Busy", "Job", "Look", "Part", "StudyKey", "Workshop", "job_json"]
+
+LOOK_SECONDS = 120.0
+"""The usual processor time for a verdict, and again for its pictures."""
+
+CANCELLING = 5.0
+"""The most seconds to wait for the end of a process that was killed: it takes a moment."""
+
+
+class Workshop:
+    """Two processes: one asks, one looks (at low priority). Each is started when it is first needed, and kept.
+
+    `waiting` is how many jobs of each kind may wait, at most half of them for one study, and the studies take turns.
+    A look has `look_seconds` of processor time for the verdict and as many for the pictures; a process may take
+    `memory` bytes of addresses, or as many as it wants if that is None. All methods may be called from any thread; only
+    `wait` waits, and `cancel` and `close` do for a moment.
+    """
+
+    def __init__(
+        self, store_url: str, *, waiting: int = 20, look_seconds: float = LOOK_SECONDS, memory: int | None = None
+    ) -> None:
+        if store_url == "memory://":
+            raise InputError("a store in memory cannot be shared with other processes; give sqlite:///FILE")
+        self._orders = Orders(waiting)
+        self._shelf = Shelf()
+        self._look_seconds = look_seconds
+        start = {"store": store_url, "memory": memory}
+        self._asking = Bench("ask", start, self._orders, _asked, self._heard)
+        self._looking = Bench("look", start, self._orders, self._looked, self._heard)
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The numbers of the processes that are there now."""
+        return tuple(pid for bench in (self._asking, self._looking) if (pid := bench.pid) is not None)
+
+    def prepare(self) -> None:
+        """Start the process that asks now: the first one to ask then does not wait for its start."""
+        self._asking.prepare()
+
+    def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True) -> Job:
+        """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
+        return self._orders.place(StudyKey.of(study), "ask", count, anyway=anyway)
+
+    def look(self, study: StudyRecord, *, soon: bool = True) -> Job:
+        """Reach a verdict and make the pictures; one that waits already is as good as a new one.
+
+        One that is not `soon` waits until the process has rested as long as it last worked. If nothing has changed
+        since the last look, nothing is computed.
+        """
+        key = StudyKey.of(study)
+        with self._orders.changed:
+            for job in self._orders.all():
+                if (job.study, job.kind, job.state) == (key, "look", "waiting"):
+                    return self._orders.change(job.id, soon=True) if soon and not job.soon else job
+            return self._orders.place(key, "look", soon=soon)
+
+    def job(self, identity: str) -> Job | None:
+        """The job with this id, as it stands."""
+        return self._orders.find(identity)
+
+    def jobs(self, study: StudyRecord | None = None) -> tuple[Job, ...]:
+        """The jobs of a study or of all, the oldest first; of those that have ended, the last ones."""
+        key = None if study is None else StudyKey.of(study)
+        return tuple(job for job in self._orders.all() if key is None or job.study == key)
+
+    def cancel(self, identity: str) -> Job:
+        """End a job; if it runs, its process is killed. One that was done just now stays done."""
+        job = known(self._orders.cancel(identity, lambda job: self._bench(job).kill()), identity)
+        return job if job.ended else self.wait(identity, CANCELLING)
+
+    def wait(self, identity: str, seconds: float) -> Job:
+        """The job when it has ended, or as it stands after so many seconds."""
+        return known(self._orders.wait(identity, seconds), identity)
+
+    def latest(self, study: StudyRecord) -> Look | None:
+        """What was last seen of a study, perhaps not complete yet."""
+        with self._orders.changed:
+            return self._shelf.latest(StudyKey.of(study))
+
+    def forget(self, study: StudyRecord) -> None:
+        """The study was deleted: what was seen of it goes, and what waits for it is cancelled."""
+        with self._orders.changed:
+            self._shelf.forget(StudyKey.of(study))
+            for job in self.jobs(study):
+                if job.state == "waiting":
+                    self._orders.end(job.id, "cancelled", "cancelled")
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Have a function called with every change of a job and every part of a look; the answer ends that.
+
+        It is called from other threads and must return at once.
+        """
+        return self._orders.listen(listener)
+
+    def close(self) -> None:
+        """Kill the processes and wait for their end; what they computed is lost, what is in the store stays."""
+        self._orders.close()
+        for bench in (self._asking, self._looking):
+            bench.kill()
+        for bench in (self._asking, self._looking):
+            bench.close()
+
+    def _bench(self, job: Job) -> Bench:
+        return self._asking if job.kind == "ask" else self._looking
+
+    def _looked(self, job: Job) -> dict[str, Any]:
+        with self._orders.changed:
+            look = self._shelf.latest(job.study)
+        known = look.mark if look is not None and look.complete else None
+        return {"study": asdict(job.study), "known": known, "seconds": self._look_seconds}
+
+    def _heard(self, job: Job, message: Message) -> None:
+        """A part of a look."""
+        with self._orders.changed:
+            name, look = message["part"], None
+            if name == "verdict":
+                look = self._shelf.begin(job.study, message["seen"])
+            elif name == "end":
+                look = self._shelf.finish(job.study, message["order"])
+            elif self._shelf.latest(job.study) is not None:
+                look = self._shelf.add(job.study, name, message.get("picture"), message.get("trouble"))
+            if look is not None:
+                self._orders.announce(Part(name, look))
+
+
+def _asked(job: Job) -> dict[str, Any]:
+    return {"study": asdict(job.study), "count": job.count, "anyway": job.anyway}

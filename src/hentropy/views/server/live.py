@@ -1,0 +1,196 @@
+"""`Watcher`: tells open pages what changes, from whatever process it comes, with one reader for each watched study."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from hentropy.errors import Gone, StorageError
+from hentropy.studies.records import State, StudyRecord, Trial
+from hentropy.studies.storage import News, Store
+from hentropy.views.server.jobs import Busy, Job, Part, StudyKey, Workshop, job_json
+from hentropy.views.server.mailbox import Event, Mailbox
+
+log = logging.getLogger("hentropy.views.server")
+
+INTERVAL = 0.7
+"""Seconds between two looks into the store for the same study."""
+
+PATIENCE = 10.0
+"""The most seconds between two attempts while the store is away."""
+
+READERS = 2
+"""Threads that read: they are apart from those of requests, which never wait for them."""
+
+
+@dataclass
+class Watch:
+    """A study that somebody watches: what is known of it, and who listens.
+
+    `wants` says that its trials have changed since a look was last asked for.
+    """
+
+    record: StudyRecord
+    computable: bool
+    listeners: set[Mailbox] = field(default_factory=set)
+    trials: dict[int, Trial] = field(default_factory=dict)
+    revision: int = 0
+    read: bool = False
+    wants: bool = False
+    task: asyncio.Task[None] | None = None
+
+
+class Watcher:
+    """Made in a running event loop, and used only from it. At most `listeners` pages listen, `each` of one client.
+
+    Events: `snapshot` at first, then `trials` {"revision"}, `job` (a job), `look` {"part", "complete"}, and `gone` as
+    the last one. A new look is asked for when trials have changed, at a low priority.
+    """
+
+    def __init__(
+        self, store: Store, workshop: Workshop, *, listeners: int = 500, each: int = 50, interval: float = INTERVAL
+    ) -> None:
+        self._store = store
+        self._workshop = workshop
+        self._most = listeners
+        self._each = each
+        self._closed = False
+        self._interval = interval
+        self._loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="hentropy-watch")
+        self._watches: dict[StudyKey, Watch] = {}
+        self._leave_workshop = workshop.subscribe(self._hear)
+
+    @property
+    def listeners(self) -> int:
+        """How many pages listen."""
+        return sum(len(watch.listeners) for watch in self._watches.values())
+
+    @property
+    def watched(self) -> int:
+        """How many studies are read."""
+        return len(self._watches)
+
+    def join(self, record: StudyRecord, *, client: str = "", computable: bool = True) -> Mailbox:
+        """Listen to a study; `Busy` if too many listen. Whoever joins has to `leave`."""
+        if self._closed:
+            raise Busy("the server is about to end")
+        if self.listeners >= self._most:
+            raise Busy(f"{self._most} pages are open already, and no more can be kept up to date; close some")
+        if sum(box.owner == client for watch in self._watches.values() for box in watch.listeners) >= self._each:
+            raise Busy(f"{self._each} pages of yours are open already, and no more are kept up to date; close some")
+        key = StudyKey.of(record)
+        watch = self._watches.setdefault(key, Watch(record, computable))
+        mailbox = Mailbox(client)
+        watch.listeners.add(mailbox)
+        if watch.read:
+            mailbox.put(self._snapshot(watch))
+        if watch.task is None:
+            watch.task = self._loop.create_task(self._follow(watch))
+            if computable:  # whoever opens a page may soon ask
+                self._threads.submit(self._workshop.prepare)
+        return mailbox
+
+    def leave(self, mailbox: Mailbox) -> None:
+        """Listen no more; a study that nobody watches is no longer read."""
+        for key, watch in tuple(self._watches.items()):
+            watch.listeners.discard(mailbox)
+            if not watch.listeners:
+                del self._watches[key]
+                if watch.task is not None:
+                    watch.task.cancel()
+
+    async def close(self) -> None:
+        """End all that goes on; whoever listens hears no more."""
+        self._closed = True
+        self._leave_workshop()
+        for watch in tuple(self._watches.values()):
+            for mailbox in tuple(watch.listeners):
+                mailbox.end()
+                self.leave(mailbox)
+        await self._loop.run_in_executor(None, self._threads.shutdown)
+
+    async def _follow(self, watch: Watch) -> None:
+        """Read what is new, for as long as somebody listens; a store that is away is asked again."""
+        pause = self._interval
+        while True:
+            try:
+                read = self._loop.run_in_executor(self._threads, self._store.news, watch.record, watch.revision)
+                self._take(watch, await read)
+                pause = self._interval
+            except Gone:
+                self._lose(watch)
+                return
+            except StorageError as error:
+                pause = min(2 * pause, PATIENCE)
+                log.warning("the study %r is not followed for %.1f s: %s", watch.record.name, pause, error)
+            except Exception:  # whatever it is, the pages wait for news
+                pause = PATIENCE
+                log.exception("the study %r is not followed for %.1f s", watch.record.name, pause)
+            self._look(watch)
+            await asyncio.sleep(pause)
+
+    def _take(self, watch: Watch, news: News) -> None:
+        """Tell the listeners what has changed; that a worker still has its trial is no news to them."""
+        changed = [e.trial for e in news.entries if watch.trials.get(e.trial.number) != e.trial]
+        watch.wants |= any(_seen(watch.trials.get(trial.number)) != _seen(trial) for trial in changed)
+        watch.trials.update((trial.number, trial) for trial in changed)
+        watch.revision = news.revision
+        if not watch.read:
+            watch.read = watch.wants = True
+            _spread(watch, self._snapshot(watch))
+        elif changed:
+            _spread(watch, Event("trials", {"revision": watch.revision}))
+
+    def _look(self, watch: Watch) -> None:
+        """Have verdict and pictures made anew, if there is something to see and room for it."""
+        if not watch.wants or not watch.computable:
+            return
+        if any(trial.state is State.COMPLETE for trial in watch.trials.values()):
+            with suppress(Busy):  # then at the next turn
+                self._workshop.look(watch.record, soon=False)
+                watch.wants = False
+
+    def _lose(self, watch: Watch) -> None:
+        self._workshop.forget(watch.record)
+        self._watches.pop(StudyKey.of(watch.record), None)
+        for mailbox in watch.listeners:
+            mailbox.put(Event("gone", {}))
+            mailbox.end()
+
+    def _snapshot(self, watch: Watch) -> Event:
+        """Where a study stands: what it shows, what is computed for it, and what was last seen of it."""
+        look = self._workshop.latest(watch.record)
+        jobs = [job_json(job) for job in self._workshop.jobs(watch.record) if not job.ended]
+        seen = None if look is None else {"mark": look.mark, "complete": look.complete}
+        return Event("snapshot", {"revision": watch.revision, "jobs": jobs, "look": seen})
+
+    def _hear(self, news: Job | Part) -> None:
+        """From a thread of the workshop."""
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self._loop.call_soon_threadsafe(self._pass_on, news)
+
+    def _pass_on(self, news: Job | Part) -> None:
+        watch = self._watches.get(news.study if isinstance(news, Job) else news.look.study)
+        if watch is not None:
+            _spread(watch, _event(news))
+
+
+def _event(news: Job | Part) -> Event:
+    if isinstance(news, Job):
+        return Event("job", job_json(news), news.id)
+    data: Mapping[str, Any] = {"part": news.name, "complete": news.look.complete}
+    return Event("look", data, news.name)
+
+
+def _spread(watch: Watch, event: Event) -> None:
+    for mailbox in watch.listeners:
+        mailbox.put(event)
+
+
+def _seen(trial: Trial | None) -> tuple[State, float | None, float | None] | None:
+    """What verdict and pictures depend on."""
+    return None if trial is None else (trial.state, trial.value, trial.std_error)

@@ -1,0 +1,118 @@
+"""Looking at a study: the verdict, what it was before, and the pictures, one by one."""
+
+import hashlib
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hentropy.errors import HentropyError
+from hentropy.studies.records import StoredVerdict, Verdict
+from hentropy.studies.study import State, Study
+from hentropy.views.plots.pictures import PICTURES, as_plain, information
+from hentropy.views.plots.scene import Scene, scene_of
+from hentropy.views.plots.with_plotly import specification
+from hentropy.views.server.deadlines import TooLong, at_most
+from hentropy.views.text.formats import counted, json_text
+from hentropy.views.text.verdicts import verdict_json
+
+log = logging.getLogger("hentropy.views.server")
+
+NEVER = 2**31 - 1
+"""A revision that no study has: the news since then hold no entries, only the revision now."""
+
+NOTHING_TOLD = "Nothing has been told yet, so nothing is known: run an experiment and enter its value."
+
+Answer = Callable[[Mapping[str, Any]], None]
+
+
+def look(study: Study, known: str | None, seconds: float, answer: Answer) -> None:
+    """Say the parts of a look, unless it is `known`: a mark of the trials and the definition.
+
+    The verdict may take so many `seconds` of processor time, else `TooLong`; the pictures together as many again, and
+    those that are left are said to be too much.
+    """
+    revision = study.store.news(study.book.study, NEVER).revision
+    complete = [trial for trial in study.records if trial.state is State.COMPLETE]
+    mark = mark_of(study)
+    if mark == known:
+        return
+    seen = {"mark": mark, "revision": revision}
+    if not complete:
+        nothing = {"verdict": None, "earlier": None, "observations": 0, "troubles": {"verdict": NOTHING_TOLD}}
+        answer({"part": "verdict", "seen": seen | nothing})
+        answer({"part": "end", "order": []})
+        return
+    answer({"phase": f"fitting the model to {counted(len(complete), 'value')}"})
+    until = time.process_time() + seconds
+    with at_most(seconds):  # nothing is said under a deadline: it could end in the middle of a word
+        study.belief  # noqa: B018 (it is fitted and kept)
+    answer({"phase": "deciding"})
+    before = study.store.verdicts(study.book.study)
+    with at_most(until - time.process_time()):
+        verdict = study.decide()
+    earlier = last_other(before, verdict)
+    said = {
+        "verdict": verdict_json(verdict),
+        "earlier": None if earlier is None else verdict_json(earlier),
+        "observations": verdict.observations,
+    }
+    answer({"part": "verdict", "seen": seen | said})
+    scene = scene_of(study, verdict)
+    until = time.process_time() + seconds
+    for place, name in enumerate(PICTURES, start=1):
+        answer({"phase": f"making pictures, {place} of {len(PICTURES)}"})
+        answer({"part": name, **drawn_in_time(scene, name, until)})
+    answer({"part": "end", "order": list(PICTURES)})
+
+
+def mark_of(study: Study) -> str:
+    """A text that changes with what a look shows: trials, but not who works on them, and the definition."""
+    trials = [
+        (trial.number, dict(trial.params), trial.state.value, trial.value, trial.std_error) for trial in study.records
+    ]
+    whole = json_text([trials, dict(study.book.study.definition)])
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def last_other(stored: Sequence[StoredVerdict], now: Verdict) -> Verdict | None:
+    """The last verdict that stood on other data than the one now: fewer, or since corrected."""
+
+    def same(verdict: Verdict) -> bool:
+        close = math.isclose(verdict.expected_loss, now.expected_loss, rel_tol=1e-6, abs_tol=1e-12)
+        return verdict.observations == now.observations and close
+
+    return next((one.verdict for one in reversed(stored) if not same(one.verdict)), None)
+
+
+def drawn_in_time(scene: Scene, name: str, until: float) -> dict[str, Any]:
+    """A picture, if it is made before the process has computed until then."""
+    left = until - time.process_time()
+    try:
+        if left > 0:
+            with at_most(left):
+                return _drawn(scene, name)
+    except TooLong:
+        pass
+    return {"trouble": "This picture takes too long to make here; `hentropy plot` makes it in a terminal."}
+
+
+def _drawn(scene: Scene, name: str) -> dict[str, Any]:
+    """A picture, or why there is none."""
+    try:
+        info = information(scene, name)
+        made = PICTURES[name][1](info)
+        drawn = {
+            "information": as_plain(info),
+            "specification": specification(made),
+            "title": made.title,
+            "caption": made.caption,
+            "observations": len(scene.in_state(State.COMPLETE)),
+        }
+    except HentropyError as error:
+        return {"trouble": str(error)}
+    except Exception:
+        log.exception("the picture %r of the study %r", name, scene.study.name)
+        return {"trouble": "This picture could not be made; the server's log says why."}
+    return {"picture": drawn}

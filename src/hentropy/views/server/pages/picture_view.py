@@ -1,0 +1,58 @@
+"""Pictures on a page: drawn, being made, left over from earlier data, or not to be had."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from hentropy.views.server.pages.prints import Prints
+from hentropy.views.server.work import Look
+from hentropy.views.text.formats import counted
+from hentropy.views.text.times import iso
+
+TITLES = {
+    "known": "What is known",
+    "decided": "What would be decided now",
+    "why": "Why this experiment",
+    "progress": "How it goes",
+    "worth": "Is another experiment worth it?",
+    "loss": "What the decision may cost",
+    "trust": "Is the model to be trusted?",
+}
+"""What stands in the place of a picture that is not there yet."""
+
+
+@dataclass(frozen=True)
+class PictureView:
+    """A picture with its title and caption; `source` is where its data are, `note` how it stands."""
+
+    name: str
+    title: str
+    caption: str
+    source: str
+    state: str
+    note: str
+
+
+def picture_views(look: Look | None, observations: int, working: bool, prints: Prints) -> list[PictureView]:
+    """The pictures of a look at a study that has so many observations by now."""
+    if look is None or (look.verdict is None and not look.pictures):
+        return [PictureView(name, TITLES[name], "", "", "coming", "being made") for name in TITLES if working]
+    views = []
+    for name in dict.fromkeys([*TITLES, *look.pictures, *look.troubles]):
+        title = TITLES.get(name, name.capitalize())
+        if name in look.pictures:
+            views.append(_drawn(look, name, observations, prints))
+        elif name in look.troubles:
+            views.append(PictureView(name, title, look.troubles[name], "", "trouble", "not to be had"))
+        elif not look.complete:
+            views.append(PictureView(name, title, "", "", "coming", "being made"))
+    return [view for view in views if view.name != "verdict"]
+
+
+def _drawn(look: Look, name: str, observations: int, prints: Prints) -> PictureView:
+    picture = look.pictures[name]
+    which = urlencode({"mark": prints.of(picture).mark, "begun": iso(look.study.created_at)})
+    source = f"/studies/{look.study.id}/pictures/{name}.json?{which}"
+    made_after = picture.get("observations", look.observations)
+    old = made_after != observations
+    note = f"made after {counted(made_after, 'observation')}" if old else ""
+    return PictureView(name, picture["title"], picture["caption"], source, "stale" if old else "drawn", note)

@@ -1,0 +1,116 @@
+"""The routes that show: the studies, a study, a trial, a picture, a download."""
+
+from contextlib import suppress
+from urllib.parse import quote
+
+from hentropy.errors import MissingExtra
+from hentropy.views.server.desk import Which
+from hentropy.views.server.meaning import check_meant
+from hentropy.views.server.pages.forms import Form
+from hentropy.views.server.pages.list_view import study_row
+from hentropy.views.server.pages.messages import Message, message_in
+from hentropy.views.server.pages.prints import Prints
+from hentropy.views.server.pages.rendering import page
+from hentropy.views.server.pages.study_view import Forms, Seen, study_view
+from hentropy.views.server.pages.trial_rows import wanted
+from hentropy.views.server.pages.trial_view import trial_view
+from hentropy.views.server.placing import has_values
+from hentropy.views.server.services import Here, Services, Visitor
+from hentropy.views.server.work import Busy
+from hentropy.views.text.times import iso
+
+try:
+    from fastapi import APIRouter, Request
+    from starlette.exceptions import HTTPException
+    from starlette.responses import Response, StreamingResponse
+except ImportError:
+    raise MissingExtra("fastapi", "server") from None
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+def studies(here: Here, visitor: Visitor) -> Response:
+    """The studies of the store, the one that was last worked on first."""
+    rows = [study_row(each) for each in here.desk.studies()]
+    rows.sort(key=lambda row: row.last.iso, reverse=True)
+    return page("studies.html", visitor, rows=rows, place=here.store.place)
+
+
+@router.get("/studies/{study_id}")
+def study(study_id: int, here: Here, visitor: Visitor, request: Request) -> Response:
+    """A study."""
+    return study_page(here, visitor, request, study_id, Forms(), message_in(request.query_params))
+
+
+@router.get("/studies/{study_id}/trials/{number}")
+def trial(study_id: int, number: int, here: Here, visitor: Visitor, request: Request) -> Response:
+    """A trial with its history."""
+    return trial_page(here, visitor, study_id, number, None, message_in(request.query_params))
+
+
+@router.get("/studies/{study_id}/trials.csv")
+def trials_csv(study_id: int, here: Here) -> Response:
+    """All trials as a file."""
+    record = here.desk.record(study_id)
+    called = f"filename=\"study-{study_id}.csv\"; filename*=UTF-8''{quote(record.name, safe='')}.csv"
+    headers = {"Content-Disposition": f"attachment; {called}"}
+    return StreamingResponse(here.desk.csv(record), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+@router.get("/studies/{study_id}/pictures/{name}.json")
+def picture(study_id: int, name: str, here: Here, request: Request, mark: str = "", begun: str = "") -> Response:
+    """What a picture is drawn from; `begun` says which study the page shows."""
+    record = here.desk.record(study_id)
+    if begun:
+        check_meant(record, begun)
+    look = here.workshop.latest(record)
+    found = look.pictures.get(name) if look is not None else None
+    if found is None:
+        raise HTTPException(404)
+    printed = prints_of(request).of(found)
+    keep = "private, max-age=3600" if mark == printed.mark else "no-store"
+    return Response(printed.text, headers={"Cache-Control": keep}, media_type="application/json")
+
+
+def prints_of(request: Request) -> Prints:
+    """The pictures that were written for browsers."""
+    found = request.app.state.prints
+    assert isinstance(found, Prints)
+    return found
+
+
+def study_page(
+    here: Services,
+    visitor: Visitor,
+    request: Request,
+    study: Which,
+    forms: Forms,
+    message: Message | None,
+    status: int = 200,
+) -> Response:
+    """The page of a study with forms as they were typed."""
+    case = here.desk.case(study)
+    jobs, look = here.workshop.jobs(case.record), here.workshop.latest(case.record)
+    if case.computable is None and has_values(case) and look is None and not any(job.kind == "look" for job in jobs):
+        with suppress(Busy):  # then it is made once the page is live
+            jobs = (*jobs, here.workshop.look(case.record))
+    seen = Seen(case, look, jobs, here.store.place)
+    view = study_view(seen, prints_of(request), wanted(request.query_params), forms, here.store.now())
+    return page("study.html", visitor, status, study=view, message=message)
+
+
+def trial_page(
+    here: Services,
+    visitor: Visitor,
+    study: Which,
+    number: int,
+    form: Form | None,
+    message: Message | None,
+    status: int = 200,
+) -> Response:
+    """The page of a trial with its form as it was typed."""
+    record = here.desk.record(study)
+    entry, told = here.desk.history(record, number)
+    shown = {"id": record.id, "name": record.name, "begun": iso(record.created_at)}
+    return page("trial.html", visitor, status, study=shown, trial=trial_view(entry, told, form), message=message)

@@ -1,0 +1,30 @@
+"""Templates to pages."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hentropy.errors import MissingExtra
+from hentropy.views.server.guard.access import Access
+from hentropy.views.server.pages.assets import address
+from hentropy.views.web.templating import environment
+
+try:
+    from jinja2 import Environment
+    from starlette.responses import HTMLResponse
+except ImportError:
+    raise MissingExtra("jinja2", "server") from None
+
+
+@cache
+def _templates() -> Environment:
+    made = environment(Path(__file__).parent / "templates")
+    made.globals["asset"] = address
+    return made
+
+
+def page(template: str, visitor: Access, status: int = 200, **shown: Any) -> HTMLResponse:
+    """A page for somebody, whose forms carry the token of the session."""
+    signed_in = visitor.how == "session"
+    text = _templates().get_template(template).render(csrf=visitor.csrf_token, signed_in=signed_in, **shown)
+    return HTMLResponse(text, status)

@@ -1,0 +1,259 @@
+"""The page of a study, as its template needs it: from what is recorded and what was computed."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hentropy.studies.definition.objectives import Manual
+from hentropy.studies.records import Entry, State
+from hentropy.views.server.cases import Case
+from hentropy.views.server.pages.forms import Form
+from hentropy.views.server.pages.picture_view import PictureView, picture_views
+from hentropy.views.server.pages.prints import Prints
+from hentropy.views.server.pages.trial_rows import WORDS, Pending, TrialTable, Wanted, pending, trial_table
+from hentropy.views.server.pages.verdict_view import VerdictView, verdict_view
+from hentropy.views.server.words import sentence
+from hentropy.views.server.work import Job, Look
+from hentropy.views.text.formats import counted
+from hentropy.views.text.sentences import decided_sentence, first_sentence, notes_of, objective_sentence, stop_sentence
+from hentropy.views.text.standing import counts
+from hentropy.views.text.times import clock, iso
+from hentropy.views.text.verdicts import verdict_json
+
+PICTURING = "making pictures"
+"""How the phases begin in which the verdict is there already."""
+
+
+NO_PICTURES = "Pictures have to be computed, which is not done here for this study."
+
+
+@dataclass(frozen=True)
+class JobView:
+    """Work in the background: what it is, what goes on in it, for how many seconds."""
+
+    id: str
+    state: str
+    title: str
+    words: str
+    since: int
+    alive: bool
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of the page, with what was typed into them."""
+
+    told: dict[int, Form] = field(default_factory=dict)
+    ask: Form = field(default_factory=lambda: Form({"count": "1"}))
+    attach: Form = field(default_factory=Form)
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """All that the page of a study shows."""
+
+    id: int
+    begun: str
+    name: str
+    decision: str
+    computable: str
+    verdict: VerdictView | None
+    no_verdict: str
+    computing: str
+    looking: str
+    not_renewed: str
+    can_look: bool
+    worth: str
+    pending: tuple[Pending, ...]
+    no_pending: str
+    jobs: tuple[JobView, ...]
+    jobs_say: str
+    ask: Form
+    enough: str
+    picturing: str
+    pictures: tuple[PictureView, ...]
+    no_pictures: str
+    counts: str
+    trials: TrialTable
+    attach: Form
+    columns: str
+    sentences: tuple[str, ...]
+    made: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of a study at this moment: recorded, computed, and being computed."""
+
+    case: Case
+    look: Look | None
+    jobs: Sequence[Job]
+    place: str
+
+    @property
+    def observations(self) -> int:
+        """How many values there are."""
+        return sum(entry.trial.state is State.COMPLETE for entry in self.case.entries)
+
+    @property
+    def looking(self) -> Job | None:
+        """The look that is under way."""
+        return next((job for job in self.jobs if job.kind == "look" and not job.ended), None)
+
+    @property
+    def failed(self) -> str | None:
+        """Why the last look failed, unless there is a newer one."""
+        looks = [job for job in self.jobs if job.kind == "look"]
+        return looks[-1].error if looks and looks[-1].state == "failed" else None
+
+
+def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float) -> StudyView:
+    """The page of a study; `now` by the clock of its store."""
+    case, looking = seen.case, seen.looking
+    record, description = case.record, case.description
+    running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
+    pictures = picture_views(seen.look, seen.observations, looking is not None, prints)
+    verdict = _verdict(seen)
+    jobs = _jobs(seen.jobs)
+    return StudyView(
+        id=record.id,
+        begun=iso(record.created_at) or "",
+        name=record.name,
+        decision=f"{decided_sentence(description)}.",
+        computable=sentence(case.computable) if case.computable else "",
+        verdict=verdict,
+        no_verdict=_no_verdict(seen),
+        computing=_computing(looking),
+        looking=looking.id if looking else "",
+        not_renewed=_not_renewed(seen) if verdict else "",
+        can_look=bool(verdict is None or verdict.behind)
+        and seen.observations > 0
+        and not looking
+        and not case.computable,
+        worth=_worth(case),
+        pending=tuple(pending(entry, now, forms.told.get(entry.trial.number, Form())) for entry in running),
+        no_pending=_no_pending(case),
+        jobs=jobs,
+        jobs_say=_jobs_say(seen.jobs),
+        ask=forms.ask,
+        enough=sentence(case.enough) if case.enough else "",
+        picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
+        pictures=tuple(pictures),
+        no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
+        counts=_counts(case.entries),
+        trials=trial_table(case.entries, case.space.names, how),
+        attach=forms.attach,
+        columns=", ".join([*case.space.names, "value", "and std_error if there is one"]),
+        sentences=_sentences(case),
+        made=_made(seen),
+    )
+
+
+def _verdict(seen: Seen) -> VerdictView | None:
+    case, look = seen.case, seen.look
+    if look is not None and look.verdict is not None:
+        return verdict_view(look.verdict, look.earlier, case.space, seen.observations)
+    if not case.verdicts:
+        return None
+    *earlier, last = [verdict_json(stored.verdict) for stored in case.verdicts]
+    return verdict_view(last, earlier[-1] if earlier else None, case.space, seen.observations)
+
+
+def _no_verdict(seen: Seen) -> str:
+    if not seen.observations:
+        return (
+            "Nothing has been measured yet, so nothing is decided. Ask for an experiment, run it, and enter its value."
+        )
+    if seen.failed is not None:
+        return f"There is no verdict: {seen.failed}."
+    return "There is no verdict yet." if seen.looking is None else "The first verdict is on its way."
+
+
+def _not_renewed(seen: Seen) -> str:
+    return "" if seen.failed is None else f"The verdict could not be renewed: {seen.failed}."
+
+
+def _computing(looking: Job | None) -> str:
+    if looking is None or looking.phase.startswith(PICTURING):
+        return ""
+    return "will be renewed" if looking.state == "waiting" else looking.phase
+
+
+def _worth(case: Case) -> str:
+    """Whether another experiment is worth it."""
+    if case.stopped:
+        return f"Enough: {case.stopped}."
+    if case.enough:
+        return f"Enough with those under way: {case.enough}."
+    gains = [entry.trial for entry in case.entries if entry.trial.gain is not None]
+    rule = stop_sentence(case.description)
+    if not gains:
+        known = "Whether another experiment is worth it can be said once the first ones are done."
+        return " ".join(part for part in (case.to_come, known, rule) if part)
+    last = gains[-1]
+    error = f" ± {last.gain_error:.2g}" if last.gain_error else ""
+    return (
+        f"Is another one worth it? The last experiment proposed (trial {last.number}) was expected to lower the"
+        f" expected loss by {last.gain:.3g}{error}. {rule}"
+    )
+
+
+def _no_pending(case: Case) -> str:
+    if case.stopped:
+        return f"Nothing is to be done: {case.stopped}."
+    if not isinstance(case.description.objective, Manual):
+        return "Nothing runs now."
+    return "Nothing is to be done now. Ask for the next experiment."
+
+
+def _jobs(jobs: Sequence[Job]) -> tuple[JobView, ...]:
+    asked = [job for job in jobs if job.kind == "ask"]
+    shown = [job for job in asked if not job.ended or (job is asked[-1] and job.state in ("failed", "cancelled"))]
+    return tuple(_job(job) for job in shown)
+
+
+def _job(job: Job) -> JobView:
+    what = counted(job.count, "experiment")
+    titles = {"failed": f"No {what} could be asked", "cancelled": "Cancelled"}
+    words = {"failed": job.error or "", "cancelled": f"asking for {what}"}.get(job.state, job.phase)
+    since = round(max(0.0, time.time() - (job.began_at or job.created_at)))
+    return JobView(job.id, job.state, titles.get(job.state, f"Asking for {what}"), words, since, not job.ended)
+
+
+def _jobs_say(jobs: Sequence[Job]) -> str:
+    """What a screen reader says of the work."""
+    asked = [job for job in jobs if job.kind == "ask"]
+    if not asked:
+        return ""
+    last = asked[-1]
+    if last.state == "done":
+        return f"{counted(len(last.result or ()), 'new experiment')} to do."
+    view = _job(last)
+    return f"{view.title}: {last.error}" if last.state == "failed" else f"{view.title}."
+
+
+def _counts(entries: Sequence[Entry]) -> str:
+    by_state = {state: count for state, count in counts(entries).items() if count}
+    return ", ".join(f"{count} {WORDS[State(state)]}" for state, count in by_state.items()) or "none yet"
+
+
+def _sentences(case: Case) -> tuple[str, ...]:
+    description = case.description
+    by_hand = isinstance(description.objective, Manual)
+    who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
+    course = first_sentence(case.first, description, case.trials)
+    return (*notes_of(description), course, who, stop_sentence(description))
+
+
+def _made(seen: Seen) -> tuple[tuple[str, str], ...]:
+    record, description = seen.case.record, seen.case.description
+    space = seen.case.space
+    low, high = space.bounds.tolist()
+    ranges = ", ".join(f"{name} {lo:g} to {hi:g}" for name, lo, hi in zip(space.names, low, high, strict=True))
+    return (
+        ("Parameters", ranges),
+        ("Begun", clock(record.created_at)),
+        ("With", ", ".join(f"{name} {version}" for name, version in record.versions.items())),
+        ("Seed", str(description.seed)),
+        ("Store", seen.place),
+    )

@@ -1,0 +1,52 @@
+"""What was done lately, by the keys that clients gave: who asks again gets the same, and nothing is done twice."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from hentropy.views.server.work import StudyKey
+
+MOST = 1_000
+"""The keys that are remembered, by this process and as long as it runs."""
+
+T = TypeVar("T")
+
+Key = tuple[StudyKey, str, str]
+"""The study, the verb, and what the client made up."""
+
+
+class Recent:
+    """Results by key, of a bounded number of keys; those that were not asked for longest are forgotten first."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Key, Future[Any]] = OrderedDict()
+
+    def once(self, study: StudyKey, verb: str, key: str | None, do: Callable[[], T]) -> T:
+        """What `do` returns, or has returned for this key; who comes while it is done waits for it.
+
+        If it fails nothing was done, and the next one with this key tries again. Without a key it is just done.
+        """
+        if key is None:
+            return do()
+        with self._lock:
+            known = self._kept.get((study, verb, key))
+            mine: Future[T] = Future()
+            if known is None:
+                self._kept[study, verb, key] = mine
+                while len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+        if known is not None:
+            found: T = known.result()
+            return found
+        try:
+            mine.set_result(do())
+        except BaseException as error:
+            with self._lock:
+                self._kept.pop((study, verb, key), None)
+            mine.set_exception(error)
+            raise
+        return mine.result()

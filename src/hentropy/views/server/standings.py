@@ -1,0 +1,86 @@
+"""`Standings`: every study of a store in a few words, read again only where something has changed."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from hentropy.errors import Gone
+from hentropy.studies.records import StoredVerdict, StudyRecord
+from hentropy.studies.storage import Store
+from hentropy.views.server.cases import Key, Memory, key_of, why_enough
+from hentropy.views.text.sentences import decided_sentence
+from hentropy.views.text.standing import counts, last_activity
+
+REMEMBERED = 10_000
+"""The studies whose standing is kept; each is a few words, not its trials."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A study in a list of studies: `decision` as programs call it, `decided` in words, `stopped` if it has enough."""
+
+    record: StudyRecord
+    revision: int
+    decision: str
+    decided: str
+    counts: Mapping[str, int]
+    last_activity: float
+    stopped: str | None
+    verdict: StoredVerdict | None = None
+
+    @property
+    def trials(self) -> int:
+        """How many trials it has."""
+        return sum(self.counts.values())
+
+
+class Standings:
+    """The standings of the studies of a store. A list takes three queries, and more for what changed. For threads."""
+
+    def __init__(self, store: Store, memory: Memory) -> None:
+        self._store = store
+        self._memory = memory
+        self._lock = Lock()
+        self._kept: OrderedDict[Key, Standing] = OrderedDict()
+
+    def all(self) -> tuple[Standing, ...]:
+        """All studies, the oldest first."""
+        revisions, verdicts = self._store.revisions(), self._store.latest_verdicts()
+        found = []
+        for record in self._store.studies():
+            with suppress(Gone):  # deleted just now
+                found.append(replace(self._of(record, revisions.get(record.id)), verdict=verdicts.get(record.id)))
+        return tuple(found)
+
+    def one(self, record: StudyRecord) -> Standing:
+        """One study."""
+        verdicts = self._store.verdicts(record)
+        return replace(self._of(record, None), verdict=verdicts[-1] if verdicts else None)
+
+    def _of(self, record: StudyRecord, revision: int | None) -> Standing:
+        """A study as it stands, its verdict aside; what is kept serves if it is of this revision."""
+        key = key_of(record)
+        with self._lock:
+            known = self._kept.get(key)
+        if known is not None and known.revision == revision and known.record == record:
+            return known
+        meaning, trials = self._memory.meaning(record), self._memory.trials(record)
+        entries = tuple(trials.entries.values())
+        words = record.definition.get("decision", {})
+        now = Standing(
+            record,
+            trials.revision,
+            words.get("name") or words.get("python") or "made in Python",
+            decided_sentence(meaning.description),
+            counts(entries),
+            last_activity(entries, record.created_at),
+            why_enough(meaning, entries, running=False),
+        )
+        with self._lock:
+            self._kept[key] = now
+            self._kept.move_to_end(key)
+            while len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
+        return now

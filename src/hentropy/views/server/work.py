@@ -1,0 +1,106 @@
+"""What is computed in the background: jobs, and what a look at a study has brought to light."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hentropy.errors import HentropyError
+from hentropy.studies.records import StudyRecord
+from hentropy.views.server.words import in_words_of_the_page
+from hentropy.views.text.times import iso
+
+Kind = Literal["ask", "look"]
+JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
+
+ENDED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
+"""The states from which a job does not go on."""
+
+
+class Busy(HentropyError):  # noqa: N818 (it reads better where it is caught)
+    """More work waits already than may wait; later there is room again."""
+
+
+@dataclass(frozen=True)
+class StudyKey:
+    """Which study: one that was deleted and made again may have the same id and name, but not the same time."""
+
+    id: int
+    name: str
+    created_at: float
+
+    @classmethod
+    def of(cls, record: StudyRecord) -> "StudyKey":
+        """The key of a study."""
+        return cls(record.id, record.name, record.created_at)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work in the background, as it stands. Times are seconds since 1970 by this machine's clock.
+
+    `count` experiments are asked; the `result` of asking are the numbers of the new trials. `phase` says in words what
+    goes on, `error` why it failed. A job of looking that is not `soon` waits until the process has rested. One of
+    asking that is not `anyway` asks nothing if nothing is left to gain.
+    """
+
+    id: str
+    study: StudyKey
+    kind: Kind
+    state: JobState
+    phase: str
+    created_at: float
+    began_at: float | None = None
+    ended_at: float | None = None
+    count: int = 1
+    result: list[int] | None = None
+    error: str | None = None
+    soon: bool = True
+    anyway: bool = True
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over, in whatever way."""
+        return self.state in ENDED
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was last seen of a study: the verdict, the one before it, and the pictures.
+
+    It comes in parts, the verdict first; until the look is `complete`, pictures of the look before stand in for those
+    to come: each says after how many `observations` it was made. `troubles` says why a part is missing, by its name.
+    `mark` is the same for the same data.
+    """
+
+    study: StudyKey
+    mark: str
+    observations: int
+    revision: int
+    verdict: Mapping[str, Any] | None = None
+    earlier: Mapping[str, Any] | None = None
+    pictures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """News of a look: `name` is "verdict", that of a picture, or "end"; `look` is all that is there by now."""
+
+    name: str
+    look: Look
+
+
+def job_json(job: Job) -> dict[str, Any]:
+    """A job as plain values, for programs and for pages."""
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "state": job.state,
+        "phase": job.phase,
+        "created_at": iso(job.created_at),
+        "began_at": iso(job.began_at),
+        "ended_at": iso(job.ended_at),
+        "count": job.count,
+        "error": None if job.error is None else in_words_of_the_page(job.error),
+    }

@@ -1,0 +1,97 @@
+"""The far side of a child process: computes proposals, or verdicts and pictures, one job after the other.
+
+    python -m hentropy.views.server.worker DESCRIPTOR
+
+The descriptor is one end of a pipe. The first message in says where the store is, which kind of jobs come and how much
+memory they may take, each other one is a job. Messages out:
+
+    {"phase": words}                      what goes on
+    {"part": name, ...}                   a part of a look
+    {"done": result}                      the end of a job
+    {"failed": sentence, "details": ...}  another end; the details are for the log
+
+When nobody holds the other end any more, this process ends, also in the middle of a job.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+
+from hentropy.errors import Gone, HentropyError, StudyError
+from hentropy.studies.storage import open_store
+from hentropy.views.server.asking import ask
+from hentropy.views.server.deadlines import TooLong
+from hentropy.views.server.loaded import Loaded
+from hentropy.views.server.looking import look
+from hentropy.views.server.machine import limit_memory
+from hentropy.views.server.work import StudyKey
+from hentropy.views.text.formats import json_text
+
+Job = Mapping[str, Any]
+Answer = Callable[[Mapping[str, Any]], None]
+
+TOO_LARGE = "it needs more memory than the server may take for it; all trials and values are safe"
+
+
+def main(descriptor: int) -> None:
+    """Work until the pipe ends."""
+    pipe = Connection(descriptor)
+    messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, messages), daemon=True).start()
+    torch.set_num_threads(1)
+    opening = messages.get()
+    if opening["memory"] is not None:
+        limit_memory(opening["memory"])
+    loaded: Loaded | None = None
+
+    def answer(message: Mapping[str, Any]) -> None:
+        pipe.send_bytes(json_text(message).encode())
+
+    while True:
+        job = messages.get()
+        try:
+            answer({"phase": "reading the study"})
+            if loaded is None:  # a store that was away may be there now
+                loaded = Loaded(open_store(opening["store"], make=False))
+            study = loaded.study(StudyKey(**job["study"]))
+            if opening["kind"] == "look":
+                look(study, job["known"], job["seconds"], answer)
+                answer({"done": None})
+            else:
+                answer({"done": ask(study, job["count"], job["anyway"], answer)})
+        except (Gone, StudyError) as error:  # what the person who asked has to know, nothing for the log
+            answer({"failed": str(error)})
+        except HentropyError as error:
+            answer({"failed": str(error), "details": traceback.format_exc()})
+        except TooLong:
+            took = f"it took more than {job['seconds']:g} s of computing"
+            answer({"failed": f"{took}, and others wait; decide with the command line"})
+        except Exception as error:
+            failed = TOO_LARGE if out_of_memory(error) else "it could not be computed; the server's log says why"
+            answer({"failed": failed, "details": traceback.format_exc()})
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether there was no room for something: torch says so only in words."""
+    return isinstance(error, MemoryError) or "allocate memory" in str(error)
+
+
+def _listen(pipe: Connection, messages: "queue.SimpleQueue[dict[str, Any]]") -> None:
+    """Take in what comes; at the end of the pipe, end this process: nobody wants what it computes."""
+    while True:
+        try:
+            messages.put(json.loads(pipe.recv_bytes()))
+        except (EOFError, OSError):
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,99 @@
+"""Data that were measured before, from the columns of a CSV file."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hentropy.core.spaces import DesignSpace, Params
+from hentropy.errors import InputError
+from hentropy.studies.records import Trial, Value
+from hentropy.studies.study.checks import checked_value
+from hentropy.views.text.csv_tables import cells, csv_table, number_in
+from hentropy.views.text.trial_files import titles, unguarded
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column is what: parameters by name, the value, and its standard error if there is one."""
+
+    parameters: Mapping[str, str]
+    value: str
+    std_error: str | None
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows that can be used, what is wrong with the others, and the columns that nothing was taken from."""
+
+    good: tuple[tuple[Params, Value], ...]
+    bad: tuple[str, ...]
+    unused: tuple[str, ...]
+
+
+def earlier_data(
+    text: str,
+    where: str,
+    space: DesignSpace,
+    renamed: Mapping[str, str],
+    value: str | None = None,
+    std_error: str | None = None,
+    most_rows: int | None = None,
+) -> Data:
+    """The rows of a CSV text; `renamed` are columns of parameters that are called otherwise, by parameter."""
+    table = csv_table(text, where, most_rows)
+    names = tuple(unguarded(name) for name in table.columns)
+    columns = _columns(names, space.names, renamed, value, std_error, where)
+    good, bad = [], []
+    for line, row in table.rows:
+        try:
+            good.append(_datum(cells(names, row), columns, space))
+        except InputError as error:
+            bad.append(f"line {line}: {error}")
+    used = (*columns.parameters.values(), columns.value, columns.std_error)
+    return Data(tuple(good), tuple(bad), tuple(name for name in names if name not in used))
+
+
+def _columns(
+    names: Sequence[str],
+    parameters: Sequence[str],
+    renamed: Mapping[str, str],
+    value: str | None,
+    std_error: str | None,
+    where: str,
+) -> Columns:
+    unknown = [name for name in renamed if name not in parameters]
+    if unknown:
+        raise InputError(f"--map: {unknown[0]!r} is not a parameter; the parameters are {', '.join(parameters)}")
+    prefixed = titles(parameters)
+    chosen = {name: renamed.get(name, prefixed[name] if prefixed[name] in names else name) for name in parameters}
+    taken = set(chosen.values())
+    if std_error is None and "std_error" in names and "std_error" not in taken:
+        std_error = "std_error"
+    columns = Columns(chosen, value or "value", std_error)
+    there = f"the columns of {where} are {', '.join(names)}"
+    for name, column in chosen.items():
+        if column not in names:
+            raise InputError(
+                f"there is no column {column!r} for the parameter {name}; {there}: use --map COLUMN={name}"
+            )
+    if columns.value not in names or columns.value in taken:
+        raise InputError(f"there is no column {columns.value!r} for the values; {there}: use --value COLUMN")
+    if std_error is not None and std_error not in names:
+        raise InputError(f"there is no column {std_error!r} for the standard errors; {there}")
+    return columns
+
+
+def _datum(row: Mapping[str, str], columns: Columns, space: DesignSpace) -> tuple[Params, Value]:
+    params = {name: number_in(column, row[column]) for name, column in columns.parameters.items()}
+    number = number_in(columns.value, row[columns.value])
+    design = space.decode(space.encode(params))
+    if columns.std_error is None or not row[columns.std_error].strip():
+        return design, number
+    value, error = checked_value((number, number_in(columns.std_error, row[columns.std_error])))
+    return design, value if error is None else (value, error)
+
+
+def repeated(data: Data, trials: Iterable[Trial]) -> int:
+    """How many of the rows were attached before, with the same values."""
+    known = {(tuple(trial.params.items()), trial.value) for trial in trials if trial.origin == "attached"}
+    values = [(params, value[0] if isinstance(value, tuple) else value) for params, value in data.good]
+    return sum((tuple(params.items()), value) in known for params, value in values)

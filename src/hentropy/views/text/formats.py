@@ -1,0 +1,44 @@
+"""Numbers, designs and plain values as text."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hentropy.studies.records.numbers import counted, short
+
+__all__ = ["counted", "design", "json_text", "measured", "number", "one_line"]
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A plain value as JSON, which knows no infinite numbers: they become null; what is not plain becomes text."""
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(inside) for key, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inside) for inside in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def number(value: float | None, spread: float | None = None) -> str:
+    """A number that can be read at a glance, as exact as its spread calls for where one is given."""
+    return "" if value is None else short(value, spread)
+
+
+def measured(value: float | None, std_error: float | None) -> str:
+    """A value with its standard error."""
+    return number(value, std_error) + (f" ± {number(std_error)}" if std_error is not None else "")
+
+
+def one_line(text: str, width: int) -> str:
+    """Text on one line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def design(params: Mapping[str, Any], between: str = ", ") -> str:
+    """A design on one line, or on one for each parameter."""
+    return between.join(f"{name} {number(value)}" for name, value in params.items())

@@ -1,0 +1,111 @@
+"""A study in a few plain sentences."""
+
+from collections.abc import Sequence
+
+from hentropy.studies.definition import CHOICES, Description
+from hentropy.studies.definition.decisions import Named, OwnClass
+from hentropy.studies.definition.objectives import Command, PythonFunction
+from hentropy.studies.records import Trial
+from hentropy.studies.study.asking import first_left
+from hentropy.views.text.first_designs import why_so_many
+from hentropy.views.text.formats import counted, number
+
+MODELS = {
+    "auto": "several models are averaged while data are few, later one is fitted",
+    "map": "one model is fitted",
+    "mixture": "several models are averaged",
+}
+
+
+def decision_sentence(description: Description) -> str:
+    """What will be decided."""
+    what = _decision(description)
+    if isinstance(description.decision, Named):
+        return f"In the end you will have {what}."
+    return f"It decides by {what}."
+
+
+def decided_sentence(description: Description) -> str:
+    """What is decided, as the heading of it."""
+    what = _decision(description)
+    return what[0].upper() + what[1:] if isinstance(description.decision, Named) else f"Decided by {what}"
+
+
+def _decision(description: Description) -> str:
+    words = description.decision
+    options = {
+        key: value
+        for key, value in words.model_dump(mode="json").items()
+        if key not in ("name", "python", "own") and value is not None
+    }
+    said = "".join(f", {key} {_value(value)}" for key, value in options.items())
+    if isinstance(words, OwnClass):
+        return f"a class of your own ({words.python}{said})"
+    if not isinstance(words, Named):
+        return "a class made in Python, which has no words"
+    answer = next((choice.answer for choice in CHOICES if choice.decision == words.name), words.name)
+    return f"{answer} ({words.name}{said})"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        inside = ", ".join(_value(each) for each in value[:6])
+        return f"[{inside}{', ...' if len(value) > 6 else ''}]"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def first_sentence(first: int, description: Description, trials: Sequence[Trial] = ()) -> str:
+    """How it begins and goes on."""
+    what = "the space" if description.pool is None else "the pool"
+    model = MODELS[description.model.hyperparameters]
+    parameters = len(description.designs().names)
+    left = first_left(first, trials)
+    so_far = f" {left} of them {'is' if left == 1 else 'are'} still to come." if trials and left else ""
+    so_far = " All of them are out." if trials and not left else so_far
+    return (
+        f"The first {counted(first, 'design')} fill {what} ({why_so_many(first, parameters)}; data that are attached"
+        f" count).{so_far} Then a model of the outcomes says which experiment is worth most"
+        f" ({description.model.hyperparameters}: {model})."
+    )
+
+
+def notes_of(description: Description) -> tuple[str, ...]:
+    """What a person should know of the decision before the study begins; of a class of one's own nothing is known."""
+    words = description.decision
+    return words.made().notes(description.designs()) if isinstance(words, Named) else ()
+
+
+def objective_sentence(description: Description) -> str:
+    """Who runs the experiments."""
+    said = description.objective
+    if isinstance(said, PythonFunction):
+        who = f"The function {said.function} runs the experiments"
+    elif isinstance(said, Command):
+        who = f"The program {' '.join(said.command)} runs the experiments"
+    else:
+        return "You run the experiments: hentropy ask says which, hentropy tell takes the values."
+    timeout = "" if said.timeout is None else f", each for at most {number(said.timeout)} s"
+    retries = f"; a failed one is tried again {counted(said.retries, 'time')}" if said.retries else ""
+    return f"{who}{timeout}{retries}."
+
+
+def stop_sentence(description: Description) -> str:
+    """When it ends."""
+    stop = description.stop
+    rules = []
+    if stop.trials is not None:
+        rules.append(f"after {counted(stop.trials, 'experiment')}")
+    if stop.seconds is not None:
+        rules.append(f"{number(stop.seconds)} s after its start")
+    if stop.gain_below is not None:
+        times = "" if stop.patience == 1 else f" {stop.patience} times in a row"
+        rules.append(f"when the best experiment gains less than {number(stop.gain_below)}{times}")
+    if stop.cost is not None:
+        rules.append(f"when the best experiment saves less than {number(stop.cost)}")
+    if not rules:
+        rules.append("when you stop it")
+    if stop.when_exhausted:
+        rules.append("when no experiment is expected to improve the decision any more")
+    return f"It stops {', or '.join(rules)}."
