@@ -18,7 +18,7 @@ import hentropy as he
 from hentropy.bench.problems import alpine
 from hentropy.core.action_search import prepare_search
 from hentropy.core.action_search.base import loss_now
-from hentropy.core.action_search.present import Present, prepare_present
+from hentropy.core.action_search.incumbent import Present, prepare_present
 from hentropy.core.beliefs import Gaussian, outcome_nodes
 from hentropy.core.entropy import entropy
 from hentropy.core.gain import gain

@@ -27,9 +27,10 @@ from hentropy.bench.baselines.probability_of_improvement import passing
 from hentropy.bench.baselines.straddle import straddle
 from hentropy.bench.baselines.uncertainty import variance
 from hentropy.bench.baselines.with_botorch import model_in_unit_cube
+from hentropy.core.acquisition import as_botorch
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Nodes
+from hentropy.core.beliefs.kernels import Stationary
 from hentropy.core.gain import Appraisal, Effort
-from hentropy.core.integrations.botorch import as_botorch
 from hentropy.core.solvers import Solver
 from hentropy.studies.testing import check_belief
 from support.waiting import PATIENCE
@@ -503,7 +504,7 @@ class TestBotorch:
             covar_module=ScaleKernel(MaternKernel(2.5, ard_num_dims=2)),
             outcome_transform=None,
         )
-        assert isinstance(belief.kernel, he.beliefs.kernels.Stationary)
+        assert isinstance(belief.kernel, Stationary)
         model.covar_module.base_kernel.lengthscale = belief.kernel.lengthscale
         model.covar_module.outputscale = belief.kernel.outputscale[0]
         model.mean_module.constant = float(belief.prior_mean(belief.inputs)[0, 0])

@@ -12,7 +12,7 @@ from botorch.optim import optimize_acqf, optimize_acqf_discrete
 from torch import Tensor
 
 import hentropy as he
-from hentropy.core.integrations.botorch import EHIG
+from hentropy.core.acquisition import EHIG
 
 BOUNDS = torch.tensor([[-3.0, 100.0], [-2.0, 180.0]], dtype=torch.float64)
 LOW, WIDTH = BOUNDS[0], BOUNDS[1] - BOUNDS[0]
@@ -163,5 +163,5 @@ def test_wrong_options_are_named(options: dict, message: str, model: SingleTaskG
 
 
 def test_the_community_package_is_not_touched() -> None:
-    code = "import hentropy.core.integrations.botorch, sys; sys.exit('botorch_community' in sys.modules)"
+    code = "import hentropy.core.acquisition, sys; sys.exit('botorch_community' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(he.__file__).parents[1], check=False).returncode == 0

@@ -10,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hentropy.core.decisions.distances import all_pairs, l2
-from hentropy.core.decisions.envelope import expected_rise
 from hentropy.core.decisions.max_value import information, log_density
-from hentropy.core.decisions.normal import absolute, density, different_signs, distribution, excess, maximum_of_two
+from hentropy.core.decisions.normal import (
+    absolute,
+    density,
+    different_signs,
+    distribution,
+    excess,
+    expected_rise,
+    maximum_of_two,
+)
+from hentropy.core.decisions.several_designs import all_pairs, l2
 from support.beliefs import tensor
 
 pytestmark = pytest.mark.numerics

@@ -9,13 +9,12 @@ import torch
 from gpytorch.kernels import PeriodicKernel, ScaleKernel
 from torch import Tensor
 
-from hentropy import BestObserved, Estimate, Gaussian, Identify, LevelSets, Needs, Space, fit, propose
-from hentropy.core import gain
+from hentropy import BestObserved, Estimate, Gaussian, Identify, LevelSets, Needs, Space, fit, gain, propose
 from hentropy.core.action_search import prepare_search, solved
 from hentropy.core.action_search.listed import ListedSearch, rows_given
-from hentropy.core.beliefs import Moments, ahead, outcome_nodes
-from hentropy.core.beliefs.ahead import GaussianFantasy
+from hentropy.core.beliefs import Moments, outcome_nodes
 from hentropy.core.beliefs.fixed import FixedPoints
+from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.beliefs.kernels import from_gpytorch
 from hentropy.core.decisions import Solved
 from hentropy.core.decisions.argmax import _wins_of_moved
@@ -50,7 +49,7 @@ def saved_slowly(decision: Solved, fantasy: GaussianFantasy, action: Tensor) -> 
 @pytest.fixture(params=[2**18, 64])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """All designs at once, and one design at a time."""
-    monkeypatch.setattr(ahead, "CHUNK", request.param)
+    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CHUNK", request.param)
     monkeypatch.setattr(solved, "BLOCK", 256 if request.param > 64 else 7)
     return int(request.param)
 

@@ -18,7 +18,7 @@ from hentropy.views.plots import PICTURES, Picture, as_plain, information, pictu
 from hentropy.views.plots.decided import decided_info, decided_picture
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.loss import loss_info, loss_picture
-from hentropy.views.plots.marks import Panel, Role, Table
+from hentropy.views.plots.marks import Axis, Panel, Role, Table
 from hentropy.views.plots.progress import progress_info, progress_picture
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.why import why_info
@@ -183,7 +183,7 @@ def test_the_pictures_are_those_of_the_house() -> None:
 
 
 def test_plain_values_are_what_json_has() -> None:
-    panel = Panel("t", he.plots.marks.Axis("x"), he.plots.marks.Axis("y", 0.0), ())
+    panel = Panel("t", Axis("x"), Axis("y", 0.0), ())
     assert as_plain(panel)["y"] == {"title": "y", "low": 0.0, "high": None, "log": False, "whole": False, "names": []}
     mixed = {"a": np.array([[1.0, np.nan], [np.inf, 2.0]]), 3: Role.MEAN, "n": np.float64(0.5), "t": torch.ones(2)}
     assert as_plain(mixed) == {"a": [[1.0, None], [None, 2.0]], "3": "mean", "n": 0.5, "t": [1.0, 1.0]}

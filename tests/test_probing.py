@@ -5,7 +5,7 @@ import torch
 import hentropy as he
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.action_search.domains import PointsDomain
-from hentropy.core.action_search.probing import probe
+from hentropy.core.action_search.incumbent import probe
 from hentropy.core.clock import Clock
 from hentropy.core.entropy import entropy
 

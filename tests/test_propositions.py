@@ -9,8 +9,7 @@ from botorch.models import SingleTaskGP
 from gpytorch.kernels import MaternKernel, ScaleKernel
 from torch import Tensor
 
-from hentropy import BestObserved, Gaussian, Identify, Improve, Maximize, Needs, Pool, Space, from_botorch
-from hentropy.core import gain
+from hentropy import BestObserved, Gaussian, Identify, Improve, Maximize, Needs, Pool, Space, from_botorch, gain
 from hentropy.core.beliefs import gauss_hermite
 from hentropy.core.decisions.argmax import shannon
 from hentropy.core.decisions.max_value import max_value_gain

@@ -27,7 +27,7 @@ from hentropy.core.beliefs import Belief, Gaussian, LookAhead, Needs, Nodes, out
 from hentropy.core.beliefs.nodes import join
 from hentropy.core.clock import Clock, Limits
 from hentropy.core.decisions import Decision, GainFormula, Solved
-from hentropy.core.decisions.envelope import expected_rise
+from hentropy.core.decisions.normal import expected_rise
 from hentropy.core.entropy import check_fit
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError

@@ -21,11 +21,11 @@ from hentropy.bench.baselines.belief_model import AverageSampler, BeliefModel, M
 from hentropy.bench.baselines.checks import require_continuous, require_no_cost, require_one_gp
 from hentropy.bench.baselines.pending import expected_belief
 from hentropy.bench.baselines.with_botorch import contained
+from hentropy.core.acquisition import as_botorch
 from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Decision, LevelSets, Points
 from hentropy.core.decisions.base import checked_loss
 from hentropy.core.gain import Appraisal
-from hentropy.core.integrations.botorch import as_botorch
 from hentropy.core.solvers import Cost, Finalists, Solver
 from hentropy.errors import InputError
 

@@ -13,10 +13,10 @@ from botorch.optim import optimize_acqf
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
+from hentropy.core.acquisition import as_botorch
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.clock import Clock
 from hentropy.core.gain import Appraisal
-from hentropy.core.integrations.botorch import as_botorch
 from hentropy.core.spaces import DesignSpace
 
 

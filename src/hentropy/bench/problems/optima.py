@@ -37,11 +37,11 @@ from hentropy.bench.problems.names import named
 from hentropy.bench.problems.subsets import best_subset
 from hentropy.bench.problems.unit_distance import UnitL1
 from hentropy.core.action_search.descent import descend
-from hentropy.core.action_search.exchange import exchange
+from hentropy.core.action_search.tuples import exchange
 from hentropy.core.beliefs import Moments
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import LevelSets, Sequence, TopK
-from hentropy.core.decisions.distances import all_pairs
+from hentropy.core.decisions.several_designs import all_pairs
 from hentropy.core.spaces import sobol
 from hentropy.errors import InputError
 

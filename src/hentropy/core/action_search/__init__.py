@@ -8,9 +8,9 @@ from hentropy.core.action_search.continuous import ContinuousSearch
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.domains import BoxDomain, PointsDomain
 from hentropy.core.action_search.finite import FiniteSearch
+from hentropy.core.action_search.incumbent import SEED
 from hentropy.core.action_search.listed import ListedSearch, OptionsSearch, all_tuples, enumerable, rows_given
 from hentropy.core.action_search.observed import ObservedSearch
-from hentropy.core.action_search.present import SEED
 from hentropy.core.action_search.solved import SolvedSearch
 from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Belief, Gaussian

@@ -12,8 +12,8 @@ from torch import Tensor
 from hentropy.core.action_search.base import ActionSearch, Least, expected_loss, loss_now
 from hentropy.core.action_search.descent import descend, polish
 from hentropy.core.action_search.domains import Domain, PointsDomain
-from hentropy.core.action_search.exchange import exchange, gather_points
-from hentropy.core.action_search.present import Present, looks_at_itself, prepare_present, refine, replacements
+from hentropy.core.action_search.incumbent import Present, looks_at_itself, prepare_present, refine, replacements
+from hentropy.core.action_search.tuples import exchange, gather_points
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision

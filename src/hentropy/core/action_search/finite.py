@@ -22,8 +22,7 @@ from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_a
 from hentropy.core.beliefs import Belief, Fantasy, Gaussian
 from hentropy.core.clock import DEFAULT_MEMORY, Clock, pieces
 from hentropy.core.decisions import Decision, GainFormula, Points, Sums
-from hentropy.core.decisions.envelope import expected_rise
-from hentropy.core.decisions.normal import excess
+from hentropy.core.decisions.normal import excess, expected_rise
 from hentropy.core.spaces.rows import RowIndex
 
 ALL = 512

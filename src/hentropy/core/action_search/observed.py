@@ -7,8 +7,8 @@ from torch import Tensor
 
 from hentropy.core.action_search.base import ActionSearch, Least
 from hentropy.core.beliefs import Fantasy, Gaussian, Needs
-from hentropy.core.beliefs.ahead import GaussianFantasy
 from hentropy.core.beliefs.fixed import FixedPoints
+from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.decisions import BestObserved
 from hentropy.errors import DecisionError
 

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from hentropy.core.action_search.base import ActionSearch, Least
 from hentropy.core.beliefs import Belief, Fantasy, Gaussian, Moments, Needs
-from hentropy.core.beliefs.ahead import GaussianFantasy
 from hentropy.core.beliefs.fixed import FixedPoints
+from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.decisions import Solved
 
 SEARCHED, SEARCHED_COMPONENTS = 4_096, 1_536

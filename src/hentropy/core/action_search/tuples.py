@@ -1,8 +1,4 @@
-"""k points of a list that is too long to try all tuples, for any loss: exchange, from the tuple that is best now.
-
-Of a long list the search keeps rows whose values are high or low, or could be, and some spread over the list: whole
-actions are evaluated, so that their number matters. Losses that are sums are searched on the whole list (`finite`).
-"""
+"""Tuples of listed points: all of them where they are few, else improved by exchanging one member at a time."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,13 +7,61 @@ import torch
 from torch import Tensor
 
 from hentropy.core.action_search.base import ActionSearch, Least, expected_loss, take
-from hentropy.core.action_search.exchange import exchange, replacement_losses
 from hentropy.core.action_search.survey import SURVEY_SHARE, survey
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Points
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import DecisionError
+
+
+def replacement_losses(
+    decision: Decision, moments: Moments, points: Tensor, index: Tensor, member: int, draws: Tensor
+) -> Tensor:
+    """The expected loss of each tuple with one member replaced by each point.
+
+    Moments H x batch x M at points (batch or none) x M x d, tuples index batch x S x k: batch x S x M.
+    """
+    M = points.shape[-2]
+    trial = index.unsqueeze(-2).repeat(*[1] * (index.dim() - 1), M, 1)
+    trial[..., member] = torch.arange(M, device=index.device)
+    return expected_loss(decision, take(moments, trial), gather_points(points, trial), draws)
+
+
+def gather_points(points: Tensor, index: Tensor) -> Tensor:
+    """Rows of points M x d (common) or batch x M x d (each problem's own) by index batch x ... x k: ... x k x d."""
+    if points.dim() == 2:
+        return points[index]
+    batch = points.shape[:-2]
+    flat = index.reshape(*batch, -1, 1).expand(*batch, -1, points.shape[-1])
+    return points.gather(-2, flat).reshape(*index.shape, points.shape[-1])
+
+
+def exchange(
+    decision: Decision, moments: Moments, points: Tensor, index: Tensor, draws: Tensor, sweeps: int, distinct: bool
+) -> tuple[Tensor, Tensor]:
+    """Sweeps of best replacements over all members: tuples batch x S x k and their losses batch x S.
+
+    `distinct` forbids a point that another member holds. Losses never rise.
+    """
+    k = index.shape[-1]
+    best = expected_loss(decision, take(moments, index), gather_points(points, index), draws)
+    for _ in range(sweeps):
+        before = index
+        for member in range(k):
+            losses = replacement_losses(decision, moments, points, index, member, draws)
+            if distinct and k > 1:
+                others = torch.cat([index[..., :member], index[..., member + 1 :]], -1)
+                losses = losses.scatter(-1, others, torch.inf)
+            value, choice = losses.min(-1)
+            better = value < best
+            column = torch.where(better, choice, index[..., member])
+            index = torch.cat([index[..., :member], column.unsqueeze(-1), index[..., member + 1 :]], -1)
+            best = torch.minimum(value, best)
+        if torch.equal(before, index):
+            break
+    return index, best
+
 
 STARTS = 8
 RANDOM = 4

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs.ahead import GaussianFantasy
 from hentropy.core.beliefs.base import Moments, Needs
-from hentropy.core.beliefs.gaussian import Gaussian
+from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy
 
 
 @dataclass(frozen=True)

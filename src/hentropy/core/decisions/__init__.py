@@ -10,17 +10,12 @@ from hentropy.core.decisions.base import (
     checked_loss,
     monte_carlo_loss,
 )
-from hentropy.core.decisions.best_observed import BestObserved
 from hentropy.core.decisions.custom import decision
 from hentropy.core.decisions.estimate import Estimate
 from hentropy.core.decisions.identify import Identify
-from hentropy.core.decisions.improve import Improve
-from hentropy.core.decisions.k_guesses import KGuesses
 from hentropy.core.decisions.level_sets import LevelSets
-from hentropy.core.decisions.maximize import Maximize, Minimize
-from hentropy.core.decisions.min_max import MinMax
-from hentropy.core.decisions.sequence import Sequence
-from hentropy.core.decisions.top_k import TopK
+from hentropy.core.decisions.one_design import BestObserved, Improve, Maximize, Minimize
+from hentropy.core.decisions.several_designs import KGuesses, MinMax, Sequence, TopK
 
 __all__ = [
     "ActionSpace",

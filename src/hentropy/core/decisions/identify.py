@@ -15,11 +15,10 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, outcome_nodes
 from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.beliefs.linalg import robust_root
-from hentropy.core.decisions.actions import Report
+from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
 from hentropy.core.decisions.base import GainFormula, Solved
 from hentropy.core.decisions.max_value import log_density, max_value_gain, max_value_numbers
-from hentropy.core.decisions.places import Places, as_places, places_in
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
-from hentropy.core.decisions.actions import Report
+from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved
 from hentropy.core.decisions.normal import different_signs, excess
-from hentropy.core.decisions.places import Places, as_places, places_in
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 

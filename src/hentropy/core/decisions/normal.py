@@ -1,4 +1,4 @@
-"""Expectations of normal variables that closed forms are made of."""
+"""Expectations of normal variables that closed forms are made of, and of the upper envelope of lines."""
 
 import math
 
@@ -60,3 +60,46 @@ def different_signs(u: Tensor, s: Tensor, sd: Tensor) -> Tensor:
     bridge = 0.5 * top * (w * torch.exp(-exponent)).sum(-1) / (2.0 * math.pi)
     H, K = distribution(h), distribution(k)
     return (H + K - 2.0 * (H * K + bridge)).clamp_min(0.0)
+
+
+def expected_rise(intercept: Tensor, slope: Tensor) -> Tensor:
+    """E max_i (m_i + s_i Z) - max_i m_i for intercepts and slopes ... x m: ..., never negative, differentiable.
+
+    Equals the sum over the envelope's corners c of (s_next - s) (phi(c) - |c| Phi(-|c|)) (Frazier et al. 2009).
+    """
+    m, s = torch.broadcast_tensors(intercept, slope)
+    with torch.no_grad():
+        current = _leftmost(m, s)
+    total = m.new_zeros(m.shape[:-1])
+    for _ in range(m.shape[-1]):
+        m_now, s_now = _pick(m, current), _pick(s, current)
+        with torch.no_grad():
+            following, found = _overtaker(m, s, m_now, s_now)
+        if not bool(found.any()):
+            break
+        m_next, s_next = _pick(m, following), _pick(s, following)
+        gap = torch.where(found, s_next - s_now, 1.0)
+        corner = torch.where(found, m_now - m_next, 0.0).abs()  # |c| x gap
+        total = total + torch.where(found, excess(corner, gap), 0.0)
+        current = torch.where(found, following, current)
+    return total
+
+
+def _pick(values: Tensor, index: Tensor) -> Tensor:
+    return values.gather(-1, index.unsqueeze(-1)).squeeze(-1)
+
+
+def _leftmost(m: Tensor, s: Tensor) -> Tensor:
+    """The line that is on top as Z goes to minus infinity: least slope, then greatest intercept."""
+    least = s.min(-1, keepdim=True).values
+    return torch.where(s == least, m, -torch.inf).argmax(-1)
+
+
+def _overtaker(m: Tensor, s: Tensor, m_now: Tensor, s_now: Tensor) -> tuple[Tensor, Tensor]:
+    """The steeper line that crosses the current one first; of several there, the steepest."""
+    rise = s - s_now.unsqueeze(-1)
+    steeper = rise > 0
+    crossing = torch.where(steeper, (m_now.unsqueeze(-1) - m) / torch.where(steeper, rise, 1.0), torch.inf)
+    first = crossing.min(-1, keepdim=True).values
+    following = torch.where(steeper & (crossing <= first), s, -torch.inf).argmax(-1)
+    return following, steeper.any(-1)

@@ -16,8 +16,8 @@ from torch import Tensor
 from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.domains import PointsDomain
-from hentropy.core.action_search.exchange import exchange, gather_points, replacement_losses
 from hentropy.core.action_search.listed import ENUMERABLE, all_tuples, rows_given
+from hentropy.core.action_search.tuples import exchange, gather_points, replacement_losses
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss

@@ -1,1 +1,0 @@
-"""Bridges to other tools, each imported by those who use it."""
