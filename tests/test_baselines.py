@@ -16,17 +16,12 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.bench import baselines
-from hentropy.bench.baselines.belief_model import AverageSampler, BeliefModel, MeanSampler
-from hentropy.bench.baselines.expected_feasibility import feasibility
-from hentropy.bench.baselines.incumbent import incumbent
-from hentropy.bench.baselines.max_value_entropy import mirrored
-from hentropy.bench.baselines.misclassification import misclassification
+from hentropy.bench.baselines.classic import incumbent, mirrored, passing
+from hentropy.bench.baselines.level_set_rules import feasibility, misclassification, straddle
+from hentropy.bench.baselines.maximise import believed
 from hentropy.bench.baselines.paper_one_shot import DecisionLoss, MembershipLoss
-from hentropy.bench.baselines.pending import believed
-from hentropy.bench.baselines.probability_of_improvement import passing
-from hentropy.bench.baselines.straddle import straddle
-from hentropy.bench.baselines.uncertainty import variance
-from hentropy.bench.baselines.with_botorch import model_in_unit_cube
+from hentropy.bench.baselines.space_filling import variance
+from hentropy.bench.baselines.with_botorch import AverageSampler, BeliefModel, MeanSampler, model_in_unit_cube
 from hentropy.core.acquisition import as_botorch
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Nodes
 from hentropy.core.beliefs.kernels import Stationary

@@ -32,10 +32,10 @@ from hentropy.bench.experiments import (
     sweep,
 )
 from hentropy.bench.experiments.methods import method
+from hentropy.bench.experiments.plan import task
 from hentropy.bench.experiments.scores import best_score, score
 from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
 from hentropy.bench.experiments.tables import markdown, task_table
-from hentropy.bench.experiments.tasks import task
 from hentropy.bench.problems import problem
 from support.steps import step_with
 

@@ -15,8 +15,7 @@ from distributed import LocalCluster
 
 import hentropy as he
 from hentropy.bench.experiments import Crew, Job, Ledger, News, Plan, Step, Task, crew_of, run, steps, sweep
-from hentropy.bench.experiments.dask_crew import DaskCrew
-from hentropy.bench.experiments.dask_task import labour
+from hentropy.bench.experiments.dask_crew import DaskCrew, labour
 from hentropy.errors import ExecutionError, InputError
 from hentropy.studies.execution.cluster import connect, own_cluster
 from support.steps import step_with

@@ -22,14 +22,10 @@ from hentropy.bench.problems import (
     vaccination,
     vaccination_sequence,
 )
-from hentropy.bench.problems.levels import grid
-from hentropy.bench.problems.measurements import LAYOUTS, measurements
-from hentropy.bench.problems.network import Network
-from hentropy.bench.problems.night_light import pennsylvania_at_night
-from hentropy.bench.problems.regions import PENNSYLVANIA, REGIONS
-from hentropy.bench.problems.tables import read_columns
+from hentropy.bench.problems.base import grid
+from hentropy.bench.problems.maps import PENNSYLVANIA, REGIONS, Network, pennsylvania_at_night, vaccination_network
+from hentropy.bench.problems.measurements import LAYOUTS, measurements, read_columns
 from hentropy.bench.problems.train_vaccination import Setting, anchored, extremes, fitted, read_counties
-from hentropy.bench.problems.vaccination import vaccination_network
 
 DATA = files("hentropy.bench.problems").joinpath("data")
 

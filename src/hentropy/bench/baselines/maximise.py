@@ -1,4 +1,8 @@
-"""The greatest value of a rule that judges one design at a time, over a design space."""
+"""What rules that look at a belief share: the greatest value of a rule over a space, pending designs, and checks.
+
+A rule judges one design at a time. Designs whose outcomes are still to come are taken as observed at their mean. What a
+rule asks of the problem it is used on is checked, with an error that says what to change.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,12 +10,70 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from hentropy.bench.baselines.pending import believed, occurs
 from hentropy.core.action_search import descend
-from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs import Belief, Gaussian, Needs
+from hentropy.core.decisions import Decision, LevelSets
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists
 from hentropy.core.solvers.base import checked_cost, leading
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError, ModelError
+
+
+def require_level_sets(decision: Decision, who: str) -> LevelSets:
+    """The decision, if it is about level sets."""
+    if not isinstance(decision, LevelSets):
+        raise InputError(f"{who} chooses queries for LevelSets, and the decision is {decision!r}; use it with those")
+    return decision
+
+
+def require_one_gp(belief: Belief, who: str) -> Gaussian:
+    """The belief, if it is one Gaussian process."""
+    if not isinstance(belief, Gaussian) or belief.components > 1:
+        what = f"{belief.components} of them" if isinstance(belief, Gaussian) else f"a {type(belief).__name__}"
+        raise ModelError(
+            f"{who} works with one Gaussian process and the belief is {what}; fit it with hyperparameters='map'"
+            " (an option of he.fit and he.Study)"
+        )
+    return belief
+
+
+def require_continuous(space: DesignSpace, who: str) -> None:
+    """That designs are not from a list."""
+    if space.points is not None:
+        raise InputError(f"{who} moves designs continuously and {space!r} is a list; take a Space, or another baseline")
+
+
+def require_no_cost(cost: Cost | None, who: str) -> None:
+    """That designs cost the same."""
+    if cost is not None:
+        raise InputError(
+            f"{who} knows no costs, nor the one that a study adds once a trial has failed; leave the cost out, or use a"
+            " baseline that counts it, such as KnowledgeGradient()"
+        )
+
+
+def believed(belief: Belief, waiting: Tensor) -> Belief:
+    """The belief as if pending designs (p x d) had been observed with the values expected there.
+
+    It knows less where nobody looks and more where somebody does: for one GP the means stay and the variances are
+    those to come, which do not depend on the outcomes.
+    """
+    if not len(waiting):
+        return belief
+    moments = belief.moments(waiting, Needs.MEAN)
+    return belief.condition(waiting, moments.expect_vector(moments.mean))
+
+
+def expected_belief(appraisal: Appraisal) -> Belief:
+    """The belief of an appraisal, pending designs believed."""
+    return believed(appraisal.belief, appraisal.pending)
+
+
+def occurs(x: Tensor, rows: Tensor) -> Tensor:
+    """Which designs (b x d) are among rows (m x d), exactly: b."""
+    return (x.unsqueeze(1) == rows).all(-1).any(-1)
+
 
 Rule = Callable[[Belief, Tensor], Tensor]
 """The values of designs b x d under a belief: b. Greater is better."""

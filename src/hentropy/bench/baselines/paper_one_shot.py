@@ -17,10 +17,8 @@ from botorch_community.acquisition.hentropy_search import qHEntropySearch
 from torch import Tensor
 from torch.nn import Module
 
-from hentropy.bench.baselines.belief_model import AverageSampler, BeliefModel, MeanSampler
-from hentropy.bench.baselines.checks import require_continuous, require_no_cost, require_one_gp
-from hentropy.bench.baselines.pending import expected_belief
-from hentropy.bench.baselines.with_botorch import contained
+from hentropy.bench.baselines.maximise import expected_belief, require_continuous, require_no_cost, require_one_gp
+from hentropy.bench.baselines.with_botorch import AverageSampler, BeliefModel, MeanSampler, contained
 from hentropy.core.acquisition import as_botorch
 from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Decision, LevelSets, Points

@@ -1,11 +1,25 @@
-"""What a crew is: does runs, one or many at a time, and tells how they go."""
+"""What a crew is: does runs, one or many at a time, each with one thread, and tells how they go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
+
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.run import Job
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, PyTorch has one thread; after it, as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from hentropy.bench.experiments.crew import News, Report
+from hentropy.bench.experiments.crew import News, Report, one_thread
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.run import Job, steps
-from hentropy.bench.experiments.threads import one_thread
 
 
 class LocalCrew:

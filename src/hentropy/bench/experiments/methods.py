@@ -7,14 +7,28 @@ level sets are about, as the probability of misclassification does by its nature
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hentropy.bench import baselines
-from hentropy.bench.experiments.level_points import OnLevelPoints
+from hentropy.bench.baselines.maximise import require_level_sets
 from hentropy.bench.problems import Alpine, Problem
-from hentropy.bench.problems.names import named
+from hentropy.bench.problems.base import named
 from hentropy.core.decisions import TopK
-from hentropy.core.solvers import Auto, Solver
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Auto, Cost, Finalists, Finite, Solver
+from hentropy.core.spaces import Pool
+
+
+@dataclass(frozen=True)
+class OnLevelPoints(Solver):
+    """The greatest gain among the points of `LevelSets`: each query then settles a label, however wrong the model."""
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """The points with the greatest gain."""
+        points = require_level_sets(appraisal.decision, "OnLevelPoints").settled_points
+        pool = Pool(points, names=appraisal.space.names)
+        return Finite().search(replace(appraisal, space=pool), q, cost)
+
 
 MakeSolver = Callable[[Problem], Solver]
 

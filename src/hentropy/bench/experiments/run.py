@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hentropy.bench.experiments.methods import method
+from hentropy.bench.experiments.plan import Task
 from hentropy.bench.experiments.scores import score
-from hentropy.bench.experiments.tasks import Task
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver

@@ -1,15 +1,13 @@
 """Test functions and real data, each with the decision it is used with and the best that can be decided."""
 
 from hentropy.bench.problems.alpine import Alpine, alpine, alpine_levels
-from hentropy.bench.problems.base import Best, Problem
+from hentropy.bench.problems.base import Best, Problem, UnitL1
 from hentropy.bench.problems.catalogue import PROBLEMS, problem
 from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
+from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
 from hentropy.bench.problems.measurements import Measurements, lab_table, table
 from hentropy.bench.problems.multihills import Multihills, multihills_level, multihills_levels, multihills_sequence
-from hentropy.bench.problems.night_light import night_light
 from hentropy.bench.problems.standard import standard
-from hentropy.bench.problems.unit_distance import UnitL1
-from hentropy.bench.problems.vaccination import vaccination, vaccination_sequence
 
 __all__ = [
     "PROBLEMS",

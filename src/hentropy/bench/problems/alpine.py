@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hentropy.bench.problems.base import Best, Problem
-from hentropy.bench.problems.levels import best_labels, grid
+from hentropy.bench.problems.base import Best, Problem, best_labels, grid
 from hentropy.core.decisions import LevelSets, TopK
 from hentropy.core.spaces import Real, Space
 from hentropy.errors import InputError

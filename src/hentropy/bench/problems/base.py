@@ -1,14 +1,20 @@
-"""What a problem is: a function with its space, the decision it is used with, and the best that can be decided."""
+"""What a problem is: a function with its space, the decision it is used with, and the best that can be decided.
 
-from collections.abc import Callable
+And what problems share: points on a grid for level sets, distances that do not depend on units, names looked up with an
+error that helps.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from hentropy.core.decisions import Decision
+from hentropy.core.decisions import Decision, LevelSets
 from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
 
 Function = Callable[[Tensor], Tensor]
 """Values at designs ... x d: ... ."""
@@ -54,3 +60,50 @@ class Problem:
     def regret(self, action: Any) -> float | None:
         """By how much the true loss of an action exceeds the best."""
         return None if self.best is None else self.loss(action) - self.best.loss
+
+
+Thing = TypeVar("Thing")
+
+
+def named(name: str, known: Mapping[str, Thing], kind: str) -> Thing:
+    """The thing with this name, or an `InputError` that says which names there are and which one is nearest."""
+    if name in known:
+        return known[name]
+    raise unknown(name, known, kind)
+
+
+def unknown(name: str, known: Iterable[str], kind: str) -> InputError:
+    """The error for a name that is not among those known."""
+    near = difflib.get_close_matches(str(name).lower(), sorted(known), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return InputError(f"there is no {kind} {name!r}; {hint}known are {', '.join(sorted(known))}")
+
+
+def grid(space: DesignSpace, count: int, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """count points along each axis, from `low` to `high` in unit coordinates: count^d x d in the space's own units."""
+    axis = torch.linspace(low, high, count, dtype=torch.float64)
+    unit = torch.stack(torch.meshgrid(*[axis] * space.dim, indexing="ij"), -1).reshape(-1, space.dim)
+    return space.from_unit(unit)
+
+
+@torch.no_grad()
+def best_labels(function: Function, space: DesignSpace, decision: LevelSets) -> Best:
+    """The labels of the true values: no other labels have a smaller loss."""
+    settled = decision.within(space)
+    values = function(settled.settled_points)
+    labels = (values > torch.tensor(settled.thresholds, dtype=values.dtype).unsqueeze(-1)).to(values)
+    return Best(float(settled.loss(values, labels)), "exact: the labels of the true values", labels)
+
+
+@dataclass(frozen=True, repr=False)
+class UnitL1:
+    """The sum of absolute differences in the unit coordinates of a space: every axis has length 1."""
+
+    space: DesignSpace
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        """Designs ... x d and ... x d: ... ."""
+        return (self.space.to_unit(a) - self.space.to_unit(b)).abs().sum(-1)
+
+    def __repr__(self) -> str:
+        return "UnitL1()"

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from functools import partial
 
 from hentropy.bench.problems.alpine import alpine, alpine_levels
-from hentropy.bench.problems.base import Problem
+from hentropy.bench.problems.base import Problem, named
 from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
+from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
 from hentropy.bench.problems.multihills import multihills_level, multihills_levels, multihills_sequence
-from hentropy.bench.problems.names import named
-from hentropy.bench.problems.night_light import night_light
 from hentropy.bench.problems.standard import standard
-from hentropy.bench.problems.vaccination import vaccination, vaccination_sequence
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "ackley-2": partial(standard, "ackley-2"),

@@ -12,10 +12,8 @@ from importlib.resources import as_file, files
 
 import torch
 
-from hentropy.bench.problems.base import Best, Problem
-from hentropy.bench.problems.levels import best_labels
+from hentropy.bench.problems.base import Best, Problem, UnitL1, best_labels
 from hentropy.bench.problems.measurements import Measurements, measurements
-from hentropy.bench.problems.unit_distance import UnitL1
 from hentropy.core.decisions import LevelSets, TopK
 
 WALKER = "Walker, Bannock, Nightingale and deMello, React. Chem. Eng. 2017, 2, 785; by way of olymp 0.0.1b0 (MIT)"

@@ -30,12 +30,9 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from hentropy.bench.problems.base import Best, Problem
+from hentropy.bench.problems.base import Best, Problem, UnitL1, best_labels, named
 from hentropy.bench.problems.catalogue import PROBLEMS
-from hentropy.bench.problems.levels import best_labels
-from hentropy.bench.problems.names import named
 from hentropy.bench.problems.subsets import best_subset
-from hentropy.bench.problems.unit_distance import UnitL1
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.tuples import exchange
 from hentropy.core.beliefs import Moments

@@ -27,8 +27,7 @@ from botorch.test_functions.synthetic import (
     ThreeHumpCamel,
 )
 
-from hentropy.bench.problems.base import Best, Problem
-from hentropy.bench.problems.names import unknown
+from hentropy.bench.problems.base import Best, Problem, unknown
 from hentropy.core.decisions import Maximize, Minimize
 from hentropy.core.spaces import Space
 from hentropy.errors import InputError

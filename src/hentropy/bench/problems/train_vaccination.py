@@ -34,10 +34,9 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from hentropy.bench.problems.levels import grid
-from hentropy.bench.problems.network import Network
-from hentropy.bench.problems.regions import REGIONS, Region, region_named
-from hentropy.bench.problems.tables import read_columns
+from hentropy.bench.problems.base import grid
+from hentropy.bench.problems.maps import REGIONS, Network, Region, region_named
+from hentropy.bench.problems.measurements import read_columns
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 

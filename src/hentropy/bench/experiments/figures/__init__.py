@@ -1,19 +1,8 @@
 """The paper's figures, made of recorded runs: an explicit table of them. Needs the extra `plots`."""
 
-from hentropy.bench.experiments.figures import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7
-from hentropy.bench.experiments.figures.base import Figure
+from hentropy.bench.experiments.figures.figure_1 import FIGURE
+from hentropy.bench.experiments.figures.paper import COMPOSED, Figure
 
-FIGURES: dict[str, Figure] = {
-    figure.name: figure
-    for figure in (
-        figure_1.FIGURE,
-        figure_2.FIGURE,
-        figure_3.FIGURE,
-        figure_4.FIGURE,
-        figure_5.FIGURE,
-        figure_6.FIGURE,
-        figure_7.FIGURE,
-    )
-}
+FIGURES: dict[str, Figure] = {figure.name: figure for figure in (FIGURE, *COMPOSED)}
 
 __all__ = ["FIGURES", "Figure"]

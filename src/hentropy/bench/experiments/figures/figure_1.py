@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.bench.experiments.figures.base import Figure
 from hentropy.bench.experiments.figures.page import drawn
+from hentropy.bench.experiments.figures.paper import Figure
 from hentropy.bench.experiments.plan import Results
 from hentropy.core.beliefs import Frame, Gaussian, Needs
 from hentropy.core.beliefs.kernels import Profile, Stationary

@@ -1,10 +1,12 @@
-"""Random search: a query that depends on nothing."""
+"""Rules that look at no decision: random search, and uncertainty sampling where the least is known."""
 
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
-from hentropy.bench.baselines.pending import occurs
+from hentropy.bench.baselines.maximise import choose_by, occurs
+from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver
 
@@ -27,3 +29,17 @@ class RandomSearch(Solver):
         # a stable sort keeps the random order: rows that are neither seen nor pending first, pending ones last
         late = occurs(rows, like).long() + 2 * occurs(rows, appraisal.pending).long()
         return Finalists(rows[late.argsort(stable=True)][:q].unsqueeze(0), complete=True)
+
+
+def variance(belief: Belief, x: Tensor) -> Tensor:
+    """The variance of f at designs b x d, of a mixture that of all components together: b."""
+    return belief.moments(x, Needs.VARIANCE).total()[1]
+
+
+@dataclass(frozen=True)
+class UncertaintySampling(Solver):
+    """The design with the greatest variance."""
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """Maximised over the space."""
+        return choose_by(variance, appraisal, q, cost)
