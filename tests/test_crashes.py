@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 import hentropy as he
-from hentropy.studies.execution.leases import Terms, claim
-from hentropy.studies.execution.owner import is_gone, new_owner
+from hentropy.studies.execution.leases import Terms, claim, is_gone, new_owner
 from hentropy.studies.records import State
 from hentropy.studies.storage.backend import WRITES
 from hentropy.studies.storage.database import _backend
-from hentropy.studies.storage.migrating import upgrade
+from hentropy.studies.storage.tables import upgrade
 from support.crashing import (
     LEASE,
     ask_and_tell,

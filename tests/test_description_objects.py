@@ -26,7 +26,7 @@ from hentropy.studies.definition import (
 from hentropy.studies.definition.decisions import DECISIONS, Own, named_words
 from hentropy.studies.definition.schema import SEEDS
 from hentropy.studies.stopping import Standing, StoppingRule
-from hentropy.studies.study import checks
+from hentropy.studies.study import telling
 from support.decisions import POOL, ROWS, SPACE
 from support.words import with_changes, written
 
@@ -173,7 +173,7 @@ def test_what_cannot_be_described() -> None:
 
 
 def test_seeds_are_those_of_a_study() -> None:
-    assert SEEDS == checks.SEEDS
+    assert SEEDS == telling.SEEDS
 
 
 class Shop(he.Decision):

@@ -31,8 +31,7 @@ from hentropy.bench.experiments import (
     steps,
     sweep,
 )
-from hentropy.bench.experiments.methods import method
-from hentropy.bench.experiments.plan import task
+from hentropy.bench.experiments.methods import method, task
 from hentropy.bench.experiments.scores import best_score, score
 from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
 from hentropy.bench.experiments.tables import markdown, task_table

@@ -13,8 +13,7 @@ from hentropy.studies.records import State, Verdict
 from hentropy.studies.storage import open_store
 from hentropy.studies.storage.backend import WRITES
 from hentropy.studies.storage.database import Database, _backend
-from hentropy.studies.storage.migrating import MIGRATIONS, upgrade
-from hentropy.studies.storage.tables import NEWEST, VERSION_TABLE, metadata
+from hentropy.studies.storage.tables import MIGRATIONS, NEWEST, VERSION_TABLE, metadata, upgrade
 
 DATA = Path(__file__).parent / "data"
 EARLIER = sorted(path.stem[1:5] for path in (MIGRATIONS / "versions").glob("v*.py"))[:-1]

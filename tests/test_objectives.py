@@ -16,7 +16,7 @@ import pytest
 from hentropy.errors import InputError
 from hentropy.studies.execution import CommandObjective, Objective, PythonObjective
 from hentropy.studies.execution.child import SCRIPT
-from hentropy.studies.execution.outcome import TAIL
+from hentropy.studies.execution.executor import TAIL
 from support.waiting import PATIENCE
 
 LAB = """

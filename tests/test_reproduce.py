@@ -10,7 +10,7 @@ import pytest
 import hentropy as he
 from hentropy.bench.experiments import METHODS, plan
 from hentropy.bench.experiments.figures import FIGURES
-from hentropy.bench.experiments.plan import TASKS
+from hentropy.bench.experiments.methods import TASKS
 from hentropy.bench.experiments.timing import CONTENDERS
 from hentropy.views.cli.reproduce import MOST_SEEDS, WHAT
 from hentropy.views.cli.reproducing import NAMES

@@ -13,8 +13,7 @@ import hentropy as he
 from hentropy.errors import Gone, StorageError, StudyError
 from hentropy.studies.execution import Executor, Local, Outcome, Processes, PythonObjective
 from hentropy.studies.execution.cluster import Dask
-from hentropy.studies.execution.leases import Taken, Terms, _take, claim, finish, give_back, renew
-from hentropy.studies.execution.owner import new_owner
+from hentropy.studies.execution.leases import Taken, Terms, _take, claim, finish, give_back, new_owner, renew
 from hentropy.studies.execution.runner import Watch, _Run, run
 from hentropy.studies.records import State
 from hentropy.studies.storage import MemoryStore, Store, open_store

@@ -3,8 +3,8 @@
 from hentropy.bench.experiments.crew import Crew, News, Report
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.local_crew import run
-from hentropy.bench.experiments.methods import METHODS, Method
-from hentropy.bench.experiments.plan import TASKS, Plan, Results, Task
+from hentropy.bench.experiments.methods import METHODS, TASKS, Method, Task
+from hentropy.bench.experiments.plan import Plan, Results
 from hentropy.bench.experiments.run import Job, Step, replayed, steps
 from hentropy.bench.experiments.sweep import crew_of, sweep
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hentropy.bench.experiments.methods import method
-from hentropy.bench.experiments.plan import Task
+from hentropy.bench.experiments.methods import Task, method
 from hentropy.bench.experiments.scores import score
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.gain import Appraisal

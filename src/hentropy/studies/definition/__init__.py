@@ -3,11 +3,10 @@
 from hentropy.studies.definition.building import decision_of, options_of, space_of, stopping_of, store_url_of
 from hentropy.studies.definition.describing import describe
 from hentropy.studies.definition.importing import imported
-from hentropy.studies.definition.json_schema import json_schema
 from hentropy.studies.definition.mistakes import validated
 from hentropy.studies.definition.questions import CHOICES, Ask, Choice, asks_for
 from hentropy.studies.definition.reading import read
-from hentropy.studies.definition.schema import Description
+from hentropy.studies.definition.schema import Description, json_schema
 from hentropy.studies.definition.template import template
 
 __all__ = [

@@ -1,15 +1,50 @@
-"""Things in Python modules by name, such as "objective:measure", with errors that say what went wrong in the module."""
+"""Names in a study file: things in Python modules, such as "objective:measure", and which word was probably meant.
+
+Errors say what went wrong in the module."""
 
 import importlib
+import json
 import keyword
+import re
 import sys
 import traceback
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from hentropy.errors import InputError
-from hentropy.studies.definition.spelling import nearest
+
+SHOWN = 60
+"""Letters of a value that are shown."""
+
+Place = tuple[str | int, ...]
+"""The keys that lead to a value."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A question that names the nearest known word, or nothing."""
+    spelt = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), spelt, n=1)
+    return f"; did you mean {spelt[close[0]]}?" if close else ""
+
+
+def dotted(path: Place) -> str:
+    """Keys as they are written in a file: space.x1.low, decision.at[2][0]."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += "." * bool(text) + (part if re.fullmatch(r"[\w-]+", part) else json.dumps(part))
+    return text
+
+
+def shown(value: Any) -> str:
+    """A value as it would stand in a file, cut if it is long."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def split(reference: str) -> tuple[str, str]:

@@ -8,10 +8,10 @@ from typing import Any
 from hentropy.errors import InputError, MissingExtra
 from hentropy.studies.definition.decisions import DECISIONS, OwnClass
 from hentropy.studies.definition.designs import IntegerWords, PoolWords, RealWords
+from hentropy.studies.definition.importing import Place, dotted, nearest, shown
 from hentropy.studies.definition.objectives import Command, Manual, PythonFunction
 from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
 from hentropy.studies.definition.schema import Description
-from hentropy.studies.definition.spelling import Place, dotted, nearest, shown
 
 try:
     from pydantic import BaseModel, ValidationError

@@ -1,4 +1,4 @@
-"""The smaller tables of a study file: model, solver, stop, storage."""
+"""The smaller tables of a study file: model, solver, stop, storage; amounts of memory as people write them."""
 
 import re
 from typing import Annotated
@@ -7,8 +7,24 @@ from hentropy.core.clock import Limits
 from hentropy.core.models.gp import Treatment
 from hentropy.errors import InputError, MissingExtra
 from hentropy.studies.definition.base import Label, Number, Text, Whole, Words, YesNo
-from hentropy.studies.definition.memory import bytes_of
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
+
+UNITS = {
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", start=1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", start=1)},
+}
+
+
+def bytes_of(amount: int | str) -> int:
+    """The number of bytes."""
+    if isinstance(amount, int):
+        return amount
+    parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", amount)
+    if parts is None or parts[2].lower() not in UNITS:
+        raise InputError(f'{amount!r} is not an amount of memory; write it like "512 MiB" or "2 GB", or give bytes')
+    return int(float(parts[1]) * UNITS[parts[2].lower()])
+
 
 try:
     from pydantic import AfterValidator, ConfigDict, Field, model_validator

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hentropy.errors import InputError, MissingExtra
+from hentropy.studies.definition.designs import designs_in
 from hentropy.studies.definition.mistakes import told, validated
-from hentropy.studies.definition.pools import designs_in
 from hentropy.studies.definition.schema import Description
 
 try:

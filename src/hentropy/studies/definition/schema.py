@@ -1,8 +1,4 @@
-"""`Description`: a study in words, as it stands in a study file and in a store.
-
-It is a pure value: `model_dump(mode="json")` gives plain values, and validating those gives an equal description. The
-order of the parameters is part of it, so keep the order of keys when storing it.
-"""
+"""`Description`: a study in words, as it stands in a study file and in a store; and its JSON Schema for editors."""
 
 from typing import Annotated, Any, Literal
 
@@ -91,3 +87,17 @@ class Description(Words):
         if not isinstance(other, Description):
             return NotImplemented
         return super().__eq__(other) and list(self.space or {}) == list(other.space or {})
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a study file; what only a store may hold (`own`) is left out."""
+    schema = Description.model_json_schema()
+    del schema["properties"]["own"]
+    del schema["$defs"]["Own"]
+    decision = schema["properties"]["decision"]
+    decision["oneOf"] = [form for form in decision["oneOf"] if form != {"$ref": "#/$defs/Own"}]
+    one_of = [{"required": ["space"]}, {"required": ["pool"]}]
+    return {"$schema": DIALECT, **schema, "oneOf": one_of}

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from hentropy.core.spaces import Integer, Parameter, usual_first
 from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.studies.definition.importing import nearest
 from hentropy.studies.definition.kinds import Option, options_of_class
 from hentropy.studies.definition.mistakes import validated
 from hentropy.studies.definition.questions import CHOICES
-from hentropy.studies.definition.spelling import nearest
 
 
 def template(

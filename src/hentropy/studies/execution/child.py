@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hentropy.studies.execution.evaluator import Evaluator
-from hentropy.studies.execution.outcome import Outcome, failure
+from hentropy.studies.execution.executor import Evaluator, Outcome, failure
 from hentropy.studies.execution.piped import Piped, UnheardError
 from hentropy.studies.execution.reading import ending
 

@@ -11,10 +11,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from hentropy.errors import ExecutionError, MissingExtra
-from hentropy.studies.execution.evaluator import Evaluator
-from hentropy.studies.execution.executor import Executor, checked_workers
+from hentropy.studies.execution.executor import Evaluator, Executor, Outcome, checked_workers, failure
 from hentropy.studies.execution.objective import Objective
-from hentropy.studies.execution.outcome import Outcome, failure
 
 try:
     import dask.config

@@ -1,12 +1,60 @@
-"""What an executor is: takes experiments, and hands back their outcomes as they end."""
+"""What evaluates experiments: evaluators and executors, and the outcome of one evaluation.
+
+An evaluator does one experiment after the other until it is closed; an executor takes experiments and hands back their
+outcomes as they end.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from hentropy.errors import ExecutionError, InputError
-from hentropy.studies.execution.outcome import Outcome
+
+TAIL = 4_000
+"""How many characters of a log are kept: its end says most."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The value of an experiment with its standard error, or why there is none.
+
+    `lost` says that whoever evaluated it disappeared, which is not the experiment's fault: it may be run again.
+    `log` is the end of what was written to standard error, and `seconds` is how long it took.
+    """
+
+    value: float | None
+    std_error: float | None
+    failed: str | None
+    lost: bool = False
+    log: str = ""
+    seconds: float = 0.0
+
+
+def failure(why: str, lost: bool = False) -> Outcome:
+    """An outcome without a value."""
+    return Outcome(None, None, why, lost)
+
+
+class Evaluator(ABC):
+    """Evaluates one experiment at a time; it may keep a process or a loaded module from one to the next."""
+
+    @abstractmethod
+    def evaluate(self, params: Mapping[str, Any]) -> Outcome:
+        """The outcome of one experiment; what goes wrong in it is an outcome too, and is not raised."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what runs, from any thread; the evaluation it was in comes back as lost."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class Executor(ABC):

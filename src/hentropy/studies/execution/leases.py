@@ -1,21 +1,79 @@
 """Trials and the workers that have them: taking, renewing, giving back, ending.
 
-A worker has a trial until its lease ends; it renews the lease while it works. If it disappears, the lease ends, and
-another worker takes the trial. On the same machine that is seen at once. Each step is a rule that the store applies in
-one transaction to the entry as it stands, so a trial never has two owners.
+A worker's name tells others on the same machine whether it still lives; a thread of each renews the leases of its
+trials, so that a long experiment is not taken for a lost one.
 """
 
-from collections.abc import Callable
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
 
-from hentropy.errors import HentropyError
-from hentropy.studies.execution.outcome import Outcome
-from hentropy.studies.execution.owner import is_alive, is_gone
+from hentropy.errors import HentropyError, StorageError
+from hentropy.studies.execution.executor import Outcome
 from hentropy.studies.records import Entry, State, StudyRecord, Trial
 from hentropy.studies.storage import Store
 from hentropy.studies.study import Study
-from hentropy.studies.study.checks import checked_value
-from hentropy.studies.study.telling import clean
+from hentropy.studies.study.telling import checked_value, clean
+
+UNSEEN = "unseen"
+"""The start of a process that is there, but cannot be looked at."""
+
+
+def new_owner() -> str:
+    """A name for one worker of this process: machine, process, its start, and a part that no other worker has."""
+    pid = os.getpid()
+    return f"{socket.gethostname()[:60]}|{_machine()}|{pid}|{_start(pid)}|{uuid.uuid4().hex[:8]}"
+
+
+def is_gone(owner: str | None) -> bool:
+    """Whether the process of an owner surely has ended: only for those of this machine can that be known."""
+    return _lives(owner) is False
+
+
+def is_alive(owner: str | None) -> bool:
+    """Whether the process of an owner surely lives, on this machine."""
+    return _lives(owner) is True
+
+
+def _lives(owner: str | None) -> bool | None:
+    try:
+        _, machine, pid, start, _ = (owner or "").split("|")
+        number = int(pid)
+    except ValueError:
+        return None
+    if machine != _machine():
+        return None
+    return _start(number) in (start, UNSEEN)
+
+
+def _machine() -> str:
+    """This machine since it was started, and this name space of processes: within it a process has one number."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}{os.readlink('/proc/self/ns/pid').removeprefix('pid:')}"
+    except OSError:
+        return f"{uuid.getnode():x}"
+
+
+def _start(pid: int) -> str:
+    """When a process was started, in words of the system; empty where there is none with this number."""
+    try:
+        # the name of the program, in parentheses, may hold blanks; the start is the 20th word after it
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        pass
+    try:
+        os.kill(pid, 0)  # asks only; some systems show /proc only to the owner of a process, or have none
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass
+    return UNSEEN
 
 
 @dataclass(frozen=True)
@@ -128,3 +186,37 @@ def _again(old: Entry, why: str, lost: bool, terms: Terms, now: float) -> Entry:
 def _reason(outcome: Outcome) -> str:
     said, log = str(outcome.failed), outcome.log.strip()
     return said if log in said else f"{said}\n{log}"
+
+
+class Heartbeat:
+    """Renews, three times a lease, what `in_hand` says is being worked on; as a context manager it stops at the end."""
+
+    def __init__(
+        self, store: Store, study: StudyRecord, owner: str, lease: float, in_hand: Callable[[], Collection[int]]
+    ) -> None:
+        self._store = store
+        self._study = study
+        self._owner = owner
+        self._lease = lease
+        self._in_hand = in_hand
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="hentropy heartbeat", daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5.0)
+
+    def _beat(self) -> None:
+        while not self._stop.wait(self._lease / 3):
+            for number in tuple(self._in_hand()):
+                try:
+                    renew(self._store, self._study, number, self._owner, self._lease)
+                except StorageError:  # also one that says that all is gone: the runner will be told the same
+                    # a store that does not answer now may do so the next time; if not, the lease ends, as it should
+                    break

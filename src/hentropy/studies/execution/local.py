@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hentropy.studies.execution.executor import Executor
+from hentropy.studies.execution.executor import Executor, Outcome
 from hentropy.studies.execution.objective import Objective
-from hentropy.studies.execution.outcome import Outcome
 
 
 class Local(Executor):

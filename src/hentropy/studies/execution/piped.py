@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from hentropy.studies.execution.outcome import TAIL
+from hentropy.studies.execution.executor import TAIL
 
 SLICE = 0.1
 """Seconds after which to look whether the process is still there, whatever its pipes say."""

@@ -6,10 +6,8 @@ from concurrent.futures import wait as wait_for
 from queue import SimpleQueue
 from typing import Any
 
-from hentropy.studies.execution.evaluator import Evaluator
-from hentropy.studies.execution.executor import Executor, checked_workers
+from hentropy.studies.execution.executor import Evaluator, Executor, Outcome, checked_workers
 from hentropy.studies.execution.objective import Objective
-from hentropy.studies.execution.outcome import Outcome
 
 
 class Processes(Executor):

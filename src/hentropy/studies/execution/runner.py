@@ -13,14 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hentropy.errors import Gone, StorageError
-from hentropy.studies.execution.executor import Executor
-from hentropy.studies.execution.heartbeat import Heartbeat
-from hentropy.studies.execution.leases import Taken, Terms, claim, finish, give_back
-from hentropy.studies.execution.outcome import Outcome
-from hentropy.studies.execution.owner import new_owner
+from hentropy.studies.execution.executor import Executor, Outcome
+from hentropy.studies.execution.leases import Heartbeat, Taken, Terms, claim, finish, give_back, new_owner
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
-from hentropy.studies.study.failing import Failures, has_measured
+from hentropy.studies.study.ending import Failures, has_measured
 
 PATIENCE = 600.0
 """Seconds for which an outcome is held while the store cannot take it: experiments are dear."""

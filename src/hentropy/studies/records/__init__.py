@@ -1,7 +1,6 @@
 """The small frozen values that a study is made of: trials and what was told of them, verdicts, the study itself."""
 
-from hentropy.studies.records.entry import Entry, Observation, StoredVerdict, StudyRecord
-from hentropy.studies.records.trial import State, Trial, Value
+from hentropy.studies.records.trial import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Value
 from hentropy.studies.records.verdict import Verdict
 
 __all__ = ["Entry", "Observation", "State", "StoredVerdict", "StudyRecord", "Trial", "Value", "Verdict"]

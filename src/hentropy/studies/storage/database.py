@@ -15,10 +15,9 @@ from hentropy.errors import Gone, InputError, Outdated, StorageError
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Verdict
 from hentropy.studies.storage.backend import WRITES, Backend, plain, shown
 from hentropy.studies.storage.base import Change, News, Redefinition, Store, observation, told_anew
-from hentropy.studies.storage.migrating import prepare
 from hentropy.studies.storage.postgres import Postgres
 from hentropy.studies.storage.sqlite import Sqlite
-from hentropy.studies.storage.tables import observations, studies, trials, verdicts
+from hentropy.studies.storage.tables import observations, prepare, studies, trials, verdicts
 
 SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
 """How a URL begins, also a mistyped one; anything else is taken for a path."""

@@ -1,7 +1,8 @@
-"""When a study has enough: its rules, applied to its trials."""
+"""When a study has enough by its rules, and when its objective is broken."""
 
 from collections.abc import Iterable, Sequence
 
+from hentropy.errors import StudyError
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.stopping import Standing, StoppingRule
 
@@ -44,3 +45,53 @@ def _is_news(entry: Entry, last: Entry) -> bool:
         return False
     told = entry.asked_at if entry.ended_at is None else entry.ended_at
     return entry.trial.number > last.trial.number or told > last.asked_at
+
+
+AT_FIRST, IN_A_ROW = 3, 5
+"""So many failures in a row mean a broken objective: before any experiment has succeeded, and after one has."""
+
+
+class Failures:
+    """The experiments of one run, in the order in which they began.
+
+    That order, in which a running experiment ends a row of failures, keeps quick failures apart that overtake slow
+    successes: an objective that fails now and then is not stopped, however many workers it has.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[int, Trial | None] = {}
+        self._errors: dict[int, Exception] = {}
+
+    def began(self, trial: Trial) -> None:
+        """An experiment begins."""
+        self._begun[trial.number] = None
+
+    def ended(self, trial: Trial, measured: bool, error: Exception | None = None) -> None:
+        """An experiment has ended, maybe with an exception; a `StudyError` if the objective is broken.
+
+        `measured` says whether any experiment of the study has succeeded; earlier data say nothing about the objective.
+        """
+        if trial.state is State.RUNNING:  # it is tried again
+            return
+        self._begun[trial.number] = trial
+        if error is not None:
+            self._errors[trial.number] = error
+        row: list[Trial] = []
+        for begun in self._begun.values():
+            row = [*row, begun] if begun is not None and begun.state is State.FAILED else []
+            if len(row) >= (IN_A_ROW if measured else AT_FIRST):
+                raise self._broken(row)
+
+    def _broken(self, row: list[Trial]) -> StudyError:
+        first = row[0]
+        broken = StudyError(
+            f"{len(row)} experiments in a row failed; the first of them (trial {first.number}) with: {first.note}\n"
+            "Fix the objective, then run again: all that was measured is kept."
+        )
+        broken.__cause__ = self._errors.get(first.number)
+        return broken
+
+
+def has_measured(trials: Iterable[Trial]) -> bool:
+    """Whether an experiment of the study itself has succeeded."""
+    return any(trial.state is State.COMPLETE and trial.origin != "attached" for trial in trials)

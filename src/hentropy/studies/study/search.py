@@ -11,9 +11,9 @@ from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.studies.records import Trial, Value, Verdict
-from hentropy.studies.study.checks import is_count
-from hentropy.studies.study.failing import Failures, has_measured
+from hentropy.studies.study.ending import Failures, has_measured
 from hentropy.studies.study.study import Study
+from hentropy.studies.study.telling import is_count
 
 
 class Found(NamedTuple):

@@ -29,13 +29,19 @@ from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import NONE_LEFT, Asker, first_left
 from hentropy.studies.study.book import Book, in_state
-from hentropy.studies.study.checks import check_options, checked_record, checked_value, is_count, standard_errors
 from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
 from hentropy.studies.study.keeping import Options, enrolled, number_of_first
 from hentropy.studies.study.openings import open_rows
-from hentropy.studies.study.shown import study_html
-from hentropy.studies.study.table import trials_table
-from hentropy.studies.study.telling import told, withdrawn
+from hentropy.studies.study.tables import study_html, trials_table
+from hentropy.studies.study.telling import (
+    check_options,
+    checked_record,
+    checked_value,
+    is_count,
+    standard_errors,
+    told,
+    withdrawn,
+)
 from hentropy.studies.study.words import Words
 
 if TYPE_CHECKING:

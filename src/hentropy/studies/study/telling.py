@@ -1,11 +1,94 @@
-"""The rules of telling: what may become of an entry, whoever tells and wherever it is kept."""
+"""What people hand to a study, checked at the door, and the rules of telling: what may become of an entry."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from hentropy.errors import StudyError
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.decisions import Decision
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import Entry, State, Trial, Value
-from hentropy.studies.study.checks import checked_value
+from hentropy.studies.stopping import StoppingRule
+
+TREATMENTS = ("auto", "map", "mixture")
+SEEDS = 2**32
+
+
+def check_options(
+    space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Sequence[StoppingRule]
+) -> None:
+    """Raise an `InputError` for the first option of a study that cannot be used."""
+    if not isinstance(space, DesignSpace):
+        raise InputError(f"the space is {space!r}; it must be a Space(x=Real(0, 1), ...) or a Pool(rows)")
+    if not isinstance(decision, Decision):
+        raise InputError(f"{decision!r} is not a decision; make one with he.decision(loss, actions=...)")
+    if not isinstance(seed, int) or not 0 <= seed < SEEDS:
+        raise InputError(f"the seed must be a whole number from 0 to {SEEDS - 1}, got {seed!r}")
+    if first is not None and not is_count(first):
+        raise InputError(f"first, the number of first designs, must be a whole number of at least 1, got {first!r}")
+    if hyperparameters not in TREATMENTS:
+        raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
+    if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):
+        raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number of at least 1."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def checked_value(value: Any) -> tuple[float, float | None]:
+    """A value told, as number and standard error, or an error that says what is wrong with it."""
+    given, error = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
+    number = _number(given)
+    spread = None if error is None else _number(error)
+    if number is None or (error is not None and spread is None):
+        raise InputError(f"the value told is {value!r}; it must be a number or (value, standard error)")
+    if not math.isfinite(number):
+        raise InputError(f"the value told is {number}; if the experiment did not work, tell it with failed='why'")
+    if spread is not None and not (math.isfinite(spread) and spread >= 0):
+        raise InputError(f"the standard error told is {spread}; it must be finite and not negative, or left out")
+    return number, spread
+
+
+def _number(value: Any) -> float | None:
+    """A single number of any library, or None; text is not taken for a number."""
+    if isinstance(value, str | bytes):
+        return None
+    try:
+        return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return None
+
+
+def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:
+    """A record of an earlier study, if it can be the one with this number."""
+    if not isinstance(trial, Trial):
+        raise InputError(f"record {number} is {trial!r}; records are the Trial objects of study.records")
+    if trial.number != number:
+        raise InputError(
+            f"record {number} has the number {trial.number}; give all records of the earlier study, in their order"
+        )
+    design = space.decode(space.encode(trial.params))
+    if trial.state is not State.COMPLETE:
+        return replace(trial, params=design)
+    value, error = checked_value((trial.value, trial.std_error))
+    return replace(trial, params=design, value=value, std_error=error)
+
+
+def standard_errors(trials: Sequence[Trial]) -> Tensor | None:
+    """Standard errors of the values (n); where only some were told, the others get the median of those."""
+    told = [trial.std_error for trial in trials if trial.std_error is not None]
+    if not told:
+        return None
+    middle = sorted(told)[len(told) // 2]
+    errors = [middle if trial.std_error is None else trial.std_error for trial in trials]
+    return torch.tensor(errors, dtype=torch.float64)
 
 
 def told(

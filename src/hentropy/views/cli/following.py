@@ -10,7 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from hentropy.errors import MissingExtra, StorageError
-from hentropy.studies.execution.outcome import Outcome
+from hentropy.studies.execution.executor import Outcome
 from hentropy.studies.execution.runner import Watch
 from hentropy.studies.records import State, Trial, Verdict
 from hentropy.studies.study import Study

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from hentropy.core.spaces import Parameter, Real
 from hentropy.studies.definition import asks_for, template, validated
-from hentropy.studies.definition.pools import designs_in
+from hentropy.studies.definition.designs import designs_in
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from hentropy.errors import InputError, MissingExtra
 from hentropy.studies.execution.chosen import executor_of, objective_of, terms_of
-from hentropy.studies.execution.outcome import Outcome
+from hentropy.studies.execution.executor import Outcome
 from hentropy.studies.execution.runner import Watch
 from hentropy.studies.execution.runner import run as run_to_the_end
 from hentropy.studies.records import Trial

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
-from hentropy.studies.study.checks import checked_value, is_count
-from hentropy.studies.study.table import trials_table
+from hentropy.studies.study.tables import trials_table
+from hentropy.studies.study.telling import checked_value, is_count
 from hentropy.views.client.connection import Again, Connection, NotThere
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.studies.records import Trial
-from hentropy.studies.study.checks import checked_value
+from hentropy.studies.study.telling import checked_value
 from hentropy.views.text.earlier_data import Data, repeated
 from hentropy.views.text.formats import counted
 

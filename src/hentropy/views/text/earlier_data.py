@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import InputError
 from hentropy.studies.records import Trial, Value
-from hentropy.studies.study.checks import checked_value
+from hentropy.studies.study.telling import checked_value
 from hentropy.views.text.csv_tables import cells, csv_table, number_in
 from hentropy.views.text.trial_files import titles, unguarded
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hentropy.studies.definition import Description, stopping_of
-from hentropy.studies.execution.owner import is_gone
+from hentropy.studies.execution.leases import is_gone
 from hentropy.studies.records import Entry, State
 from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
 from hentropy.views.text.times import ago

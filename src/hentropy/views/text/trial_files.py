@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hentropy.studies.records import Entry
-from hentropy.studies.study.table import NUMBERS, titles_of
+from hentropy.studies.study.tables import NUMBERS, titles_of
 from hentropy.views.text.formats import json_text
 from hentropy.views.text.trials import as_json
 

@@ -8,8 +8,7 @@ from typing import Any
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.studies.study.checks import checked_record
-from hentropy.studies.study.telling import clean
+from hentropy.studies.study.telling import checked_record, clean
 from hentropy.views.text.csv_tables import cells, check_rows, csv_table, number_in
 from hentropy.views.text.times import seconds
 from hentropy.views.text.trial_files import NUMBERS, OTHERS, TEXTS, TIMES, titles, unguarded
