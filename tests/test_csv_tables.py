@@ -7,7 +7,7 @@ import pytest
 import hentropy as he
 from hentropy.errors import InputError
 from hentropy.views.text.csv_tables import MOST_COLUMNS, csv_table, number_in
-from hentropy.views.text.trial_reading import exported_in
+from hentropy.views.text.trial_files import exported_in
 
 pytestmark = pytest.mark.core
 

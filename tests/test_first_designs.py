@@ -11,7 +11,7 @@ from hentropy.core.spaces import usual_first
 from hentropy.studies.records import State, Trial
 from hentropy.studies.storage import open_store
 from hentropy.views.server.cases import Memory
-from hentropy.views.text.first_designs import to_come
+from hentropy.views.text.sentences import to_come
 from support.commands import done, hentropy
 
 WIDE = he.Pool(torch.rand(40, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64))

@@ -13,17 +13,14 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 
 import hentropy as he
 from hentropy.errors import InputError
-from hentropy.views.plots.label_places import label_places
 from hentropy.views.plots.marks import Axis, Band, Contour, Dots, Heat, Panel, Picture, Role, Rule, Table
 from hentropy.views.plots.matplotlib_axes import edges
-from hentropy.views.plots.matplotlib_tables import fitted, table_width
-from hentropy.views.plots.matplotlib_texts import families, inches, wrapped, written
+from hentropy.views.plots.matplotlib_texts import families, fitted, inches, table_width, wrapped, written
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.plotly_figure import figure
-from hentropy.views.plots.plotly_texts import numbers, shown
-from hentropy.views.plots.plotly_traces import Traces
+from hentropy.views.plots.plotly_traces import Traces, numbers, shown
 from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.theme import DASHES, LOOKS, abbreviated, marker_size
+from hentropy.views.plots.theme import DASHES, LOOKS, abbreviated, label_places, marker_size
 from hentropy.views.plots.with_matplotlib import draw, rendered
 from hentropy.views.plots.with_plotly import specification
 from support.pictures import HOSTILE, RATES, SHARES, checked, everything, maps

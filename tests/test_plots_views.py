@@ -12,7 +12,7 @@ from hentropy.core.beliefs import Frame
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.spaces import DesignSpace
-from hentropy.views.plots.binned import bin_edges
+from hentropy.views.plots.density import bin_edges
 from hentropy.views.plots.relevance import LengthScales, by_relevance, length_scales, relevance
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.views import MOST_LINES, held, parameter_axis, reference_design, slices

@@ -10,7 +10,7 @@ import pytest
 import hentropy as he
 from hentropy.views.plots.pictures import PICTURES
 from hentropy.views.report import contents, report_html
-from hentropy.views.report.trials import trials_shown
+from hentropy.views.report.contents import trials_shown
 from hentropy.views.web.templating import environment, json_data
 from support.studies import LINE, Worst, begun
 

@@ -15,6 +15,7 @@
 Every message says what happened with the values, the likeliest cause, and what to change.
 """
 
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -66,3 +67,9 @@ class MissingExtra(HentropyError, ImportError):  # noqa: N818 (it reads better w
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs {package}, which is not installed: pip install 'hentropy[{extra}]' brings it")
+
+
+def require(module: str, extra: str, package: str | None = None) -> None:
+    """A `MissingExtra` unless a module can be imported: asked by a package that needs an extra, as it begins."""
+    if find_spec(module) is None:
+        raise MissingExtra(package or module, extra)

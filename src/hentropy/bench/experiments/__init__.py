@@ -1,5 +1,9 @@
 """Comparisons: methods on tasks over many seeds, recorded step by step; and the paper's figures made of them."""
 
+from hentropy.errors import require
+
+require("filelock", "cli")
+
 from hentropy.bench.experiments.crew import Crew, News, Report
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.local_crew import run

@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from hentropy._version import __version__
 from hentropy.bench.experiments.run import Job, Step
-from hentropy.errors import InputError, MissingExtra, StudyError
-
-try:
-    from filelock import FileLock, Timeout
-except ImportError:
-    raise MissingExtra("filelock", "cli") from None
+from hentropy.errors import InputError, StudyError
 
 FORMAT = "hentropy results"
 VERSION = 1

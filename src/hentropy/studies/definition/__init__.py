@@ -1,5 +1,10 @@
 """A study in words: the study file, what it means, and the words for a study made in Python."""
 
+from hentropy.errors import require
+
+require("pydantic", "storage")
+require("yaml", "storage", package="pyyaml")
+
 from hentropy.studies.definition.building import decision_of, options_of, space_of, stopping_of, store_url_of
 from hentropy.studies.definition.describing import describe
 from hentropy.studies.definition.importing import imported

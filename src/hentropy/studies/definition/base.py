@@ -3,13 +3,9 @@
 import unicodedata
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
-from hentropy.studies.definition.importing import split
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-try:
-    from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
+from hentropy.studies.definition.importing import split
 
 LONGEST_NAME = 200
 """Letters of the name of a study that every store can keep."""

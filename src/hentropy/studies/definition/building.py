@@ -3,19 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import Named, OwnClass, option_words
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import mistakes, told
 from hentropy.studies.definition.schema import Description
 from hentropy.studies.stopping import StoppingRule
-
-try:
-    from pydantic import ValidationError
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
 
 DATABASE = "hentropy.db"
 """The file in which a study is kept that does not say where."""

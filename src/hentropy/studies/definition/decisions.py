@@ -8,25 +8,22 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetPydanticSchema,
+    JsonValue,
+    Tag,
+    create_model,
+    model_validator,
+)
+
 from hentropy.core import decisions as library
 from hentropy.core.decisions import Decision
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import InputError
 from hentropy.studies.definition.base import Reference, Text, Words
 from hentropy.studies.definition.kinds import Option, options_of_class
-
-try:
-    from pydantic import (
-        ConfigDict,
-        Discriminator,
-        Field,
-        GetPydanticSchema,
-        JsonValue,
-        Tag,
-        create_model,
-        model_validator,
-    )
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
 
 
 class DecisionWords(Words):

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 from torch import Tensor
 
 from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace, Integer, Pool, Space
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.definition.importing import split
 from hentropy.studies.definition.kinds import options_of_class
@@ -18,11 +19,6 @@ from hentropy.studies.definition.mistakes import validated
 from hentropy.studies.definition.parts import StopWords
 from hentropy.studies.definition.schema import VERSION, Description
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
-
-try:
-    from pydantic import ValidationError
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
 
 
 def describe(

@@ -5,14 +5,11 @@ import math
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hentropy.core.spaces import Integer, Parameter, Pool, Real
-from hentropy.errors import InputError, MissingExtra
-from hentropy.studies.definition.base import Label, Number, Rows, Whole, Words, YesNo
+from pydantic import ConfigDict, Field, model_validator
 
-try:
-    from pydantic import ConfigDict, Field, model_validator
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
+from hentropy.core.spaces import Integer, Parameter, Pool, Real
+from hentropy.errors import InputError
+from hentropy.studies.definition.base import Label, Number, Rows, Whole, Words, YesNo
 
 _LOG = "Whether equal ratios count as equal steps, as for rates and concentrations; low must then be above 0."
 

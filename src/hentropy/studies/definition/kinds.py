@@ -9,13 +9,9 @@ from operator import or_
 from types import GenericAlias, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from hentropy.errors import MissingExtra
-from hentropy.studies.definition.base import Number, Rows, Text, Whole, YesNo
+from pydantic import JsonValue
 
-try:
-    from pydantic import JsonValue
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
+from hentropy.studies.definition.base import Number, Rows, Text, Whole, YesNo
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hentropy.errors import InputError, MissingExtra
+from pydantic import BaseModel, ValidationError
+
+from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS, OwnClass
 from hentropy.studies.definition.designs import IntegerWords, PoolWords, RealWords
 from hentropy.studies.definition.importing import Place, dotted, nearest, shown
 from hentropy.studies.definition.objectives import Command, Manual, PythonFunction
 from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
 from hentropy.studies.definition.schema import Description
-
-try:
-    from pydantic import BaseModel, ValidationError
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
 
 _FORMS: dict[str, tuple[int, Mapping[str, type[BaseModel]]]] = {
     "space": (2, {"real": RealWords, "integer": IntegerWords}),

@@ -2,13 +2,9 @@
 
 from typing import Annotated, Literal
 
-from hentropy.errors import MissingExtra
-from hentropy.studies.definition.base import Label, Number, Reference, Whole, Words
+from pydantic import ConfigDict, Field
 
-try:
-    from pydantic import ConfigDict, Field
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
+from hentropy.studies.definition.base import Label, Number, Reference, Whole, Words
 
 
 class ObjectiveWords(Words):

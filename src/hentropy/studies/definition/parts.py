@@ -3,9 +3,11 @@
 import re
 from typing import Annotated
 
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
 from hentropy.core.clock import Limits
 from hentropy.core.models.gp import Treatment
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import InputError
 from hentropy.studies.definition.base import Label, Number, Text, Whole, Words, YesNo
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
 
@@ -24,12 +26,6 @@ def bytes_of(amount: int | str) -> int:
     if parts is None or parts[2].lower() not in UNITS:
         raise InputError(f'{amount!r} is not an amount of memory; write it like "512 MiB" or "2 GB", or give bytes')
     return int(float(parts[1]) * UNITS[parts[2].lower()])
-
-
-try:
-    from pydantic import AfterValidator, ConfigDict, Field, model_validator
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
 
 
 class ModelWords(Words):

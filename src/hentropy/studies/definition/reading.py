@@ -7,15 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hentropy.errors import InputError, MissingExtra
+import yaml
+
+from hentropy.errors import InputError
 from hentropy.studies.definition.designs import designs_in
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
-
-try:
-    import yaml
-except ImportError:
-    raise MissingExtra("pyyaml", "storage") from None
 
 
 def read(path: str | Path) -> Description:

@@ -2,18 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
+from pydantic import ConfigDict, Field, model_validator
+
 from hentropy.core.spaces import DesignSpace, Space
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import InputError
 from hentropy.studies.definition.base import Label, StudyName, Whole, Words
 from hentropy.studies.definition.decisions import AnyDecision, Named, Own
 from hentropy.studies.definition.designs import ParameterWords, PoolWords
 from hentropy.studies.definition.objectives import AnyObjective, Manual
 from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
-
-try:
-    from pydantic import ConfigDict, Field, model_validator
-except ImportError:
-    raise MissingExtra("pydantic", "storage") from None
 
 VERSION = 1
 SEEDS = 2**32

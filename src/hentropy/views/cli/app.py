@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import torch
+import typer
 from rich.text import Text
 
 from hentropy._version import __version__
-from hentropy.errors import HentropyError, MissingExtra
+from hentropy.errors import HentropyError
 from hentropy.views.cli.ask import ask
 from hentropy.views.cli.attach import attach
 from hentropy.views.cli.check import check
@@ -32,11 +33,6 @@ from hentropy.views.cli.show import show
 from hentropy.views.cli.tell import tell
 from hentropy.views.cli.withdraw import withdraw
 from hentropy.views.cli.worker import worker
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 app = typer.Typer(
     name="hentropy",

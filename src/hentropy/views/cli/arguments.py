@@ -4,13 +4,9 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
-from hentropy.studies.definition.reading import ENDINGS
+import typer
 
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.studies.definition.reading import ENDINGS
 
 LARGEST = 1_000_000
 """Bytes; a larger file is not looked into."""

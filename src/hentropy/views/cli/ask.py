@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
+import typer
+
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName
@@ -13,11 +14,6 @@ from hentropy.views.cli.trial_words import asked_table
 from hentropy.views.cli.wording import in_commands
 from hentropy.views.text.formats import counted, number
 from hentropy.views.text.trials import as_json
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 def ask(

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra
+import typer
+
+from hentropy.errors import InputError
 from hentropy.studies.definition import space_of
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import StoreUrl, StudyName
@@ -14,11 +16,6 @@ from hentropy.views.cli.text_files import read_text
 from hentropy.views.cli.wording import in_commands
 from hentropy.views.text.earlier_data import Data, earlier_data, repeated
 from hentropy.views.text.formats import counted
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 SHOWN_BAD = 20
 

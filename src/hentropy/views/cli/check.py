@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from hentropy.errors import HentropyError, InputError, MissingExtra
+import typer
+
+from hentropy.errors import HentropyError, InputError
 from hentropy.studies.definition import Description
 from hentropy.studies.study import Study
 from hentropy.studies.study.asking import first_left
@@ -23,11 +25,6 @@ from hentropy.views.text.sentences import (
     objective_sentence,
     stop_sentence,
 )
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from hentropy.views.cli.printing import print_json
 from hentropy.views.cli.running import say_first
 from hentropy.views.cli.verdicts import print_verdict
 from hentropy.views.cli.wording import in_commands
-from hentropy.views.text.verdicts import verdict_json
+from hentropy.views.text.trials import verdict_json
 
 
 def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> None:

@@ -3,17 +3,14 @@
 import sys
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra
+import typer
+
+from hentropy.errors import InputError
 from hentropy.views.cli.arguments import StoreUrl, StudyName
 from hentropy.views.cli.opening import found, located, shown
 from hentropy.views.cli.printing import console, say
 from hentropy.views.text.formats import counted
-from hentropy.views.text.standing import counts
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.views.text.sentences import counts
 
 
 def delete(

@@ -4,7 +4,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra
+import typer
+
+from hentropy.errors import InputError
 from hentropy.studies.definition import space_of
 from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
 from hentropy.views.cli.opening import file_of, found, located
@@ -12,11 +14,6 @@ from hentropy.views.cli.printing import note
 from hentropy.views.cli.writing import check_new, write_new
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import csv_text, json_lines
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 class Format(StrEnum):

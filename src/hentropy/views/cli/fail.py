@@ -2,16 +2,12 @@
 
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
+import typer
+
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, TrialNumber
 from hentropy.views.cli.opening import located, opened
 from hentropy.views.cli.telling import confirm
 from hentropy.views.cli.wording import in_commands
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 def fail(

@@ -4,14 +4,11 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from hentropy.core.spaces import Integer, Parameter, Real
-from hentropy.errors import InputError, MissingExtra
-from hentropy.studies.definition import CHOICES
+import typer
 
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.core.spaces import Integer, Parameter, Real
+from hentropy.errors import InputError
+from hentropy.studies.definition import CHOICES
 
 FORM = "NAME=real:LOW:HIGH or NAME=integer:LOW:HIGH, with :log at the end for a logarithmic one"
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from hentropy.errors import MissingExtra, StorageError
+from hentropy.errors import StorageError
 from hentropy.studies.execution.executor import Outcome
 from hentropy.studies.execution.runner import Watch
 from hentropy.studies.records import State, Trial, Verdict
@@ -17,12 +18,7 @@ from hentropy.studies.study import Study
 from hentropy.views.cli.glances import Glances
 from hentropy.views.cli.printing import console, note, printable, say
 from hentropy.views.text.formats import design, json_text, measured, number, one_line
-from hentropy.views.text.verdicts import in_short
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.views.text.trials import in_short
 
 CHOOSING = "choosing the next experiment"
 LONGEST = 200

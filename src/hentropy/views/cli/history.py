@@ -4,9 +4,8 @@ from hentropy.errors import StudyError
 from hentropy.studies.records import Entry, State
 from hentropy.views.cli.opening import Found
 from hentropy.views.cli.printing import console, say, table
-from hentropy.views.text.formats import design, measured, one_line
-from hentropy.views.text.standing import holder
-from hentropy.views.text.times import clock
+from hentropy.views.text.formats import clock, design, measured, one_line
+from hentropy.views.text.sentences import holder
 from hentropy.views.text.trials import why
 
 LONGEST_NOTE = 50

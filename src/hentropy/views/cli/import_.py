@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import MissingExtra, Outdated, StudyError
+import typer
+
+from hentropy.errors import Outdated, StudyError
 from hentropy.studies.definition import space_of
 from hentropy.studies.records import State
 from hentropy.views.cli.arguments import StoreUrl, StudyName
@@ -12,12 +14,7 @@ from hentropy.views.cli.printing import say
 from hentropy.views.cli.text_files import read_text
 from hentropy.views.cli.wording import in_commands
 from hentropy.views.text.formats import counted
-from hentropy.views.text.trial_reading import exported_in
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.views.text.trial_files import exported_in
 
 
 def import_(

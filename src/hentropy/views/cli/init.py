@@ -7,7 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra
+import typer
+
+from hentropy.errors import InputError
 from hentropy.studies.definition import validated
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.views.cli.arguments import Force
@@ -17,11 +19,6 @@ from hentropy.views.cli.printing import say
 from hentropy.views.cli.questions import confirmed, questioned
 from hentropy.views.cli.starters import starter
 from hentropy.views.cli.writing import check_new, write_new
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 class Objectives(StrEnum):

@@ -10,8 +10,8 @@ from hentropy.studies.storage import Store, open_store
 from hentropy.views.cli.arguments import AsJson, StoreUrl
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import console, print_json, say, table
-from hentropy.views.text.standing import counts, last_activity
-from hentropy.views.text.times import ago, iso
+from hentropy.views.text.formats import ago, iso
+from hentropy.views.text.sentences import counts, last_activity
 
 
 def list_(store: StoreUrl = None, json: AsJson = False) -> None:

@@ -4,13 +4,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
-from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
+import typer
 
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
 
 
 class Format(StrEnum):

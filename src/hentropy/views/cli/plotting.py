@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hentropy.errors import HentropyError, InputError, MissingExtra, StudyError
+import typer
+
+from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.views.cli.file_names import file_name
 from hentropy.views.cli.opening import located, opened
 from hentropy.views.cli.printing import note, say
@@ -12,11 +14,6 @@ from hentropy.views.cli.writing import check_new, naming, write_new
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_matplotlib import rendered
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 def plot_all(study: str, what: Sequence[str], out: Path | None, form: str, *, force: bool, store: str | None) -> None:

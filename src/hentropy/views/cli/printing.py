@@ -4,17 +4,12 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.errors import MissingExtra
 from hentropy.views.text.formats import json_text
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 WIDTH = 100
 """The most columns of a table that is not printed on a terminal."""

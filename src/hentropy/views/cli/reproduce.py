@@ -4,12 +4,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+import typer
 
 MOST_SEEDS = 10_000
 WHAT = (*(f"figure-{number}" for number in range(1, 8)), "timing", "all")

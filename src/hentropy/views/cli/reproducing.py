@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
+import typer
 from rich.console import Console
 
 from hentropy.bench.experiments.crew import Crew
@@ -15,13 +16,7 @@ from hentropy.bench.experiments.tables import markdown, printed, task_table
 from hentropy.bench.experiments.timing import markdown as timing_markdown
 from hentropy.bench.experiments.timing import printed as timing_printed
 from hentropy.bench.experiments.timing import timings
-from hentropy.errors import MissingExtra
 from hentropy.views.cli.progress import watched
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 WIDTH_OF_FILES = 140
 EVERYTHING, TIMING = "all", "timing"

@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
+import typer
+
 from hentropy.studies.definition import Description
 from hentropy.studies.execution.chosen import Kind, executor_of, objective_of, terms_of
 from hentropy.studies.execution.runner import run as run_to_the_end
@@ -17,12 +18,7 @@ from hentropy.views.cli.running import check_not_manual, check_objective, going_
 from hentropy.views.cli.verdicts import print_verdict
 from hentropy.views.cli.wording import in_commands
 from hentropy.views.text.formats import json_text
-from hentropy.views.text.verdicts import verdict_json
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.views.text.trials import verdict_json
 
 
 class Executors(StrEnum):

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hentropy.errors import InputError, MissingExtra, StorageError
+import typer
+
+from hentropy.errors import InputError, StorageError
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.records import State
 from hentropy.studies.study import Study
@@ -13,13 +15,8 @@ from hentropy.views.cli.interrupts import stopped_by_signals
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import shown
 from hentropy.views.cli.printing import note, say
-from hentropy.views.text.first_designs import to_come
 from hentropy.views.text.formats import counted
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.views.text.sentences import to_come
 
 
 def check_not_manual(words: Words, called: str) -> None:

@@ -4,16 +4,12 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
+import typer
+
 from hentropy.studies.definition import json_schema
 from hentropy.views.cli.arguments import Force
 from hentropy.views.cli.printing import note
 from hentropy.views.cli.writing import write_new
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 def schema(

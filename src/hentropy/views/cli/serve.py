@@ -2,16 +2,12 @@
 
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
+import typer
+
 from hentropy.studies.definition.building import DATABASE
 from hentropy.views.cli.arguments import StoreUrl
-from hentropy.views.server.guard.tokens import new_token as make_token
+from hentropy.views.server.guard.sessions import new_token as make_token
 from hentropy.views.server.settings import PORT, Settings
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 
 def serve(

@@ -12,7 +12,11 @@ from dataclasses import replace
 from types import FrameType
 from urllib.parse import urlsplit
 
-from hentropy.errors import InputError, MissingExtra
+import typer
+import uvicorn
+from starlette.types import ASGIApp
+
+from hentropy.errors import InputError
 from hentropy.studies.storage import open_store
 from hentropy.views.cli.interrupts import Terminated, stopped_by_signals
 from hentropy.views.cli.opening import is_there, shown
@@ -21,17 +25,6 @@ from hentropy.views.server.app import make_app
 from hentropy.views.server.guard.connections import GuardedConfig
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
-
-try:
-    import uvicorn
-    from starlette.types import ASGIApp
-except ImportError:
-    raise MissingExtra("uvicorn", "server") from None
 
 GRACE = 5
 """Seconds that requests have to end when the server ends."""

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import MissingExtra
+import typer
+
 from hentropy.studies.definition import space_of
 from hentropy.studies.records import Entry, State
 from hentropy.studies.study.asking import first_left
@@ -13,18 +14,9 @@ from hentropy.views.cli.printing import console, note, print_json, say
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_words import trials_table
 from hentropy.views.cli.verdicts import print_verdict
-from hentropy.views.text.first_designs import to_come
-from hentropy.views.text.formats import counted, design, number, one_line
-from hentropy.views.text.sentences import decision_sentence
-from hentropy.views.text.standing import counts, holder, stop_reason
-from hentropy.views.text.times import ago, clock, iso
-from hentropy.views.text.trials import as_json, history_json
-from hentropy.views.text.verdicts import verdict_json
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
+from hentropy.views.text.formats import ago, clock, counted, design, iso, number, one_line
+from hentropy.views.text.sentences import counts, decision_sentence, holder, stop_reason, to_come
+from hentropy.views.text.trials import as_json, history_json, verdict_json
 
 LONGEST_DESIGN = 50
 

@@ -3,16 +3,13 @@
 import re
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra
+import typer
+
+from hentropy.errors import InputError
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, TrialNumber
 from hentropy.views.cli.opening import located, opened
 from hentropy.views.cli.telling import confirm
 from hentropy.views.cli.wording import in_commands
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 VALUE = "the value"
 

@@ -4,7 +4,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra
+import typer
+
+from hentropy.errors import InputError
 from hentropy.studies.execution.chosen import executor_of, objective_of, terms_of
 from hentropy.studies.execution.executor import Outcome
 from hentropy.studies.execution.runner import Watch
@@ -18,11 +20,6 @@ from hentropy.views.cli.printing import say
 from hentropy.views.cli.running import check_not_manual, check_objective, going_on_later, note_versions, say_begin
 from hentropy.views.cli.wording import in_commands
 from hentropy.views.text.formats import one_line
-
-try:
-    import typer
-except ImportError:
-    raise MissingExtra("typer", "cli") from None
 
 LONGEST = 160
 

@@ -1,5 +1,9 @@
 """Pictures: information (pure), then marks, then drawing. Needs the extra `plots`."""
 
+from hentropy.errors import require
+
+require("matplotlib", "plots")
+
 from hentropy.views.plots.marks import Picture
 from hentropy.views.plots.pictures import PICTURES, as_plain, information, picture
 from hentropy.views.plots.progress import progress_picture, replayed

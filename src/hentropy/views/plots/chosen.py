@@ -7,10 +7,9 @@ import torch
 
 from hentropy.core.decisions import Sequence
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.binned import bin_edges, over_bins, shares
-from hentropy.views.plots.marks import Axis, Bars, Dots, Line, Mark, Panel, Picture, Role, Rule, Table
+from hentropy.views.plots.density import bin_edges, over_bins, shares
+from hentropy.views.plots.marks import Axis, Bars, Dots, Line, Mark, Panel, Picture, Role, Rule, Table, in_rows
 from hentropy.views.plots.relevance import by_relevance
-from hentropy.views.plots.rows import in_rows
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.spread import CANDIDATES, action_spread
 from hentropy.views.plots.terrain import Terrain, bars_to, ground_marks, intervals, leading, mean_and_sd, terrains

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from hentropy.views.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role
-from hentropy.views.plots.rows import in_rows
+from hentropy.views.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role, in_rows
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_trials import ROLES, ShownTrials, line_dots, near, plane_dots, shown_trials
 from hentropy.views.plots.terrain import Terrain, mean_and_sd, terrain_of

@@ -12,8 +12,21 @@ from hentropy.core.decisions import LevelSets
 from hentropy.core.decisions.normal import distribution
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.marks import Axis, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule, Table
-from hentropy.views.plots.rows import in_rows
+from hentropy.views.plots.marks import (
+    Axis,
+    Bars,
+    Contour,
+    Dots,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Picture,
+    Role,
+    Rule,
+    Table,
+    in_rows,
+)
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.terrain import Terrain, ground_marks, terrain_of
 from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, in_words, slices

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from hentropy.core.decisions import Box, Listed, Points, checked_loss
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.draws import function_values
 from hentropy.views.plots.marks import Axis, Bars, Panel, Picture, Role, Rule
 from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.spread import function_values
 
 DRAWS = 1000
 BINS = 40

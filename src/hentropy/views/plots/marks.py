@@ -4,6 +4,8 @@ A picture is made once from information and drawn by matplotlib for files and by
 is (its role), not how it looks: colours and markers are the theme's. Arrays are NumPy's; g and h are lengths of axes.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -169,3 +171,10 @@ class Picture:
         from hentropy.views.plots.with_matplotlib import rendered  # noqa: PLC0415
 
         return rendered(self, dpi=100)
+
+
+def in_rows(panels: Sequence[Panel | Table], across: int) -> tuple[tuple[Panel | Table, ...], ...]:
+    """Panels in rows of at most so many, as even as can be: 4 in rows of 3 are 2 and 2."""
+    rows = math.ceil(len(panels) / across)
+    width = math.ceil(len(panels) / rows) if rows else 1
+    return tuple(tuple(panels[start : start + width]) for start in range(0, len(panels), width))

@@ -5,9 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
-from hentropy.errors import MissingExtra
-from hentropy.views.plots.label_places import label_places
 from hentropy.views.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule
 from hentropy.views.plots.matplotlib_texts import written
 from hentropy.views.plots.theme import (
@@ -24,6 +28,7 @@ from hentropy.views.plots.theme import (
     dash_of,
     from_below,
     label_colours,
+    label_places,
     look,
     marker_size,
     passes,
@@ -31,16 +36,6 @@ from hentropy.views.plots.theme import (
     shows_texts,
     stroke,
 )
-
-try:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.colors import ListedColormap
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
-except ImportError:
-    raise MissingExtra("matplotlib", "plots") from None
 
 
 def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:

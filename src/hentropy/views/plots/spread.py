@@ -1,11 +1,4 @@
-"""The spread of an action over what is known: the best action for each of many functions drawn from the belief.
-
-Wherever drawn functions agree on an action, more data would hardly change it; where they scatter, it is open. The best
-of some candidates is only where the search begins: in many dimensions they are few and far between, and today's action
-would seem the best for many a function that has a better one nearby. From there each function is descended.
-
-    S  drawn functions        M  candidate designs        k  points of an action        K  points its loss looks at
-"""
+"""The spread of an action over what is known: the best action for each of many functions drawn from the belief."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +14,26 @@ from hentropy.core.action_search.tuples import exchange, gather_points, replacem
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss
-from hentropy.views.plots.draws import function_values
 from hentropy.views.plots.scene import Scene
+
+JOINT_POINTS = 1024
+"""At more points than these the joint covariance costs too much, and drawn functions are evaluated instead."""
+
+
+@torch.no_grad()
+def function_values(belief: Belief, points: Tensor, count: int, seed: int) -> Tensor:
+    """So many functions drawn from the belief, at points ... x d: count x ... .
+
+    Exact joint draws where the different points are few; beyond, paths that approximate the prior by features.
+    """
+    flat = points.to(belief.X).reshape(-1, points.shape[-1])
+    different, where = torch.unique(flat, dim=0, return_inverse=True)
+    if different.shape[0] <= JOINT_POINTS:
+        values = belief.sample(different, count, seed)
+    else:
+        values = belief.paths(count, seed)(different)
+    return values[:, where].reshape(count, *points.shape[:-1])
+
 
 CANDIDATES = 256
 EXTREMES = 3

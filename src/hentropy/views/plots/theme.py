@@ -1,14 +1,14 @@
 """How marks look, in files and on pages: for each role a colour and a marker or dash, as colour never speaks alone.
 
 The colours of marks are those of Okabe and Ito, which all eyes tell apart; maps of numbers are in cividis, which reads
-the same without colour. Greys are of middle lightness: they show on white and on black.
-"""
+the same without colour. Greys are of middle lightness: they show on white and on black."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import distance_transform_edt
 
 from hentropy.views.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule
 
@@ -182,3 +182,33 @@ def shows_texts(dots: Dots) -> bool:
 def label_colours(count: int) -> list[str]:
     """The colours of so many labels."""
     return [LABELS[position % len(LABELS)] for position in range(count)]
+
+
+LEAST = 0.05
+"""How deep an area must be for a name to be written in it, as a share of the sides of the map."""
+
+
+@dataclass(frozen=True)
+class LabelPlace:
+    """A name and where it is written."""
+
+    name: str
+    x: float
+    y: float
+
+
+def label_places(heat: Heat) -> list[LabelPlace]:
+    """For each label with an area wide enough, the place of that area that is farthest from its border."""
+    places = []
+    cell = tuple(1.0 / length for length in heat.z.shape)
+    for label, name in enumerate(heat.names):
+        if not (heat.z == label).any():
+            continue
+        inside = np.pad(heat.z == label, 1)
+        depth = np.asarray(distance_transform_edt(inside, sampling=cell))[1:-1, 1:-1]
+        # along a strip many places are as deep: the one in their middle
+        deepest = np.argwhere(depth >= 0.98 * depth.max())
+        j, i = deepest[np.abs((deepest - deepest.mean(0)) * cell).sum(1).argmin()]
+        if depth[j, i] > LEAST:
+            places.append(LabelPlace(name, float(heat.x[i]), float(heat.y[j])))
+    return places

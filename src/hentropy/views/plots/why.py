@@ -9,9 +9,8 @@ from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.decided import decided_panels
 from hentropy.views.plots.gain_map import NUMBERS, GainSlice, gain_map
-from hentropy.views.plots.marks import Axis, Band, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
+from hentropy.views.plots.marks import Axis, Band, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table, in_rows
 from hentropy.views.plots.outcomes import OutcomeInfo, outcomes
-from hentropy.views.plots.rows import in_rows
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_trials import ShownTrials, foot_dots, plane_dots, shown_trials
 from hentropy.views.plots.target import Target, filling_words, gain_words

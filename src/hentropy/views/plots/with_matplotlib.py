@@ -7,21 +7,27 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
-from hentropy.errors import InputError, MissingExtra
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from hentropy.errors import InputError
 from hentropy.views.plots.marks import Heat, Panel, Picture, Table
 from hentropy.views.plots.matplotlib_axes import draw_marks, dress
-from hentropy.views.plots.matplotlib_tables import draw_table, fitted, table_height, table_width
-from hentropy.views.plots.matplotlib_texts import FONT, families, inches, wrapped, written
+from hentropy.views.plots.matplotlib_texts import (
+    FONT,
+    draw_table,
+    families,
+    fitted,
+    inches,
+    table_height,
+    table_width,
+    wrapped,
+    written,
+)
 from hentropy.views.plots.theme import BLACK, Dashes, dashes
-
-try:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
-except ImportError:
-    raise MissingExtra("matplotlib", "plots") from None
 
 FORMATS = (".png", ".svg", ".pdf")
 DPI = 130

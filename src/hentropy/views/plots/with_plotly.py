@@ -1,17 +1,176 @@
-"""Pictures for pages: what plotly.js draws, as plain values. Nothing is computed here but where things go.
+"""Pictures for pages: what plotly.js draws, as plain values. Nothing is computed here but where things go."""
 
-A specification is {"data": [...], "layout": {...}}. Title and caption are the page's. What plotly has no place for is
-in layout.meta: the `columns` of the layout, the room that it leaves for the `legend` and `across` panels (a page fits
-both to its width), how wide the picture may be at most (`widest`, pixels), `narrower` layouts for the same data in
-fewer columns, and the `tables` of the picture.
-"""
-
+import math
+from collections.abc import Sequence
 from typing import Any
 
-from hentropy.views.plots.marks import Panel, Picture, Table
-from hentropy.views.plots.plotly_layout import Numbered, layout, widest
-from hentropy.views.plots.plotly_traces import Traces
-from hentropy.views.plots.theme import dashes
+from hentropy.views.plots.marks import Axis, Dots, Heat, Panel, Picture, Table
+from hentropy.views.plots.plotly_traces import Traces, extent, nth, number, offset, shown, wrapped
+from hentropy.views.plots.theme import abbreviated, dashes
+
+PANEL, TOP, BETWEEN, BELOW = 290, 42, 112, 58
+"""Pixels: the height of a panel, of the title above it, of what lies between two rows, and of what lies below."""
+
+LEFT, RIGHT, BETWEEN_COLUMNS, COLOUR_BAR = 62, 14, 70, 78
+"""Pixels: the margins, and what the axis of a further column and the scale of a map take."""
+
+COLUMN = 400
+"""Pixels: the width of a column for which layouts are made; a page fits them to the width it has (layout.meta)."""
+
+LEGEND_LINE, LETTER, HANDLE = 21, 6.7, 46
+"""Pixels: the height of a line of the legend, the width of a letter, and of what stands before the letters."""
+
+Numbered = tuple[int, Panel]
+"""A panel, and its place in the picture, from 1."""
+
+
+def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> dict[str, Any]:
+    """The layout of panels in at most so many columns."""
+    chunks = [row[start : start + columns] for row in rows for start in range(0, len(row), columns)]
+    wide = columns * COLUMN
+    widths = legend_widths(traces.labels)
+    lines = _legend_lines(widths, wide - LEFT - RIGHT)
+    plot = PANEL * len(chunks) + BETWEEN * (len(chunks) - 1)
+    legend = LEGEND_LINE * lines + 14 if lines else 0
+    made: dict[str, Any] = {
+        "height": TOP + plot + BELOW + legend,
+        "margin": {"l": LEFT, "r": RIGHT, "t": TOP, "b": BELOW + legend},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"size": 12},
+        "hovermode": "closest",
+        "bargap": 0,
+        "barmode": "overlay",
+        "showlegend": bool(traces.labels),
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": -(BELOW - 6) / plot, "yanchor": "top"},
+        "shapes": traces.shapes,
+        "annotations": list(traces.annotations),
+        "meta": {
+            "columns": columns,
+            "legend": {"widths": widths, "lines": lines, "line": LEGEND_LINE},
+            "across": {
+                "rows": [[position for position, _ in chunk] for chunk in chunks],
+                "gap": BETWEEN_COLUMNS,
+                "bar": COLOUR_BAR,
+            },
+        },
+    }
+    for index, chunk in enumerate(chunks):
+        top = 1.0 - index * (PANEL + BETWEEN) / plot
+        _set_row(made, chunk, traces, (max(top - PANEL / plot, 0.0), top), wide - LEFT - RIGHT)
+    return made
+
+
+def widest(rows: Sequence[Sequence[Numbered]]) -> int:
+    """The most pixels that a picture should be wide: maps are not drawn out."""
+    lengths = [len(row) * (600 if all(map(_is_map, row)) else 800) for row in rows]
+    return max(lengths, default=COLUMN)
+
+
+def legend_widths(labels: Sequence[str]) -> list[int]:
+    """How wide each entry of the legend is, in pixels."""
+    return [round(LETTER * min(len(label), 60) + HANDLE) for label in labels]
+
+
+def _legend_lines(widths: Sequence[int], room: float) -> int:
+    """How many lines the legend takes: each is filled with entries as long as they fit."""
+    lines, used = 0, math.inf
+    for width in widths:
+        if used + width > room:
+            lines, used = lines + 1, 0.0
+        used += width
+    return lines
+
+
+def _set_row(
+    made: dict[str, Any], row: Sequence[Numbered], traces: Traces, heights: tuple[float, float], room: float
+) -> None:
+    bars = [COLOUR_BAR / room if position in traces.colours else 0.0 for position, _ in row]
+    gap = BETWEEN_COLUMNS / room
+    each = (1.0 - sum(bars) - gap * (len(row) - 1)) / len(row)
+    bottom, top = (round(height, 5) for height in heights)
+    for column, (position, panel) in enumerate(row):
+        left = column * (each + gap) + sum(bars[:column])
+        right = left + each
+        across = [round(left, 5), round(right, 5)]
+        made[nth("xaxis", position)] = _axis(panel, panel.x, "x") | {"domain": across, "anchor": nth("y", position)}
+        made[nth("yaxis", position)] = _axis(panel, panel.y, "y") | {
+            "domain": [bottom, top],
+            "anchor": nth("x", position),
+        }
+        made["annotations"].append(_title(panel.title, position, left, top, len(row)))
+        if position in traces.colours:
+            made[nth("coloraxis", position)] = _colours(traces.colours[position], right, bottom, top)
+
+
+def _colours(scale: dict[str, Any], right: float, bottom: float, top: float) -> dict[str, Any]:
+    """The scale of a map, standing right of it."""
+    place = {"x": round(right, 5), "xanchor": "left", "xpad": 6, "ypad": 0, "thickness": 12, "outlinewidth": 0}
+    height = {"y": bottom, "yanchor": "bottom", "len": round(top - bottom, 5), "tickfont": {"size": 11}}
+    return scale | {"colorbar": scale["colorbar"] | place | height}
+
+
+def _title(text: str, position: int, left: float, top: float, columns: int) -> dict[str, Any]:
+    place = {"xref": "paper", "yref": "paper", "x": round(left, 5), "y": top, "xanchor": "left", "yanchor": "bottom"}
+    # one column may be as narrow as a phone: there the title begins left of the axis
+    font = {"font": {"size": 13, "weight": 600}, "align": "left", "yshift": 4, "xshift": 0 if columns > 1 else 8 - LEFT}
+    return {"name": f"title{position}", "text": wrapped(text, 34), "showarrow": False, **place, **font}
+
+
+def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "title": {"text": shown(axis.title, 44), "standoff": 6},
+        "type": "log" if axis.log else "linear",
+        "showgrid": not _is_map(panel),
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickformat": "~g" if axis.log or axis.whole else "",
+        "exponentformat": "power",
+        "nticks": 7,
+        "automargin": True,
+    }
+    limits = _range(panel, axis)
+    if limits != [None, None]:
+        made["range"] = limits
+    if axis.names:
+        names = [shown(abbreviated(name, 20)) for name in axis.names]
+        made |= {"tickvals": list(range(len(names))), "ticktext": names}
+    elif axis.whole and not axis.log and _length(panel, axis, letter) <= 8:
+        made["dtick"] = 1
+    elif axis.log:
+        made["dtick"] = "D2" if _decades(panel, axis, letter) < 1.5 else 1
+    away = None if axis.names or axis.log else offset(*extent(panel, axis, letter))
+    if away is not None:
+        made |= {"tickvals": list(away.places), "ticktext": list(away.texts)}
+        made["title"]["text"] = shown(away.titled(axis.title), 64)
+    return made
+
+
+def _is_map(panel: Panel | Numbered) -> bool:
+    marks = (panel if isinstance(panel, Panel) else panel[1]).marks
+    return any(isinstance(mark, Heat) for mark in marks)
+
+
+def _range(panel: Panel, axis: Axis) -> list[float | None]:
+    """The range of an axis, by logarithms on a logarithmic one; a little wider where markers lie on the border."""
+    given = [axis.low, axis.high]
+    low, high = (value if value is None or not axis.log else math.log10(value) for value in given)
+    if low is not None and high is not None and any(isinstance(mark, Dots) for mark in panel.marks):
+        room = 0.02 * (high - low)
+        low, high = low - room, high + room
+    return [None if value is None else number(value) for value in (low, high)]
+
+
+def _length(panel: Panel, axis: Axis, letter: str) -> float:
+    low, high = extent(panel, axis, letter)
+    return high - low
+
+
+def _decades(panel: Panel, axis: Axis, letter: str) -> float:
+    low, high = extent(panel, axis, letter)
+    return math.log10(high / low) if low > 0.0 and high > low else 1.0
 
 
 def specification(picture: Picture) -> dict[str, Any]:

@@ -3,37 +3,30 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 
+import anyio.to_thread
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
 from hentropy._version import __version__
-from hentropy.errors import HentropyError, MissingExtra
+from hentropy.errors import HentropyError
 from hentropy.studies.storage import open_store
 from hentropy.views.server import events, login
 from hentropy.views.server.api.routes import routers
 from hentropy.views.server.desk import Desk
+from hentropy.views.server.guard.answers import Catching, Headers, Heads, Packing
 from hentropy.views.server.guard.bodies import Bodies
-from hentropy.views.server.guard.catching import Catching
-from hentropy.views.server.guard.door import Door
-from hentropy.views.server.guard.doorman import Doorman
-from hentropy.views.server.guard.headers import Headers
-from hentropy.views.server.guard.heads import Heads
+from hentropy.views.server.guard.door import Door, Doorman
 from hentropy.views.server.guard.hosts import Hosts
-from hentropy.views.server.guard.pace import Pace
-from hentropy.views.server.guard.packing import Packing
+from hentropy.views.server.guard.rates import Pace
 from hentropy.views.server.jobs import Workshop
 from hentropy.views.server.live import Watcher
 from hentropy.views.server.pages.routes import add_pages
 from hentropy.views.server.problems import answer, problem_of
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings
-
-try:
-    import anyio.to_thread
-    from fastapi import Depends, FastAPI, Request
-    from fastapi.exceptions import RequestValidationError
-    from fastapi.security import HTTPBearer
-    from starlette.exceptions import HTTPException
-    from starlette.responses import Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 ABOUT = """The verbs of the command line over the network. A study is named by its id, which `GET /api/studies?name=...`
 finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""

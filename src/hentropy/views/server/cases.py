@@ -15,7 +15,7 @@ from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_
 from hentropy.studies.study.keeping import number_of_first
 from hentropy.studies.study.openings import open_rows
 from hentropy.studies.study.words import Words
-from hentropy.views.text.first_designs import to_come
+from hentropy.views.text.sentences import to_come
 
 REMEMBERED = 64
 """The studies whose trials are kept in memory, so that only what is new is read."""

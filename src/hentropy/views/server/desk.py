@@ -19,8 +19,7 @@ from hentropy.views.server.incoming import Row, check_repeats, rows_in, usable
 from hentropy.views.server.standings import Standing, Standings
 from hentropy.views.text.csv_tables import check_rows
 from hentropy.views.text.earlier_data import Data, earlier_data
-from hentropy.views.text.trial_files import csv_text, json_lines
-from hentropy.views.text.trial_reading import exported_in
+from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
 Which = int | StudyRecord
 """A study by its id, or the one whose record was read: if that is deleted, one that has its id is left alone."""

@@ -2,21 +2,17 @@
 
 from collections.abc import AsyncIterator, Callable
 
-from hentropy.errors import MissingExtra
-from hentropy.views.server.guard.pace import client_in
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from hentropy.views.server.guard.rates import client_in
 from hentropy.views.server.live import Watcher
 from hentropy.views.server.mailbox import Event, Mailbox
 from hentropy.views.server.meaning import check_meant
 from hentropy.views.server.services import Here
 from hentropy.views.text.formats import json_text
-
-try:
-    from fastapi import APIRouter, Request
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import StreamingResponse
-    from starlette.types import Receive, Scope, Send
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 HEARTBEAT = 15.0
 """Seconds without news after which a comment is sent: proxies close what is silent, and who is gone is noticed."""

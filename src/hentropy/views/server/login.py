@@ -3,18 +3,14 @@
 import html
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
-from hentropy.views.server.guard.access import FIELD
-from hentropy.views.server.guard.pace import client_in
+from fastapi import APIRouter, Form, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from hentropy.views.server.guard.rates import client_in
+from hentropy.views.server.guard.sessions import FIELD
 from hentropy.views.server.problems import Refused
 from hentropy.views.server.services import Here, Visitor
 from hentropy.views.server.words import sentence
-
-try:
-    from fastapi import APIRouter, Form, Request
-    from starlette.responses import HTMLResponse, RedirectResponse, Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = APIRouter(include_in_schema=False)
 

@@ -15,7 +15,7 @@ from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_plotly import specification
 from hentropy.views.server.deadlines import TooLong, at_most
 from hentropy.views.text.formats import counted, json_text
-from hentropy.views.text.verdicts import verdict_json
+from hentropy.views.text.trials import verdict_json
 
 log = logging.getLogger("hentropy.views.server")
 

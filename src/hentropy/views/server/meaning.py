@@ -2,7 +2,7 @@
 
 from hentropy.errors import Gone
 from hentropy.studies.records import StudyRecord
-from hentropy.views.text.times import iso
+from hentropy.views.text.formats import iso
 
 
 def check_meant(record: StudyRecord, begun: str) -> None:

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
 from hentropy.errors import (
     DecisionError,
     Gone,
     HentropyError,
     InputError,
-    MissingExtra,
     ModelError,
     Outdated,
     StorageError,
@@ -21,14 +25,6 @@ from hentropy.errors import (
 from hentropy.views.server.words import in_words_of_the_page, sentence
 from hentropy.views.server.work import Busy
 from hentropy.views.text.formats import json_text
-
-try:
-    from fastapi.exceptions import RequestValidationError
-    from starlette.exceptions import HTTPException
-    from starlette.requests import HTTPConnection
-    from starlette.responses import Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 LOG = logging.getLogger("hentropy.views.server")
 

@@ -3,21 +3,17 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
 from hentropy.studies.storage import Store
 from hentropy.views.server.desk import Desk
-from hentropy.views.server.guard.access import Access, access_of
-from hentropy.views.server.guard.doorman import Doorman
+from hentropy.views.server.guard.door import Doorman
+from hentropy.views.server.guard.sessions import Access, access_of
 from hentropy.views.server.jobs import Workshop
 from hentropy.views.server.live import Watcher
 from hentropy.views.server.recent import Recent
 from hentropy.views.server.settings import Settings
-
-try:
-    from fastapi import Depends
-    from starlette.requests import HTTPConnection
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from hentropy.errors import Gone
 from hentropy.studies.records import StoredVerdict, StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.views.server.cases import Key, Memory, key_of, why_enough
-from hentropy.views.text.sentences import decided_sentence
-from hentropy.views.text.standing import counts, last_activity
+from hentropy.views.text.sentences import counts, decided_sentence, last_activity
 
 REMEMBERED = 10_000
 """The studies whose standing is kept; each is a few words, not its trials."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from hentropy.errors import HentropyError
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.words import in_words_of_the_page
-from hentropy.views.text.times import iso
+from hentropy.views.text.formats import iso
 
 Kind = Literal["ask", "look"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]

@@ -1,8 +1,10 @@
-"""Numbers, designs and plain values as text."""
+"""Numbers, designs, times and plain values as text."""
 
 import json
 import math
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from hentropy.studies.records.numbers import counted, short
@@ -42,3 +44,31 @@ def one_line(text: str, width: int) -> str:
 def design(params: Mapping[str, Any], between: str = ", ") -> str:
     """A design on one line, or on one for each parameter."""
     return between.join(f"{name} {number(value)}" for name, value in params.items())
+
+
+def iso(seconds: float | None) -> str | None:
+    """A time as ISO 8601 in UTC."""
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds(text: str) -> float:
+    """The time that ISO 8601 says; without a zone it is in UTC."""
+    read = datetime.fromisoformat(text)
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+def clock(seconds: float) -> str:
+    """A time by the clock of this place."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def ago(seconds: float) -> str:
+    """How long ago a time was, in words."""
+    passed = max(0.0, time.time() - seconds)
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if passed >= length:
+            count = int(passed // length)
+            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return f"{int(passed)} s ago"

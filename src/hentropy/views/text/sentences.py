@@ -1,14 +1,75 @@
-"""A study in a few plain sentences."""
+"""A study in a few plain sentences: its first designs, where its trials stand, and whether they are enough."""
 
 from collections.abc import Sequence
 
-from hentropy.studies.definition import CHOICES, Description
+from hentropy.core.spaces import usual_first
+from hentropy.studies.definition import CHOICES, Description, stopping_of
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
-from hentropy.studies.records import Trial
+from hentropy.studies.execution.leases import is_gone
+from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.study.asking import first_left
-from hentropy.views.text.first_designs import why_so_many
-from hentropy.views.text.formats import counted, number
+from hentropy.studies.study.book import in_state
+from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
+from hentropy.views.text.formats import ago, counted, number
+
+
+def why_so_many(first: int, parameters: int) -> str:
+    """Why there are so many first designs."""
+    return f"the default for {counted(parameters, 'parameter')}" if first == usual_first(parameters) else "as given"
+
+
+def to_come(first: int, parameters: int, trials: Sequence[Trial]) -> str:
+    """How many first designs are still to come and why, in one sentence; nothing once they are all out."""
+    left = first_left(first, trials)
+    if left == 0:
+        return ""
+    why = why_so_many(first, parameters)
+    begun = in_state(trials, State.RUNNING, State.COMPLETE)
+    if not begun:
+        return f"The first {counted(first, 'design')} fill the space ({why})."
+    earlier = sum(trial.origin == "attached" for trial in begun)
+    asked = len(begun) - earlier
+    parts = [counted(earlier, "earlier measurement")] * bool(earlier) + [f"{asked} asked"] * bool(asked)
+    are, count = "is" if left == 1 else "are", "counts" if len(begun) == 1 else "count"
+    return (
+        f"{counted(left, 'first design')} {are} still to come: {first} in all ({why}), {' and '.join(parts)} {count}."
+    )
+
+
+def counts(entries: Sequence[Entry]) -> dict[str, int]:
+    """How many trials are in each state."""
+    states = [entry.trial.state for entry in entries]
+    return {state.value: states.count(state) for state in State}
+
+
+def last_activity(entries: Sequence[Entry], begun: float) -> float:
+    """When something last happened."""
+    return max([begun, *(entry.ended_at or entry.asked_at for entry in entries)])
+
+
+def stop_reason(description: Description, entries: Sequence[Entry]) -> str | None:
+    """Why the study has enough, by those of its rules that look at trials."""
+    reason = reason_to_stop(stopping_of(description), [entry.trial for entry in entries], seconds=0.0)
+    return NOTHING_LEFT if reason is None and description.stop.when_exhausted and is_exhausted(entries) else reason
+
+
+def holder(entry: Entry, now: float) -> str:
+    """Who has a running trial, and since when."""
+    since = f"asked {ago(entry.asked_at)}"
+    if entry.lease_until is None:
+        return f"waits for a person, {since}"
+    if entry.owner is None:
+        return f"waits for a worker, {since}"
+    machine, _, rest = entry.owner.partition("|")
+    parts = rest.split("|")
+    who = f"process {parts[1]} on {machine}" if len(parts) == 4 else entry.owner
+    if is_gone(entry.owner):
+        return f"was with {who}, which has ended; the next worker takes it ({since})"
+    if entry.lease_until < now:
+        return f"was with {who}, which is silent; the next worker takes it ({since})"
+    return f"runs with {who}, {since}"
+
 
 MODELS = {
     "auto": "several models are averaged while data are few, later one is fitted",

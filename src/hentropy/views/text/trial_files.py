@@ -1,11 +1,17 @@
 """Trials as a file: CSV for spreadsheets, JSON lines for programs. What is written can be read again."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from hentropy.studies.records import Entry
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
+from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.study.tables import NUMBERS, titles_of
-from hentropy.views.text.formats import json_text
+from hentropy.studies.study.telling import checked_record, clean
+from hentropy.views.text.csv_tables import cells, check_rows, csv_table, number_in
+from hentropy.views.text.formats import json_text, seconds
 from hentropy.views.text.trials import as_json
 
 TEXTS = ("origin", "note")
@@ -53,3 +59,118 @@ def _cell(value: Any) -> str:
 def json_lines(entries: Sequence[Entry]) -> str:
     """One JSON object for each trial."""
     return "".join(f"{json_text(as_json(entry))}\n" for entry in entries)
+
+
+ORIGINS = ("first", "proposed", "attached")
+NEEDED = ("number", "state", "value")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A trial of a file, and when it was asked and ended if the file says so."""
+
+    trial: Trial
+    asked_at: float | None
+    ended_at: float | None
+
+    def entry(self, now: float) -> Entry:
+        """The trial as a store keeps it; times that are not known are those of now."""
+        ended = None if self.trial.state is State.RUNNING else now if self.ended_at is None else self.ended_at
+        begun = ended if self.asked_at is None else self.asked_at
+        return Entry(self.trial, now if begun is None else begun, ended)
+
+
+def exported_in(text: str, file: str, space: DesignSpace, most_rows: int | None = None) -> list[Exported]:
+    """The trials of an exported text, in the order of their numbers, checked against the space."""
+    json_lines = text.lstrip().startswith("{")
+    rows = _json_rows(text, file, most_rows) if json_lines else _csv_rows(text, file, space, most_rows)
+    trials = []
+    for where, plain in rows:
+        try:
+            trials.append(Exported(_trial(plain), *(_time(name, plain.get(name)) for name in TIMES)))
+        except InputError as error:
+            raise InputError(f"{file}, {where}: {error}; nothing was imported") from None
+    trials.sort(key=lambda one: one.trial.number)
+    return [replace(one, trial=checked_record(one.trial, number, space)) for number, one in enumerate(trials)]
+
+
+def _json_rows(text: str, file: str, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
+    rows: list[tuple[str, dict[str, Any]]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        check_rows(len(rows) + 1, most_rows)
+        try:
+            plain = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{file}, line {number}: not JSON: {error}") from None
+        if not isinstance(plain, dict) or not isinstance(plain.get("params"), dict):
+            raise InputError(f'{file}, line {number}: not a trial: an object with "number", "params" and "state"')
+        rows.append((f"line {number}", plain))
+    return rows
+
+
+def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
+    table = csv_table(text, str(file), most_rows)
+    columns = tuple(unguarded(name) for name in table.columns)
+    named = titles(space.names)
+    missing = [name for name in (*NEEDED, *named.values()) if name not in columns]
+    unknown = [name for name in columns if name not in OTHERS and name not in named.values()]
+    if missing or unknown:
+        what = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        raise InputError(
+            f"{file} is not an export of this study: it {' and '.join(what)}; other data are added by `hentropy attach`"
+        )
+    rows = []
+    for line, row in table.rows:
+        where = f"line {line}"
+        try:
+            rows.append((where, _plain(cells(columns, row), named)))
+        except InputError as error:
+            raise InputError(f"{file}, {where}: {error}; nothing was imported") from None
+    return rows
+
+
+def _plain(row: Mapping[str, str], named: Mapping[str, str]) -> dict[str, Any]:
+    """The values of a row of CSV."""
+    params = {name: number_in(title, row[title]) for name, title in named.items()}
+    numbers = {name: number_in(name, row[name]) for name in NUMBERS if row.get(name, "").strip()}
+    number = number_in("number", row["number"])
+    texts = {name: unguarded(row[name]) for name in TEXTS if name in row}
+    texts |= {name: row[name].strip() for name in TIMES if row.get(name, "").strip()}
+    whole = int(number) if number.is_integer() else number
+    return {"number": whole, "params": params, "state": row["state"].strip(), **numbers, **texts}
+
+
+def _trial(plain: Mapping[str, Any]) -> Trial:
+    unknown = [name for name in plain if name not in (*OTHERS, "params")]
+    if unknown:
+        raise InputError(f"has unknown {', '.join(unknown)}")
+    number, state, origin = plain.get("number"), plain.get("state"), plain.get("origin", "proposed")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise InputError(f"number is {number!r}; it must be a whole number")
+    if state not in [known.value for known in State]:
+        raise InputError(f"state is {state!r}; it must be one of {', '.join(known.value for known in State)}")
+    if origin not in ORIGINS:
+        raise InputError(f"origin is {origin!r}; it must be one of {', '.join(ORIGINS)}")
+    numbers = {name: _number(name, plain.get(name)) for name in NUMBERS}
+    if (state == State.COMPLETE.value) != (numbers["value"] is not None):
+        raise InputError(f"the state is {state} and the value {numbers['value']}; only a complete trial has a value")
+    return Trial(number, plain["params"], State(state), origin=origin, note=clean(plain.get("note") or ""), **numbers)
+
+
+def _time(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        return seconds(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}; it must be a time such as 2026-01-31T12:00:00Z") from None
+
+
+def _number(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{name} is {value!r}; it must be a number")
+    return float(value)

@@ -7,13 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hentropy.errors import MissingExtra
-
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-except ImportError:
-    raise MissingExtra("jinja2", "report") from None
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """Letters that could end a script, or begin a comment in it, as JSON may write them too."""

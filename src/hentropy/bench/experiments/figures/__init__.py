@@ -1,5 +1,9 @@
 """The paper's figures, made of recorded runs: an explicit table of them. Needs the extra `plots`."""
 
+from hentropy.errors import require
+
+require("matplotlib", "plots")
+
 from hentropy.bench.experiments.figures.figure_1 import FIGURE
 from hentropy.bench.experiments.figures.paper import COMPOSED, Figure
 

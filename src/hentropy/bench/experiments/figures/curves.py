@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from hentropy.bench.experiments.figures.page import drawn, plain, title_of
 from hentropy.bench.experiments.methods import METHODS
@@ -18,15 +22,6 @@ from hentropy.bench.experiments.run import Step
 from hentropy.bench.experiments.scores import best_score, score_name
 from hentropy.bench.experiments.summary import Curve, curve
 from hentropy.bench.problems import problem
-from hentropy.errors import MissingExtra
-
-try:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
-except ImportError:
-    raise MissingExtra("matplotlib", "plots") from None
 
 DASHES: dict[str, Any] = {
     "hentropy-mixture": "--",

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Page
+from matplotlib.figure import SubFigure
 from torch import Tensor
 
 from hentropy.bench.experiments.figures.page import drawn
@@ -17,14 +20,6 @@ from hentropy.core.entropy import entropy
 from hentropy.core.gain import Effort, gain
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.spaces import Real, Space
-from hentropy.errors import MissingExtra
-
-try:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Page
-    from matplotlib.figure import SubFigure
-except ImportError:
-    raise MissingExtra("matplotlib", "plots") from None
 
 SPACE = Space(x=Real(0.0, 10.0))
 DATA = ((0.4, -0.5), (3.8, -1.1), (4.6, 0.8), (6.2, -0.3), (8.0, 0.3), (8.8, -1.2))

@@ -5,16 +5,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from hentropy.errors import MissingExtra
-
-try:
-    from matplotlib import style
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-    from PIL import Image
-except ImportError:
-    raise MissingExtra("matplotlib", "plots") from None
+from matplotlib import style
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from PIL import Image
 
 WIDTH = 7.0
 """Inches: the text width of a page, so that a font of 8 points is printed as such."""

@@ -4,20 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import AbstractPathEffect, withStroke
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from hentropy.bench.experiments.figures.page import SMALL, WIDTH, drawn, plain, title_of
 from hentropy.bench.experiments.figures.pictures import Ground, Picture, Pictures
 from hentropy.bench.experiments.methods import METHODS
-from hentropy.errors import MissingExtra
-
-try:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patheffects import AbstractPathEffect, withStroke
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-except ImportError:
-    raise MissingExtra("matplotlib", "plots") from None
 
 ORANGE, LIGHT_GREEN = "#d55e00", "#44e0b0"
 EDGE: dict[str, Any] = {"edgecolors": "black", "linewidths": 0.6, "clip_on": False}

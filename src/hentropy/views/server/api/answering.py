@@ -9,17 +9,17 @@ from hentropy.studies.study.asking import first_left
 from hentropy.views.server.cases import Case
 from hentropy.views.server.standings import Standing
 from hentropy.views.server.work import Look
+from hentropy.views.text.formats import iso
 from hentropy.views.text.sentences import (
+    counts,
     decision_sentence,
     first_sentence,
+    holder,
     notes_of,
     objective_sentence,
     stop_sentence,
 )
-from hentropy.views.text.standing import counts, holder
-from hentropy.views.text.times import iso
-from hentropy.views.text.trials import as_json, history_json
-from hentropy.views.text.verdicts import verdict_json
+from hentropy.views.text.trials import as_json, history_json, verdict_json
 
 Answer = dict[str, Any]
 

@@ -2,14 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from hentropy.errors import MissingExtra
-from hentropy.views.text.formats import json_text
+from pydantic import BaseModel, Field
+from starlette.responses import JSONResponse
 
-try:
-    from pydantic import BaseModel, Field
-    from starlette.responses import JSONResponse
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
+from hentropy.views.text.formats import json_text
 
 State = Literal["running", "complete", "failed", "withdrawn"]
 Time = Annotated[str, Field(description="A time as ISO 8601 in UTC.")]

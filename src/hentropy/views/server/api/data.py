@@ -2,7 +2,10 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import InputError, MissingExtra
+from fastapi import Query
+from starlette.responses import StreamingResponse
+
+from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import AttachedAnswer, TrialsAnswer
@@ -13,12 +16,6 @@ from hentropy.views.server.desk import Attached
 from hentropy.views.server.incoming import Row
 from hentropy.views.server.services import Here
 from hentropy.views.server.work import StudyKey
-
-try:
-    from fastapi import Query
-    from starlette.responses import StreamingResponse
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = made("data")
 

@@ -2,13 +2,9 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import MissingExtra
-from hentropy.views.server.settings import LONGEST_NOTE
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-try:
-    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
+from hentropy.views.server.settings import LONGEST_NOTE
 
 MOST = 10_000
 

@@ -2,16 +2,13 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import InputError, MissingExtra
+from fastapi import APIRouter, Depends, Header, Path, Request
+
+from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api.answers import Plain, Problem
 from hentropy.views.server.meaning import check_meant
 from hentropy.views.server.services import Here
-
-try:
-    from fastapi import APIRouter, Depends, Header, Path, Request
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 MOST = 2**53
 """The greatest whole number that every reader of JSON has."""

@@ -1,12 +1,8 @@
 """The routes of the API, and what they share."""
 
-from hentropy.errors import MissingExtra
-from hentropy.views.server.api import data, studies, trials, work
+from fastapi import APIRouter
 
-try:
-    from fastapi import APIRouter
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
+from hentropy.views.server.api import data, studies, trials, work
 
 
 def routers() -> tuple[APIRouter, ...]:

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import MissingExtra
+from fastapi import Query, Response
+
 from hentropy.studies.definition import json_schema
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import CheckedAnswer, StudiesAnswer, StudyAnswer, VerdictsAnswer
@@ -11,11 +12,6 @@ from hentropy.views.server.api.router import Meant
 from hentropy.views.server.api.router import router as made
 from hentropy.views.server.beginning import described, description_of
 from hentropy.views.server.services import Here
-
-try:
-    from fastapi import Query, Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = made("studies")
 

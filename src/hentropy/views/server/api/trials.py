@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any
 
-from hentropy.errors import MissingExtra
+from fastapi import Query
+
 from hentropy.studies.records import Entry, StudyRecord
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import HistoryAnswer, OneTrial, TrialsAnswer
@@ -11,11 +12,6 @@ from hentropy.views.server.api.router import MOST, Meant, TrialNumber
 from hentropy.views.server.api.router import router as made
 from hentropy.views.server.services import Here, Services
 from hentropy.views.text.trials import as_json
-
-try:
-    from fastapi import Query
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = made("trials")
 

@@ -4,7 +4,10 @@ import asyncio
 import time
 from typing import Annotated, Any
 
-from hentropy.errors import Gone, MissingExtra
+from fastapi import Path, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from hentropy.errors import Gone
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import JobsAnswer, LookAnswer, OnePicture, WorkAnswer
@@ -14,12 +17,6 @@ from hentropy.views.server.api.router import router as made
 from hentropy.views.server.placing import place_ask, place_look
 from hentropy.views.server.services import Here, Services
 from hentropy.views.server.work import Job, StudyKey, job_json
-
-try:
-    from fastapi import Path, Query, Response
-    from starlette.concurrency import run_in_threadpool
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = made("computed")
 

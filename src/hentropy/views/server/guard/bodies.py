@@ -2,16 +2,12 @@
 
 import asyncio
 
-from hentropy.errors import MissingExtra
-from hentropy.views.server.guard.access import LOGIN
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hentropy.views.server.guard.sessions import LOGIN
 from hentropy.views.server.problems import Refused
 from hentropy.views.server.settings import Limits
-
-try:
-    from starlette.datastructures import Headers
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 FILES = ("multipart/form-data", "text/csv", "application/x-ndjson")
 """The types of requests that carry a file."""

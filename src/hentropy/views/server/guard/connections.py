@@ -7,19 +7,14 @@ from collections import Counter
 from math import inf
 from typing import Any
 
-from hentropy.errors import MissingExtra
-from hentropy.views.server.guard.catching import Catching
-from hentropy.views.server.guard.headers import Headers
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hentropy.views.server.guard.answers import Catching, Headers
 from hentropy.views.server.guard.rates import client_of
 from hentropy.views.server.problems import RETRY, Refused
 from hentropy.views.server.settings import Limits, Settings
-
-try:
-    import uvicorn
-    from starlette.types import ASGIApp, Receive, Scope, Send
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-except ImportError:
-    raise MissingExtra("uvicorn", "server") from None
 
 SPARE = 64
 """The connections beyond a limit that are told so; more than these are cut off without a word."""

@@ -3,15 +3,11 @@
 import ipaddress
 import socket
 
-from hentropy.errors import MissingExtra
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from hentropy.views.server.problems import Refused
 from hentropy.views.server.settings import Settings, is_loopback
-
-try:
-    from starlette.datastructures import Headers
-    from starlette.types import ASGIApp, Receive, Scope, Send
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 ANY = "*"
 

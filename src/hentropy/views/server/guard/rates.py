@@ -1,10 +1,16 @@
-"""How often a client may come: a bucket of tokens for each, in bounded memory."""
+"""How often a client may come: more than is allowed is sent away with the time to wait, in bounded memory."""
 
 import ipaddress
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hentropy.views.server.problems import Refused
+from hentropy.views.server.settings import Limits
 
 Clock = Callable[[], float]
 
@@ -62,3 +68,30 @@ def client_of(address: str) -> str:
     if parsed.version == 6 and not parsed.is_loopback:
         return str(ipaddress.ip_network((parsed, 64), strict=False))
     return str(parsed)
+
+
+class Pace:
+    """Counts the requests of each client."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self.app = app
+        self._rates = Rates(limits.per_second, limits.burst, limits.clients)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let in those who do not come too often."""
+        if scope["type"] == "http":
+            check_pace(self._rates.take(client_in(scope)), "these are too many requests at once")
+        await self.app(scope, receive, send)
+
+
+def client_in(scope: Scope) -> str:
+    """The client of a request; those without an address, as through a socket of the system, are one."""
+    client = scope.get("client")
+    return client_of(client[0]) if client else ""
+
+
+def check_pace(seconds: float, what: str) -> None:
+    """Send somebody away who has to wait."""
+    if seconds > 0:
+        wait = str(max(1, math.ceil(seconds)))
+        raise Refused(429, f"{what}; try again in {wait} s", {"Retry-After": wait})

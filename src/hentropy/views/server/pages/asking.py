@@ -2,7 +2,11 @@
 
 from typing import Annotated
 
-from hentropy.errors import MissingExtra, StudyError
+from fastapi import APIRouter, Request
+from fastapi import Form as Field
+from starlette.responses import RedirectResponse, Response
+
+from hentropy.errors import StudyError
 from hentropy.views.server.pages.forms import Form, Mistaken, count_in
 from hentropy.views.server.pages.meant import Meant
 from hentropy.views.server.pages.messages import Message
@@ -13,13 +17,6 @@ from hentropy.views.server.problems import Refused
 from hentropy.views.server.services import Here, Visitor
 from hentropy.views.server.words import sentence
 from hentropy.views.server.work import Busy, StudyKey
-
-try:
-    from fastapi import APIRouter, Request
-    from fastapi import Form as Field
-    from starlette.responses import RedirectResponse, Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = APIRouter(include_in_schema=False)
 

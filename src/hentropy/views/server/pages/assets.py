@@ -7,14 +7,9 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from hentropy.errors import MissingExtra
-
-try:
-    from fastapi import APIRouter, Request
-    from starlette.exceptions import HTTPException
-    from starlette.responses import Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
+from fastapi import APIRouter, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
 FOLDERS = (resources.files("hentropy.views.web") / "static", resources.files("hentropy.views.server.pages") / "static")

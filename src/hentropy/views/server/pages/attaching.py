@@ -3,7 +3,11 @@
 from dataclasses import replace
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra
+from fastapi import APIRouter, Request, UploadFile
+from fastapi import Form as Field
+from starlette.responses import RedirectResponse, Response
+
+from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.pages.entering import look_again
 from hentropy.views.server.pages.forms import Form, Mistaken, columns_in
@@ -14,13 +18,6 @@ from hentropy.views.server.services import Here, Services, Visitor
 from hentropy.views.server.words import in_words_of_the_page, sentence
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted
-
-try:
-    from fastapi import APIRouter, Request, UploadFile
-    from fastapi import Form as Field
-    from starlette.responses import RedirectResponse, Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = APIRouter(include_in_schema=False)
 

@@ -4,7 +4,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Annotated
 
-from hentropy.errors import InputError, MissingExtra, StudyError
+from fastapi import APIRouter, Request
+from fastapi import Form as Field
+from starlette.responses import RedirectResponse, Response
+
+from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import State, StudyRecord
 from hentropy.views.server.pages.forms import WHOLE, Form, Mistaken, note_in, reason_in, result_in
 from hentropy.views.server.pages.meant import Meant
@@ -15,13 +19,6 @@ from hentropy.views.server.placing import has_values
 from hentropy.views.server.services import Here, Services, Visitor
 from hentropy.views.server.words import in_words_of_the_page, sentence
 from hentropy.views.server.work import Busy
-
-try:
-    from fastapi import APIRouter, Request
-    from fastapi import Form as Field
-    from starlette.responses import RedirectResponse, Response
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 router = APIRouter(include_in_schema=False)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hentropy.views.server.pages.moments import Moment, moment
 from hentropy.views.server.standings import Standing
 from hentropy.views.text.formats import counted
-from hentropy.views.text.verdicts import in_short
+from hentropy.views.text.trials import in_short
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,12 @@
 
 from typing import Annotated
 
-from hentropy.errors import MissingExtra
+from fastapi import Depends
+from fastapi import Form as Field
+
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.meaning import check_meant
 from hentropy.views.server.services import Here
-
-try:
-    from fastapi import Depends
-    from fastapi import Form as Field
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 
 def meant(study_id: int, here: Here, begun: Annotated[str, Field()] = "") -> StudyRecord:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hentropy.views.text.times import clock, iso
+from hentropy.views.text.formats import clock, iso
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from urllib.parse import urlencode
 
 from hentropy.views.server.pages.prints import Prints
 from hentropy.views.server.work import Look
-from hentropy.views.text.formats import counted
-from hentropy.views.text.times import iso
+from hentropy.views.text.formats import counted, iso
 
 TITLES = {
     "known": "What is known",

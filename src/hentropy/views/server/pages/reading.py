@@ -3,7 +3,10 @@
 from contextlib import suppress
 from urllib.parse import quote
 
-from hentropy.errors import MissingExtra
+from fastapi import APIRouter, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
+
 from hentropy.views.server.desk import Which
 from hentropy.views.server.meaning import check_meant
 from hentropy.views.server.pages.forms import Form
@@ -17,14 +20,7 @@ from hentropy.views.server.pages.trial_view import trial_view
 from hentropy.views.server.placing import has_values
 from hentropy.views.server.services import Here, Services, Visitor
 from hentropy.views.server.work import Busy
-from hentropy.views.text.times import iso
-
-try:
-    from fastapi import APIRouter, Request
-    from starlette.exceptions import HTTPException
-    from starlette.responses import Response, StreamingResponse
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
+from hentropy.views.text.formats import iso
 
 router = APIRouter(include_in_schema=False)
 

@@ -4,16 +4,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hentropy.errors import MissingExtra
-from hentropy.views.server.guard.access import Access
+from jinja2 import Environment
+from starlette.responses import HTMLResponse
+
+from hentropy.views.server.guard.sessions import Access
 from hentropy.views.server.pages.assets import address
 from hentropy.views.web.templating import environment
-
-try:
-    from jinja2 import Environment
-    from starlette.responses import HTMLResponse
-except ImportError:
-    raise MissingExtra("jinja2", "server") from None
 
 
 @cache

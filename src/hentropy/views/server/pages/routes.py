@@ -1,13 +1,9 @@
 """All routes of the pages."""
 
-from hentropy.errors import MissingExtra
+from fastapi import FastAPI
+
 from hentropy.views.server.pages import asking, assets, attaching, entering, reading
 from hentropy.views.server.pages.prints import Prints
-
-try:
-    from fastapi import FastAPI
-except ImportError:
-    raise MissingExtra("fastapi", "server") from None
 
 
 def add_pages(app: FastAPI) -> None:

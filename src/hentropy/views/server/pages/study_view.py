@@ -14,11 +14,16 @@ from hentropy.views.server.pages.trial_rows import WORDS, Pending, TrialTable, W
 from hentropy.views.server.pages.verdict_view import VerdictView, verdict_view
 from hentropy.views.server.words import sentence
 from hentropy.views.server.work import Job, Look
-from hentropy.views.text.formats import counted
-from hentropy.views.text.sentences import decided_sentence, first_sentence, notes_of, objective_sentence, stop_sentence
-from hentropy.views.text.standing import counts
-from hentropy.views.text.times import clock, iso
-from hentropy.views.text.verdicts import verdict_json
+from hentropy.views.text.formats import clock, counted, iso
+from hentropy.views.text.sentences import (
+    counts,
+    decided_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+)
+from hentropy.views.text.trials import verdict_json
 
 PICTURING = "making pictures"
 """How the phases begin in which the verdict is there already."""

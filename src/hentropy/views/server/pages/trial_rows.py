@@ -9,7 +9,7 @@ from hentropy.studies.records import Entry, State, Trial
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.moments import Moment, moment
 from hentropy.views.text.formats import counted, measured, number
-from hentropy.views.text.standing import holder
+from hentropy.views.text.sentences import holder
 from hentropy.views.text.trials import why
 
 SHOWN = 200
