@@ -13,7 +13,7 @@ import pytest
 import hentropy as he
 from hentropy.errors import Gone
 from hentropy.studies.records import StudyRecord
-from hentropy.views.server.api import data, studies, trials
+from hentropy.views.server.api import data, studies
 from hentropy.views.server.api.questions import Attach, EarlierRow, Tell
 from hentropy.views.server.api.router import meant
 from hentropy.views.server.recent import Recent
@@ -228,7 +228,7 @@ def test_what_was_checked_is_what_is_changed(here: Served) -> None:
     row = {"params": {"x": 1.0}, "value": 2.0}
     post(here, f"/studies/{study}/attach", {"rows": [row]})
     with pytest.raises(Gone):
-        trials.tell(here.services, record, 0, Tell(value=9.0, replace=True))
+        studies.tell(here.services, record, 0, Tell(value=9.0, replace=True))
     with pytest.raises(Gone):
         data.attach(here.services, record, Attach(rows=[EarlierRow(params={"x": 2.0}, value=2.0)]))
     with pytest.raises(Gone):

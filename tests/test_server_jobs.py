@@ -18,14 +18,11 @@ import hentropy as he
 from hentropy.errors import InputError
 from hentropy.studies.storage import Store, open_store
 from hentropy.views.plots.scene import scene_of
-from hentropy.views.server.bench import Bench
-from hentropy.views.server.child import NICE
-from hentropy.views.server.deadlines import TooLong, at_most
-from hentropy.views.server.jobs import Busy, Job, Look, Part, StudyKey, Workshop, job_json
-from hentropy.views.server.looking import drawn_in_time
-from hentropy.views.server.machine import usual_memory
+from hentropy.views.server.job_process import NICE, Bench
+from hentropy.views.server.jobs import Busy, Job, Look, Part, Shelf, StudyKey, Workshop, job_json
+from hentropy.views.server.looking import TooLong, at_most, drawn_in_time
 from hentropy.views.server.orders import KEPT, Orders
-from hentropy.views.server.shelf import Shelf
+from hentropy.views.server.settings import usual_memory
 from support.waiting import PATIENCE, until
 
 KEY = StudyKey(1, "study", 1.0)
@@ -466,7 +463,7 @@ def test_processes_have_a_bound_on_their_memory(site: Site) -> None:
 
 BOUNDED = """
 import torch
-from hentropy.views.server.machine import limit_memory
+from hentropy.views.server.settings import limit_memory
 from hentropy.views.server.worker import out_of_memory
 limit_memory(4 * 2**30)
 for take in (lambda: bytearray(2**33), lambda: torch.ones(2**30, dtype=torch.float64)):
@@ -492,7 +489,7 @@ def test_nobody_waits_for_the_start_of_a_process(monkeypatch: pytest.MonkeyPatch
         go_on.wait(10 * PATIENCE)
         raise OSError("no room for it")
 
-    monkeypatch.setattr("hentropy.views.server.bench.Child", slow_start)
+    monkeypatch.setattr("hentropy.views.server.job_process.Child", slow_start)
     orders = Orders(most_waiting=3)
     bench = Bench("ask", {}, orders, lambda job: {}, lambda job, message: None)
     job = orders.place(KEY, "ask")

@@ -19,8 +19,7 @@ from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import MemoryStore, News, open_store
 from hentropy.views.server.events import as_text, stream
 from hentropy.views.server.jobs import Busy, Workshop
-from hentropy.views.server.live import Watcher
-from hentropy.views.server.mailbox import Event, Mailbox
+from hentropy.views.server.live import Event, Mailbox, Watcher
 from hentropy.views.server.settings import Limits, Settings
 from support.serving import Served, served
 from support.waiting import PATIENCE as SOON

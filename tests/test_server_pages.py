@@ -10,11 +10,10 @@ import pytest
 
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.studies.records import State, Verdict
-from hentropy.views.server.pages.assets import assets
-from hentropy.views.server.pages.changes import change_sentences, counterparts, moved
 from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
-from hentropy.views.server.pages.prints import Prints
-from hentropy.views.server.pages.verdict_view import verdict_view
+from hentropy.views.server.pages.picture_view import Prints
+from hentropy.views.server.pages.rendering import assets
+from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, moved, verdict_view
 from hentropy.views.server.settings import Limits, Settings
 from support.serving import TOKEN, Served, served
 

@@ -15,10 +15,8 @@ from hentropy.errors import (
     StorageError,
     StudyError,
 )
-from hentropy.views.server.problems import Problem, page
+from hentropy.views.server.problems import Busy, Problem, in_words_of_the_page, page
 from hentropy.views.server.settings import Settings
-from hentropy.views.server.words import in_words_of_the_page
-from hentropy.views.server.work import Busy
 from support.serving import Served, served
 
 SECRET = "/home/somebody/secret.py"

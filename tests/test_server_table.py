@@ -6,7 +6,7 @@ import pytest
 
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.views.server.incoming import Row
-from hentropy.views.server.pages.trial_rows import SHOWN, Wanted, trial_table, wanted
+from hentropy.views.server.pages.trial_view import SHOWN, Wanted, trial_table, wanted
 from hentropy.views.server.settings import Settings
 from support.serving import served
 

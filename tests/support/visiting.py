@@ -8,7 +8,7 @@ import httpx
 from fastapi.routing import APIRoute
 
 from hentropy.views.server import events, login
-from hentropy.views.server.pages import asking, attaching, entering, reading
+from hentropy.views.server.pages import posting, reading
 from support.serving import TOKEN, Served
 from support.waiting import PATIENCE
 
@@ -45,7 +45,7 @@ def log_in(client: httpx.Client, token: str = TOKEN, after: str = "/") -> httpx.
     return client.post("/login", data={**form, "token": token})
 
 
-PAGES = (login, events, asking, attaching, entering, reading)
+PAGES = (login, events, posting, reading)
 """The modules with routes of pages."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 
 import anyio.to_thread
-from fastapi import Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
@@ -14,7 +14,7 @@ from hentropy._version import __version__
 from hentropy.errors import HentropyError
 from hentropy.studies.storage import open_store
 from hentropy.views.server import events, login
-from hentropy.views.server.api.routes import routers
+from hentropy.views.server.api import data, studies, work
 from hentropy.views.server.desk import Desk
 from hentropy.views.server.guard.answers import Catching, Headers, Heads, Packing
 from hentropy.views.server.guard.bodies import Bodies
@@ -23,10 +23,24 @@ from hentropy.views.server.guard.hosts import Hosts
 from hentropy.views.server.guard.rates import Pace
 from hentropy.views.server.jobs import Workshop
 from hentropy.views.server.live import Watcher
-from hentropy.views.server.pages.routes import add_pages
+from hentropy.views.server.pages import posting, reading, rendering
+from hentropy.views.server.pages.picture_view import Prints
 from hentropy.views.server.problems import answer, problem_of
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings
+
+
+def add_pages(app: FastAPI) -> None:
+    """Give an app its pages."""
+    app.state.prints = Prints()
+    for part in (rendering, reading, posting):
+        app.include_router(part.router)
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """All routes, under /api."""
+    return (studies.router, studies.trials_router, data.router, work.router)
+
 
 ABOUT = """The verbs of the command line over the network. A study is named by its id, which `GET /api/studies?name=...`
 finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""

@@ -8,10 +8,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hentropy.views.server.guard.rates import client_in
-from hentropy.views.server.live import Watcher
-from hentropy.views.server.mailbox import Event, Mailbox
-from hentropy.views.server.meaning import check_meant
-from hentropy.views.server.services import Here
+from hentropy.views.server.live import Event, Mailbox, Watcher
+from hentropy.views.server.services import Here, check_meant
 from hentropy.views.text.formats import json_text
 
 HEARTBEAT = 15.0

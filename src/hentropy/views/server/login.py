@@ -8,9 +8,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from hentropy.views.server.guard.rates import client_in
 from hentropy.views.server.guard.sessions import FIELD
-from hentropy.views.server.problems import Refused
+from hentropy.views.server.problems import Refused, sentence
 from hentropy.views.server.services import Here, Visitor
-from hentropy.views.server.words import sentence
 
 router = APIRouter(include_in_schema=False)
 

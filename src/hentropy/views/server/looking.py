@@ -1,10 +1,13 @@
-"""Looking at a study: the verdict, what it was before, and the pictures, one by one."""
+"""Looking at a study in bounded time: the verdict, what it was before, and the pictures, one by one."""
 
 import hashlib
 import logging
 import math
+import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from hentropy.errors import HentropyError
@@ -13,9 +16,32 @@ from hentropy.studies.study import State, Study
 from hentropy.views.plots.pictures import PICTURES, as_plain, information
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_plotly import specification
-from hentropy.views.server.deadlines import TooLong, at_most
 from hentropy.views.text.formats import counted, json_text
 from hentropy.views.text.trials import verdict_json
+
+SHORTEST = 0.001
+"""Seconds; a timer of 0 would never ring."""
+
+
+class TooLong(BaseException):
+    """A computation has had all its time. Like an interrupt, it is no error that others catch by accident."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """`TooLong` once this process has computed for so many seconds; waiting does not count."""
+
+    def ring(_: int, __: FrameType | None) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, max(SHORTEST, seconds))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
 
 log = logging.getLogger("hentropy.views.server")
 

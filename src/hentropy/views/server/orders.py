@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from hentropy.errors import InputError
-from hentropy.views.server.work import Busy, Job, JobState, Kind, Part, StudyKey
+from hentropy.views.server.problems import Busy
+from hentropy.views.server.work import Job, JobState, Kind, Part, StudyKey
 from hentropy.views.text.formats import counted
 
 KEPT = 200

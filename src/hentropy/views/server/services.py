@@ -1,4 +1,4 @@
-"""`Services`: what the routes of a server work with, made when it starts; routes get it as an argument."""
+"""`Services`: what the routes of a server work with; if a study is still the one meant, and when work may begin."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -6,7 +6,12 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from hentropy.errors import Gone, InputError, StudyError
+from hentropy.studies.definition import stopping_of
+from hentropy.studies.records import State, StudyRecord
+from hentropy.studies.stopping import Budget
 from hentropy.studies.storage import Store
+from hentropy.views.server.cases import Case
 from hentropy.views.server.desk import Desk
 from hentropy.views.server.guard.door import Doorman
 from hentropy.views.server.guard.sessions import Access, access_of
@@ -14,6 +19,17 @@ from hentropy.views.server.jobs import Workshop
 from hentropy.views.server.live import Watcher
 from hentropy.views.server.recent import Recent
 from hentropy.views.server.settings import Settings
+from hentropy.views.server.work import Job
+from hentropy.views.text.formats import iso
+
+
+def check_meant(record: StudyRecord, begun: str) -> None:
+    """`Gone` if the study that was begun at that time, in the words of `iso`, is not this one."""
+    if begun != iso(record.created_at):
+        raise Gone(
+            f"the study that was meant, begun at {begun or 'an unknown time'}, was deleted; another has its place"
+            f" {record.id}, and nothing was changed"
+        )
 
 
 @dataclass(frozen=True)
@@ -49,3 +65,41 @@ async def who(connection: HTTPConnection) -> Access:
 
 Visitor = Annotated[Access, Depends(who)]
 """An argument of a route: who asks, with the token for the forms of a page."""
+
+
+NOTHING = "nothing has been told yet, so nothing is known: ask for an experiment, run it, and enter its value"
+
+
+def place_ask(here: Services, case: Case, count: int, anyway: bool) -> Job:
+    """A job that asks, if the study can be computed here and does not have enough."""
+    if case.computable is not None:
+        raise StudyError(case.computable)
+    if count > here.settings.limits.count:
+        raise InputError(f"{count} experiments are too many; ask for at most {here.settings.limits.count} at once")
+    if case.enough is not None and not anyway:
+        raise StudyError(f"no new experiment: {case.enough}; ask anyway to get one nonetheless")
+    left = budget_left(case)
+    if left is not None and count > left and not anyway:
+        raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {left}")
+    return here.workshop.ask(case.record, count, anyway)
+
+
+def budget_left(case: Case) -> int | None:
+    """How many experiments the budget leaves, with those that run counted; None without one."""
+    budgets = [rule.trials for rule in stopping_of(case.description) if isinstance(rule, Budget)]
+    begun = sum(entry.trial.state is not State.WITHDRAWN and entry.trial.origin != "attached" for entry in case.entries)
+    return min(budgets) - begun if budgets else None
+
+
+def place_look(here: Services, case: Case) -> Job:
+    """A job that decides, if there is something to decide by."""
+    if case.computable is not None:
+        raise StudyError(case.computable)
+    if not has_values(case):
+        raise StudyError(NOTHING)
+    return here.workshop.look(case.record)
+
+
+def has_values(case: Case) -> bool:
+    """Whether anything was measured."""
+    return any(entry.trial.state is State.COMPLETE for entry in case.entries)

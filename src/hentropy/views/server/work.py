@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hentropy.errors import HentropyError
 from hentropy.studies.records import StudyRecord
-from hentropy.views.server.words import in_words_of_the_page
+from hentropy.views.server.problems import in_words_of_the_page
 from hentropy.views.text.formats import iso
 
 Kind = Literal["ask", "look"]
@@ -14,10 +13,6 @@ JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 ENDED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 """The states from which a job does not go on."""
-
-
-class Busy(HentropyError):  # noqa: N818 (it reads better where it is caught)
-    """More work waits already than may wait; later there is room again."""
 
 
 @dataclass(frozen=True)

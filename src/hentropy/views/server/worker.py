@@ -19,6 +19,7 @@ import queue
 import sys
 import threading
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
@@ -26,14 +27,64 @@ from typing import Any
 import torch
 
 from hentropy.errors import Gone, HentropyError, StudyError
-from hentropy.studies.storage import open_store
-from hentropy.views.server.asking import ask
-from hentropy.views.server.deadlines import TooLong
-from hentropy.views.server.loaded import Loaded
-from hentropy.views.server.looking import look
-from hentropy.views.server.machine import limit_memory
+from hentropy.studies.records import StudyRecord
+from hentropy.studies.storage import Store, open_store
+from hentropy.studies.study import State, Study, load_study
+from hentropy.studies.study.ending import NOTHING_LEFT
+from hentropy.views.server.looking import TooLong, look
+from hentropy.views.server.settings import limit_memory
 from hentropy.views.server.work import StudyKey
-from hentropy.views.text.formats import json_text
+from hentropy.views.text.formats import counted, json_text
+
+MOST = 8
+"""How many studies are kept."""
+
+
+class Loaded:
+    """The last few studies of a store. Nothing that a study names is imported: code of others is not run here."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[StudyKey, tuple[StudyRecord, Study]] = OrderedDict()
+
+    def study(self, key: StudyKey) -> Study:
+        """The study as it stands; one that was redefined is read again. `Gone` if another has its name now."""
+        record = self._store.find(key.name)
+        if record is None or StudyKey.of(record) != key:
+            self._kept.pop(key, None)
+            raise _deleted(key)
+        if key not in self._kept or self._kept[key][0] != record:
+            study = load_study(key.name, self._store, trusted=False)
+            if StudyKey.of(study.book.study) != key:
+                raise _deleted(key)
+            self._kept[key] = (self._store.find(key.name) or record, study)
+        self._kept.move_to_end(key)
+        while len(self._kept) > MOST:
+            self._kept.popitem(last=False)
+        return self._kept[key][1]
+
+
+def _deleted(key: StudyKey) -> Gone:
+    return Gone(f"there is no study {key.name!r} any more; it was deleted")
+
+
+def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, Any]], None]) -> list[int]:
+    """Ask for experiments; the numbers of their trials. A `StudyError` if nothing is left to gain, unless `anyway`."""
+    trials = study.records
+    complete = sum(trial.state is State.COMPLETE for trial in trials)
+    proposed = bool(complete) and count > study.first_left
+    if proposed:
+        answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
+        study.belief  # noqa: B018 (it is fitted and kept)
+    answer({"phase": "waiting for another who asks"})
+    with study.store.asking(study.book.study):
+        pass  # nobody asks now; should somebody be faster again, only these words are wrong
+    answer({"phase": "valuing possible experiments" if proposed else "filling the space"})
+    asked = study.ask_many(count) if anyway else study.ask_if_worth(count)
+    if not asked:
+        raise StudyError(f"{NOTHING_LEFT}; ask anyway to get one nonetheless")
+    return [trial.number for trial in asked]
+
 
 Job = Mapping[str, Any]
 Answer = Callable[[Mapping[str, Any]], None]

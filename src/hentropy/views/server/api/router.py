@@ -7,8 +7,7 @@ from fastapi import APIRouter, Depends, Header, Path, Request
 from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api.answers import Plain, Problem
-from hentropy.views.server.meaning import check_meant
-from hentropy.views.server.services import Here
+from hentropy.views.server.services import Here, check_meant
 
 MOST = 2**53
 """The greatest whole number that every reader of JSON has."""

@@ -14,8 +14,7 @@ from hentropy.views.server.api.answers import JobsAnswer, LookAnswer, OnePicture
 from hentropy.views.server.api.questions import Ask, Decide
 from hentropy.views.server.api.router import Key, Meant
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.placing import place_ask, place_look
-from hentropy.views.server.services import Here, Services
+from hentropy.views.server.services import Here, Services, place_ask, place_look
 from hentropy.views.server.work import Job, StudyKey, job_json
 
 router = made("computed")

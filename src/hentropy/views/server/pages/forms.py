@@ -1,11 +1,29 @@
-"""Forms: what was typed, and what is wrong with it, by field. What was typed stays until it is right."""
+"""Forms: the study that one is about, what was typed, and what is wrong with it, by field. What was typed stays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends
+from fastapi import Form as Field
 
 from hentropy.errors import InputError
+from hentropy.studies.records import StudyRecord
+from hentropy.views.server.services import Here, check_meant
 from hentropy.views.server.settings import LONGEST_NOTE
 from hentropy.views.text.csv_tables import number_in
+
+
+def meant(study_id: int, here: Here, begun: Annotated[str, Field()] = "") -> StudyRecord:
+    """The study of a form, which says when it was begun; what follows is done with this record alone."""
+    record = here.desk.record(study_id)
+    check_meant(record, begun)
+    return record
+
+
+Meant = Annotated[StudyRecord, Depends(meant)]
+"""An argument of a route that takes a form: its study."""
+
 
 WHOLE = ""
 """The field of mistakes that belong to no field."""

@@ -8,18 +8,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from hentropy.views.server.desk import Which
-from hentropy.views.server.meaning import check_meant
 from hentropy.views.server.pages.forms import Form
-from hentropy.views.server.pages.list_view import study_row
-from hentropy.views.server.pages.messages import Message, message_in
-from hentropy.views.server.pages.prints import Prints
-from hentropy.views.server.pages.rendering import page
-from hentropy.views.server.pages.study_view import Forms, Seen, study_view
-from hentropy.views.server.pages.trial_rows import wanted
-from hentropy.views.server.pages.trial_view import trial_view
-from hentropy.views.server.placing import has_values
-from hentropy.views.server.services import Here, Services, Visitor
-from hentropy.views.server.work import Busy
+from hentropy.views.server.pages.picture_view import Prints
+from hentropy.views.server.pages.rendering import Message, message_in, page
+from hentropy.views.server.pages.study_view import Forms, Seen, study_row, study_view
+from hentropy.views.server.pages.trial_view import trial_view, wanted
+from hentropy.views.server.problems import Busy
+from hentropy.views.server.services import Here, Services, Visitor, check_meant, has_values
 from hentropy.views.text.formats import iso
 
 router = APIRouter(include_in_schema=False)

@@ -1,4 +1,4 @@
-"""The page of a study, as its template needs it: from what is recorded and what was computed."""
+"""The pages of all studies and of one, as their templates need it: from what is recorded and what was computed."""
 
 import time
 from collections.abc import Sequence
@@ -8,11 +8,12 @@ from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.records import Entry, State
 from hentropy.views.server.cases import Case
 from hentropy.views.server.pages.forms import Form
-from hentropy.views.server.pages.picture_view import PictureView, picture_views
-from hentropy.views.server.pages.prints import Prints
-from hentropy.views.server.pages.trial_rows import WORDS, Pending, TrialTable, Wanted, pending, trial_table
+from hentropy.views.server.pages.picture_view import PictureView, Prints, picture_views
+from hentropy.views.server.pages.rendering import Moment, moment
+from hentropy.views.server.pages.trial_view import WORDS, Pending, TrialTable, Wanted, pending, trial_table
 from hentropy.views.server.pages.verdict_view import VerdictView, verdict_view
-from hentropy.views.server.words import sentence
+from hentropy.views.server.problems import sentence
+from hentropy.views.server.standings import Standing
 from hentropy.views.server.work import Job, Look
 from hentropy.views.text.formats import clock, counted, iso
 from hentropy.views.text.sentences import (
@@ -23,7 +24,49 @@ from hentropy.views.text.sentences import (
     objective_sentence,
     stop_sentence,
 )
-from hentropy.views.text.trials import verdict_json
+from hentropy.views.text.trials import in_short, verdict_json
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """A study in the list; `kind` is how its standing is coloured."""
+
+    id: int
+    name: str
+    decision: str
+    counts: str
+    standing: str
+    kind: str
+    last: Moment
+    verdict: str
+
+
+def study_row(study: Standing) -> StudyRow:
+    """A study for the list."""
+    states = study.counts
+    said = [f"{states['complete']} done"]
+    said += [f"{states[state]} {state}" for state in ("failed", "withdrawn") if states[state]]
+    standing, kind = _standing(study)
+    last = study.verdict.verdict if study.verdict else None
+    return StudyRow(
+        study.record.id,
+        study.record.name,
+        f"{study.decided}.",
+        ", ".join(said),
+        standing,
+        kind,
+        moment(study.last_activity),
+        f"{in_short(last)} ({last.stands_on})" if last else "",
+    )
+
+
+def _standing(study: Standing) -> tuple[str, str]:
+    if study.counts["running"]:
+        return f"{counted(study.counts['running'], 'experiment')} to do", "open"
+    if study.stopped:
+        return f"Enough: {study.stopped}", "ended"
+    return "Ready for the next experiment" if study.trials else "Not begun yet", "idle"
+
 
 PICTURING = "making pictures"
 """How the phases begin in which the verdict is there already."""

@@ -1,13 +1,186 @@
-"""The page of one trial: what it is, all that was told of it, and the form to correct it."""
+"""Trials on a page: those to do, the table of all, and the page of one with the form to correct it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
-from hentropy.studies.records import Entry, Observation, State
+from hentropy.studies.records import Entry, Observation, State, Trial
 from hentropy.views.server.pages.forms import Form
-from hentropy.views.server.pages.moments import Moment, moment
-from hentropy.views.server.pages.trial_rows import WORDS, design, reason
-from hentropy.views.text.formats import measured
+from hentropy.views.server.pages.rendering import Moment, moment
+from hentropy.views.text.formats import counted, measured, number
+from hentropy.views.text.sentences import holder
+from hentropy.views.text.trials import why
+
+SHOWN = 200
+"""The trials on one page of the table."""
+
+WORDS = {State.RUNNING: "to do", State.COMPLETE: "done", State.FAILED: "failed", State.WITHDRAWN: "withdrawn"}
+ORDER = list(State)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """An experiment to do; `by_hand` if a person, not a worker, has it."""
+
+    number: int
+    design: tuple[tuple[str, str], ...]
+    why: str
+    note: str
+    holder: str
+    asked: Moment
+    by_hand: bool
+    form: Form
+
+
+def pending(entry: Entry, now: float, form: Form) -> Pending:
+    """A running trial for a page."""
+    trial, by_hand = entry.trial, entry.lease_until is None
+    held = "" if by_hand else f"{holder(entry, now)}."
+    return Pending(trial.number, design(trial), reason(trial), trial.note, held, moment(entry.asked_at), by_hand, form)
+
+
+def design(trial: Trial) -> tuple[tuple[str, str], ...]:
+    """The parameters of a trial as text."""
+    return tuple((name, number(value)) for name, value in trial.params.items())
+
+
+def reason(trial: Trial) -> str:
+    """Why a trial was asked, in a sentence."""
+    if trial.gain is not None:
+        error = f" ± {trial.gain_error:.2g}" if trial.gain_error else ""
+        return f"Expected to lower the expected loss by {trial.gain:.3g}{error}."
+    return {
+        "first": "One of the first designs, which fill the space.",
+        "attached": "Measured before the study, and attached.",
+    }.get(trial.origin, "Proposed.")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column that the table can be sorted by, with the link that does it; `way` if it is sorted by it."""
+
+    title: str
+    numeric: bool
+    link: str
+    way: str
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """A trial in the table."""
+
+    number: int
+    design: tuple[str, ...]
+    state: str
+    words: str
+    value: str
+    why: str
+    note: str
+    when: Moment
+    act: str
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """A link to another page of the table; without an address if that is the page shown."""
+
+    title: str
+    link: str
+
+
+@dataclass(frozen=True)
+class TrialTable:
+    """A page of the table of trials; `shown` says which, and `links` lead to others, if not all are on it."""
+
+    columns: tuple[Heading, ...]
+    rows: tuple[TrialRow, ...]
+    shown: str = ""
+    links: tuple[PageLink, ...] = ()
+
+
+Key = Callable[[Entry], Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How the table is wanted: by which column, downwards or not, and which page of it, from 1."""
+
+    sort: str = "number"
+    down: bool = True
+    page: int = 1
+
+
+def wanted(query: Mapping[str, str]) -> Wanted:
+    """How the address of a page wants the table."""
+    page = query.get("page", "")
+    number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 1
+    return Wanted(query.get("sort", "number"), query.get("way", "down") != "up", number)
+
+
+def trial_table(entries: Sequence[Entry], names: Sequence[str], how: Wanted) -> TrialTable:
+    """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many."""
+    keys = _keys(names)
+    key = keys.get(how.sort, keys["number"])
+    # what has no value stands at the end either way
+    known = [entry for entry in entries if key(entry) is not None]
+    empty = [entry for entry in entries if key(entry) is None]
+    ordered = [*sorted(known, key=key, reverse=how.down), *empty]
+    pages = max(1, -(-len(ordered) // SHOWN))
+    page = min(max(1, how.page), pages)
+    begin = (page - 1) * SHOWN
+    rows = tuple(_row(entry, names) for entry in ordered[begin : begin + SHOWN])
+    titles = {"number": "trial", **{f"p{i}": name for i, name in enumerate(names)}, "state": "state", "value": "value"}
+    titles |= {"gain": "gain expected", "note": "note", "when": "when"}
+    columns = tuple(_heading(name, title, how) for name, title in titles.items())
+    if pages == 1:
+        return TrialTable(columns, rows)
+    said = f"Page {page} of {pages}: {begin + 1} to {begin + len(rows)} of {counted(len(ordered), 'trial')}"
+    others = {"First": 1, "Previous": max(1, page - 1), "Next": min(pages, page + 1), "Last": pages}
+    links = tuple(
+        PageLink(title, "" if other == page else _link(how.sort, how.down, other)) for title, other in others.items()
+    )
+    return TrialTable(columns, rows, said, links)
+
+
+def _keys(names: Sequence[str]) -> dict[str, Key]:
+    by_parameter = {f"p{i}": lambda entry, name=name: entry.trial.params[name] for i, name in enumerate(names)}
+    return {
+        "number": lambda entry: entry.trial.number,
+        **by_parameter,
+        "state": lambda entry: ORDER.index(entry.trial.state),
+        "value": lambda entry: entry.trial.value,
+        "gain": lambda entry: entry.trial.gain,
+        "note": lambda entry: entry.trial.note or None,
+        "when": lambda entry: entry.ended_at or entry.asked_at,
+    }
+
+
+def _heading(name: str, title: str, how: Wanted) -> Heading:
+    sorted_by = name == how.sort
+    way = ("descending" if how.down else "ascending") if sorted_by else ""
+    down = not how.down if sorted_by else name in ("number", "value", "gain", "when")
+    return Heading(title, name not in ("state", "note", "when"), _link(name, down), way)
+
+
+def _link(sort: str, down: bool, page: int = 1) -> str:
+    """The address of a page of the table; another order begins with its first page."""
+    return "?" + urlencode({"sort": sort, "way": "down" if down else "up", **({"page": page} if page > 1 else {})})
+
+
+def _row(entry: Entry, names: Sequence[str]) -> TrialRow:
+    trial = entry.trial
+    return TrialRow(
+        trial.number,
+        tuple(number(trial.params[name]) for name in names),
+        trial.state.value,
+        WORDS[trial.state],
+        measured(trial.value, trial.std_error),
+        why(trial),
+        trial.note,
+        moment(entry.ended_at or entry.asked_at),
+        "Enter" if trial.state is State.RUNNING else "Correct",
+    )
 
 
 @dataclass(frozen=True)

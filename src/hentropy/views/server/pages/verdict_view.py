@@ -1,4 +1,4 @@
-"""A verdict on a page."""
+"""A verdict on a page, beside the one before: how the decision changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,92 @@ from typing import Any
 
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.records import Verdict
-from hentropy.views.server.pages.changes import change_sentences, counterparts, moved
 from hentropy.views.text.formats import counted, number, one_line
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+NEAR = 0.005
+"""The share of a parameter's range up to which a design counts as the same: searches end a little beside each other."""
+
+LONGEST_MATCHED = 40
+"""Longer actions are lists of points that stay in their order."""
+
+
+def counterparts(rows: Rows, before: Rows, space: DesignSpace) -> list[Row | None]:
+    """For each row the one of the verdict before that it stands for: the nearest that no other row stands for."""
+    if len(rows) > LONGEST_MATCHED or len(before) > LONGEST_MATCHED:
+        return [before[i] if i < len(before) else None for i in range(len(rows))]
+    pairs = sorted((_distance(row, old, space), i, j) for i, row in enumerate(rows) for j, old in enumerate(before))
+    found: list[Row | None] = [None] * len(rows)
+    taken: set[int] = set()
+    for _, i, j in pairs:
+        if found[i] is None and j not in taken:
+            found[i] = before[j]
+            taken.add(j)
+    return found
+
+
+def moved(name: str, row: Row, old: Row, space: DesignSpace) -> bool:
+    """Whether a cell says something else than before: a parameter that moved, a label that is another one."""
+    now, then = row.get(name), old.get(name)
+    if isinstance(now, float | int) and isinstance(then, float | int) and name in space.names:
+        return abs(now - then) > NEAR * _range(name, space)
+    return isinstance(now, str | bool) and now != then
+
+
+def change_sentences(now: Row, before: Row | None, movers: int) -> list[str]:
+    """How a verdict differs from the one before, of whose rows so many moved."""
+    if before is None:
+        return ["This is the first verdict: there is nothing to compare it with yet."]
+    old, new = before["expected_loss"], now["expected_loss"]
+    more = now["observations"] != before["observations"]
+    said = [f"{_loss(old, new, more)} {_observations(before['observations'], now['observations'])}"]
+    rows = len(now["action"])
+    if len(before["action"]) != rows:
+        said.append(f"The decision has {rows} rows; it had {len(before['action'])}.")
+    elif rows == 1:
+        said.append("The decision moved." if movers else "The decision stayed where it was.")
+    else:
+        said.append(_moving(movers, rows))
+    return said
+
+
+def _moving(movers: int, rows: int) -> str:
+    if movers == rows:
+        return f"All {rows} rows moved."
+    return f"{movers} of {rows} rows moved." if movers else "All rows stayed where they were."
+
+
+def _loss(old: float, new: float, more: bool) -> str:
+    step = abs(new - old)
+    if number(old) == number(new):
+        return f"The expected loss stayed at {number(new)}"
+    way = "fell" if new < old else "rose"
+    hint = "; the news was worse than expected" if more and new > old else ""
+    return f"The expected loss {way} from {number(old)} to {number(new)}, by {step:.3g}{hint}"
+
+
+def _observations(old: int, new: int) -> str:
+    return f"(after {old}, now {new} observations)." if old != new else f"(both after {new} observations)."
+
+
+def _distance(row: Row, old: Row, space: DesignSpace) -> float:
+    """How far apart two rows are, in shares of the ranges; what is no parameter counts 1 if it differs."""
+    total = 0.0
+    for name, value in row.items():
+        then = old.get(name)
+        if name in space.names and isinstance(value, float | int) and isinstance(then, float | int):
+            total += abs(value - then) / _range(name, space)
+        elif isinstance(value, str | bool):
+            total += value != then
+    return total
+
+
+def _range(name: str, space: DesignSpace) -> float:
+    low, high = space.bounds[:, space.names.index(name)].tolist()
+    return max(float(high - low), 1e-300)
+
 
 SHOWN_ROWS = 12
 

@@ -1,0 +1,234 @@
+"""The routes of forms: results come in, also corrected or withdrawn, earlier data, and work is asked for or cancelled.
+
+A CSV file of earlier data is checked line by line. Work goes on in the background.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Request, UploadFile
+from fastapi import Form as Field
+from starlette.responses import RedirectResponse, Response
+
+from hentropy.errors import InputError, StudyError
+from hentropy.studies.records import State, StudyRecord
+from hentropy.views.server.pages.forms import (
+    WHOLE,
+    Form,
+    Meant,
+    Mistaken,
+    columns_in,
+    count_in,
+    note_in,
+    reason_in,
+    result_in,
+)
+from hentropy.views.server.pages.reading import study_page, trial_page
+from hentropy.views.server.pages.rendering import Message
+from hentropy.views.server.pages.study_view import Forms
+from hentropy.views.server.problems import Busy, Refused, in_words_of_the_page, sentence
+from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
+from hentropy.views.server.work import StudyKey
+from hentropy.views.text.earlier_data import earlier_data
+from hentropy.views.text.formats import counted
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Field()]
+
+
+@router.post("/studies/{study_id}/trials/{number}")
+def enter(
+    study: Meant,
+    number: int,
+    here: Here,
+    visitor: Visitor,
+    request: Request,
+    what: Text = "tell",
+    value: Text = "",
+    std_error: Text = "",
+    note: Text = "",
+    page: Text = "study",
+) -> Response:
+    """What came of a trial; `page` says which page the form is on."""
+    typed = {"value": value, "std_error": std_error, "note": note}
+    own = page == "trial"
+    try:
+        said = VERBS.get(what, _tell)(here, study, number, typed)
+    except Mistaken as mistaken:
+        form, status = mistaken.form, 422
+    except (InputError, StudyError) as error:
+        form, status = Form(typed, {WHOLE: sentence(in_words_of_the_page(str(error)))}), 409
+    else:
+        look_again(here, study)
+        place = f"/studies/{study.id}/trials/{number}" if own else f"/studies/{study.id}"
+        return RedirectResponse(f"{place}?said={said}&number={number}#said", 303)
+    if own:
+        return trial_page(here, visitor, study, number, form, None, status)
+    lost = here.desk.entry(study, number).trial.state is not State.RUNNING
+    message = Message("mistake", f"{form.mistakes.get(WHOLE, '')} You typed: {_typed(typed)}.") if lost else None
+    return study_page(here, visitor, request, study, Forms(told={number: form}), message, status)
+
+
+def look_again(here: Services, study: StudyRecord) -> None:
+    """Have the verdict renewed, as somebody waits to see it."""
+    case = here.desk.case(study)
+    if case.computable is None and has_values(case):
+        with suppress(Busy):  # then later
+            here.workshop.look(study)
+
+
+def _typed(typed: Mapping[str, str]) -> str:
+    return ", ".join(text for text in typed.values() if text.strip()) or "nothing"
+
+
+def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
+    result = result_in(typed)
+    here.desk.tell(study, number, result.value, result.std_error, result.note, replace)
+    return "corrected" if replace else "told"
+
+
+def _fail(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
+    here.desk.fail(study, number, reason_in(typed), replace)
+    return "corrected" if replace else "failed"
+
+
+def _withdraw(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str]) -> str:
+    mistakes: dict[str, str] = {}
+    note = note_in(typed, mistakes)
+    if mistakes:
+        raise Mistaken(Form(typed, mistakes))
+    here.desk.withdraw(study, number, note)
+    return "withdrawn"
+
+
+def _correct(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str]) -> str:
+    return _tell(here, study, number, typed, replace=True)
+
+
+def _correct_failed(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str]) -> str:
+    return _fail(here, study, number, typed, replace=True)
+
+
+Verb = Callable[[Services, StudyRecord, int, Mapping[str, str]], str]
+VERBS: dict[str, Verb] = {
+    "tell": _tell,
+    "fail": _fail,
+    "withdraw": _withdraw,
+    "correct": _correct,
+    "correct_failed": _correct_failed,
+}
+
+
+@router.post("/studies/{study_id}/ask")
+def ask(study: Meant, here: Here, visitor: Visitor, request: Request, count: Text = "", anyway: Text = "") -> Response:
+    """Have the next experiments chosen; of a study that has enough only with `anyway`."""
+    typed = {"count": count, "anyway": anyway}
+    try:
+        place_ask(here, here.desk.case(study), count_in(typed, here.settings.limits.count), bool(anyway))
+    except Mistaken as mistaken:
+        return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
+    except (Busy, StudyError) as error:
+        forms = Forms(ask=Form(typed, {"count": sentence(str(error))}))
+        return study_page(here, visitor, request, study, forms, None, 503 if isinstance(error, Busy) else 409)
+    return RedirectResponse(f"/studies/{study.id}?said=asked#said", 303)
+
+
+@router.post("/studies/{study_id}/look")
+def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Response:
+    """Have the verdict renewed."""
+    try:
+        place_look(here, here.desk.case(study))
+    except Busy as busy:
+        return study_page(here, visitor, request, study, Forms(), Message("mistake", sentence(str(busy))), 503)
+    return RedirectResponse(f"/studies/{study.id}?said=looking#said", 303)
+
+
+@router.post("/studies/{study_id}/jobs/{job}/cancel")
+def cancel(study: Meant, job: str, here: Here) -> Response:
+    """End work that is no longer wanted."""
+    found = here.workshop.job(job)
+    if found is None or found.study != StudyKey.of(study):
+        raise Refused(404, "there is no such work; it may have ended long ago")
+    state = here.workshop.cancel(job).state
+    return RedirectResponse(f"/studies/{study.id}?said={'over' if state == 'done' else 'cancelled'}#said", 303)
+
+
+SHOWN = 100
+"""The bad lines that are listed."""
+
+
+@router.post("/studies/{study_id}/attach")
+def attach(
+    study: Meant,
+    here: Here,
+    visitor: Visitor,
+    request: Request,
+    file: UploadFile | None = None,
+    map: Text = "",
+    value: Text = "",
+    std_error: Text = "",
+    skip_bad: Text = "",
+    again: Text = "",
+    dry_run: Text = "",
+) -> Response:
+    """Attach the rows of a file, or say what would come of it."""
+    typed = {"map": map, "value": value, "std_error": std_error, "skip_bad": skip_bad, "again": again}
+    try:
+        text, name = _text_of(file, typed)
+        columns = columns_in(typed)
+        form = _checked(here, study, text, name, typed, columns)
+        if dry_run or form.mistakes:
+            return study_page(here, visitor, request, study, Forms(attach=form), None, 422 if form.mistakes else 200)
+        attached = here.desk.attach_csv(
+            study,
+            text,
+            where=name,
+            columns=columns,
+            value=value or None,
+            std_error=std_error or None,
+            skip_bad=bool(skip_bad),
+            again=bool(again),
+        )
+    except Mistaken as mistaken:
+        return study_page(here, visitor, request, study, Forms(attach=mistaken.form), None, 422)
+    except InputError as error:
+        form = Form(typed, {"file": sentence(in_words_of_the_page(str(error)))})
+        return study_page(here, visitor, request, study, Forms(attach=form), None, 422)
+    look_again(here, study)
+    return RedirectResponse(f"/studies/{study.id}?said=attached&number={len(attached.entries)}#said", 303)
+
+
+def _text_of(file: UploadFile | None, typed: dict[str, str]) -> tuple[str, str]:
+    """The text of a file, and how messages call it."""
+    content = b"" if file is None else file.file.read()
+    if file is None or not file.filename:
+        raise Mistaken(Form(typed, {"file": "Choose a file first."}))
+    try:
+        return content.decode("utf-8-sig"), file.filename[:100]
+    except UnicodeDecodeError:
+        said = "This is not text in UTF-8. In a spreadsheet, save it as CSV UTF-8."
+        raise Mistaken(Form(typed, {"file": said})) from None
+
+
+def _checked(
+    here: Services, study: StudyRecord, text: str, name: str, typed: dict[str, str], columns: dict[str, str]
+) -> Form:
+    """The form with what would come of a file, and with what is wrong with it."""
+    space = here.desk.case(study).space
+    value, std_error = typed["value"] or None, typed["std_error"] or None
+    data = earlier_data(text, name, space, columns, value, std_error, here.settings.limits.upload_rows)
+    more = [f"... and {len(data.bad) - SHOWN} more"] if len(data.bad) > SHOWN else []
+    form = Form(typed, lines=(*data.bad[:SHOWN], *more))
+    good = counted(len(data.good), "row")
+    if data.bad and not typed["skip_bad"]:
+        said = f"{counted(len(data.bad), 'row')} of {name} cannot be used, {good} can. Nothing was attached."
+        return replace(form, mistakes={"file": f"{said} Mend the file, or have such rows left out."})
+    if not data.good:
+        return replace(form, mistakes={"file": f"{name} has no row that can be used. Nothing was attached."})
+    unused = f" Nothing is taken from the columns {', '.join(data.unused)}." if data.unused else ""
+    left = f" {counted(len(data.bad), 'row')} would be left out." if data.bad else ""
+    said = f"{good} of {name} would be attached.{left}{unused} Nothing was changed yet: choose Attach to do it."
+    return replace(form, preview=said)
