@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hentropy.views.cli.file_names import file_name
+from hentropy.views.cli.files import file_name
 from hentropy.views.plots.pictures import PICTURES
 from support.commands import STUDY, done, hentropy, lab
 

@@ -50,7 +50,7 @@ OPTIONAL = {
     ("plots", "hentropy.views.plots.with_matplotlib"),
     ("experiments", "hentropy.bench.experiments.dask_crew"),
     ("cli", "hentropy.views.cli.plotting"),
-    ("cli", "hentropy.views.cli.reporting"),
+    ("cli", "hentropy.views.cli.plotting"),
     ("cli", "hentropy.views.cli.reproducing"),
     ("cli", "hentropy.views.cli.serving"),
 }

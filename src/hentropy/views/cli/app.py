@@ -13,26 +13,17 @@ from rich.text import Text
 from hentropy._version import __version__
 from hentropy.errors import HentropyError
 from hentropy.views.cli.ask import ask
-from hentropy.views.cli.attach import attach
-from hentropy.views.cli.check import check
-from hentropy.views.cli.decide import decide
-from hentropy.views.cli.delete import delete
-from hentropy.views.cli.export import export
-from hentropy.views.cli.fail import fail
-from hentropy.views.cli.import_ import import_
+from hentropy.views.cli.check import check, schema
+from hentropy.views.cli.data import attach, export, import_
 from hentropy.views.cli.init import init
-from hentropy.views.cli.list import list_
-from hentropy.views.cli.plot import plot
+from hentropy.views.cli.plot import plot, report
 from hentropy.views.cli.printing import console, printable
-from hentropy.views.cli.report import report
 from hentropy.views.cli.reproduce import reproduce
-from hentropy.views.cli.run import run
-from hentropy.views.cli.schema import schema
+from hentropy.views.cli.run import run, worker
 from hentropy.views.cli.serve import serve
-from hentropy.views.cli.show import show
-from hentropy.views.cli.tell import tell
-from hentropy.views.cli.withdraw import withdraw
-from hentropy.views.cli.worker import worker
+from hentropy.views.cli.show import decide, show
+from hentropy.views.cli.studies import delete, list_
+from hentropy.views.cli.tell import fail, tell, withdraw
 
 app = typer.Typer(
     name="hentropy",

@@ -8,10 +8,9 @@ from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.views.cli.opening import as_typed, located, opened
-from hentropy.views.cli.printing import console, note, print_json, say
+from hentropy.views.cli.printing import console, in_commands, note, print_json, say
 from hentropy.views.cli.running import say_first
-from hentropy.views.cli.trial_words import asked_table
-from hentropy.views.cli.wording import in_commands
+from hentropy.views.cli.trial_tables import asked_table
 from hentropy.views.text.formats import counted, number
 from hentropy.views.text.trials import as_json
 

@@ -1,5 +1,6 @@
-"""`hentropy check`: whether a study file can be run, and what it will do."""
+"""`hentropy check` and `schema`: whether a study file can be run, what it will do, and what such files may say."""
 
+import json
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,23 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from hentropy.errors import HentropyError, InputError
-from hentropy.studies.definition import Description
+from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.study import Study
 from hentropy.studies.study.asking import first_left
 from hentropy.studies.study.words import Words
-from hentropy.views.cli.arguments import AsJson, StoreUrl
+from hentropy.views.cli.arguments import AsJson, Force, StoreUrl
+from hentropy.views.cli.files import write_new
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import is_there, shown
-from hentropy.views.cli.printing import console, print_json, say, table
+from hentropy.views.cli.printing import console, note, print_json, say, table
 from hentropy.views.cli.store_check import Kept, kept_in, no_folder
 from hentropy.views.text.formats import counted, number
-from hentropy.views.text.sentences import (
-    decision_sentence,
-    first_sentence,
-    notes_of,
-    objective_sentence,
-    stop_sentence,
-)
+from hentropy.views.text.sentences import decision_sentence, first_sentence, notes_of, objective_sentence, stop_sentence
 
 
 @dataclass(frozen=True)
@@ -124,3 +120,21 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "trials": None if it.kept is None or it.kept.trials is None else len(it.kept.trials),
         "description": description.model_dump(mode="json", exclude={"own", "storage"}),
     }
+
+
+def schema(
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: standard output.")] = None,
+    force: Force = False,
+) -> None:
+    """Print the JSON Schema of study files.
+
+    Editors complete and check files with it.
+
+    Example: hentropy schema --out hentropy.schema.json
+    """
+    text = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_new(out, text, force=force)
+        note(f"written to {out}")

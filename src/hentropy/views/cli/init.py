@@ -13,12 +13,11 @@ from hentropy.errors import InputError
 from hentropy.studies.definition import validated
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.views.cli.arguments import Force
-from hentropy.views.cli.flags import read_options, read_parameters
-from hentropy.views.cli.plan import Plan, completed, text_of
+from hentropy.views.cli.files import check_new, write_new
+from hentropy.views.cli.objective_check import starter
+from hentropy.views.cli.plan import Plan, completed, read_options, read_parameters, text_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.questions import confirmed, questioned
-from hentropy.views.cli.starters import starter
-from hentropy.views.cli.writing import check_new, write_new
 
 
 class Objectives(StrEnum):

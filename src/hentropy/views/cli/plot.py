@@ -1,4 +1,4 @@
-"""`hentropy plot`: pictures of a study as files."""
+"""`hentropy plot` and `report`: a study as pictures, and as one HTML file to send."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -47,3 +47,23 @@ def plot(
     from hentropy.views.cli.plotting import plot_all  # noqa: PLC0415
 
     plot_all(study, what or [], out, form.value, force=force, store=store)
+
+
+def report(
+    study: StudyName,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Default: NAME-report.html.", show_default=False)
+    ] = None,
+    force: Force = False,
+    store: StoreUrl = None,
+) -> None:
+    """Write a report: the decision, the pictures, all trials, and how it was made, in one HTML file.
+
+    It opens in any browser from disk, with no network, and can be sent as it is.
+
+    Example: hentropy report lab.toml --out lab.html
+    """
+    # pictures take as long to import as all the rest: other commands do without them
+    from hentropy.views.cli.plotting import write_report  # noqa: PLC0415
+
+    write_report(study, out, force=force, store=store)

@@ -1,4 +1,4 @@
-"""Pictures of a study written to files, one after the other."""
+"""Pictures and reports of a study written to files. It needs matplotlib, and takes long to import."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,14 +6,13 @@ from pathlib import Path
 import typer
 
 from hentropy.errors import HentropyError, InputError, StudyError
-from hentropy.views.cli.file_names import file_name
-from hentropy.views.cli.opening import located, opened
-from hentropy.views.cli.printing import note, say
-from hentropy.views.cli.wording import in_commands
-from hentropy.views.cli.writing import check_new, naming, write_new
+from hentropy.views.cli.files import check_new, file_name, naming, write_new
+from hentropy.views.cli.opening import file_of, located, opened
+from hentropy.views.cli.printing import in_commands, note, say
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_matplotlib import rendered
+from hentropy.views.report import report_html
 
 
 def plot_all(study: str, what: Sequence[str], out: Path | None, form: str, *, force: bool, store: str | None) -> None:
@@ -51,3 +50,16 @@ def _written(scene: Scene, name: str, path: Path, force: bool) -> bool:
     say(str(path), "bold")
     say(f"  {drawn.title}{'' if drawn.title.endswith('?') else '.'} {drawn.caption}")
     return True
+
+
+def write_report(study: str, out: Path | None, *, force: bool, store: str | None) -> None:
+    """Write the report of a study, and say where it is."""
+    place = located(study, store)
+    path = out or Path(f"{file_name(place.name)}-report.html")
+    if path.resolve() in {own.resolve() for own in (place.file, file_of(place.url)) if own}:
+        raise InputError(f"{path} is the study itself; name another file to write the report to")
+    check_new(path, force=force)
+    with in_commands(), opened(place) as it:
+        text = report_html(it)
+    write_new(path, text, force=force)
+    say(f"The report is in {path} ({len(text.encode('utf-8')) / 1e6:.1f} MB); open it in a browser.")

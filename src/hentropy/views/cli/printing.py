@@ -1,7 +1,8 @@
-"""How commands print: lines and tables for a person, JSON for a script. Nothing stored is taken for markup."""
+"""How commands print: lines and tables for a person, JSON for a script, errors in the words of the command line."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -9,7 +10,28 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hentropy.errors import InputError, StudyError
 from hentropy.views.text.formats import json_text
+
+IN_OTHER_WORDS = {
+    "pass replace_value=True to correct it": "give --replace to correct it",
+    "if the experiment did not work, tell it with failed='why'": "if the experiment did not work, use `hentropy fail`",
+    "all that was measured is kept.": "all that was measured is kept. `hentropy delete` first forgets these failures.",
+    "load it only where you trust it": "name its study file instead of its name in the store",
+}
+
+
+@contextmanager
+def in_commands() -> Iterator[None]:
+    """What an error advises is said as one would type it."""
+    try:
+        yield
+    except (StudyError, InputError) as error:
+        text = str(error)
+        for python, command in IN_OTHER_WORDS.items():
+            text = text.replace(python, command)
+        raise type(error)(text) from None
+
 
 WIDTH = 100
 """The most columns of a table that is not printed on a terminal."""

@@ -18,9 +18,9 @@ from starlette.types import ASGIApp
 
 from hentropy.errors import InputError
 from hentropy.studies.storage import open_store
-from hentropy.views.cli.interrupts import Terminated, stopped_by_signals
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import say
+from hentropy.views.cli.running import Terminated, stopped_by_signals
 from hentropy.views.server.app import make_app
 from hentropy.views.server.guard.connections import GuardedConfig
 from hentropy.views.server.services import Services

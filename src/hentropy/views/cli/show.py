@@ -1,22 +1,65 @@
-"""`hentropy show`: where a study stands."""
+"""`hentropy show` and `decide`: where a study stands, one trial with its history, and what would be decided now."""
 
 from typing import Annotated, Any
 
 import typer
 
+from hentropy.errors import StudyError
 from hentropy.studies.definition import space_of
 from hentropy.studies.records import Entry, State
 from hentropy.studies.study.asking import first_left
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number
-from hentropy.views.cli.history import entry_of, print_history
-from hentropy.views.cli.opening import Found, as_typed, found, located, shown
-from hentropy.views.cli.printing import console, note, print_json, say
+from hentropy.views.cli.opening import Found, as_typed, found, located, opened, shown, words_of
+from hentropy.views.cli.printing import console, in_commands, note, print_json, say, table
+from hentropy.views.cli.running import say_first
 from hentropy.views.cli.store_check import file_differs
-from hentropy.views.cli.trial_words import trials_table
-from hentropy.views.cli.verdicts import print_verdict
-from hentropy.views.text.formats import ago, clock, counted, design, iso, number, one_line
+from hentropy.views.cli.trial_tables import print_verdict, trials_table
+from hentropy.views.text.formats import ago, clock, counted, design, iso, measured, number, one_line
 from hentropy.views.text.sentences import counts, decision_sentence, holder, stop_reason, to_come
-from hentropy.views.text.trials import as_json, history_json, verdict_json
+from hentropy.views.text.trials import as_json, history_json, verdict_json, why
+
+LONGEST_NOTE = 50
+
+
+def print_history(it: Found, number: int) -> None:
+    """A trial and its history for a person."""
+    entry = entry_of(it, number)
+    trial = entry.trial
+    say(f"trial {number}: {design(trial.params)}", "bold")
+    say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {why(trial) or 'unknown'}")
+    if trial.state is State.RUNNING:
+        say(holder(entry, it.store.now()))
+    if entry.tries or entry.losses:
+        say(f"failed tries: {entry.tries}   workers lost: {entry.losses}")
+    told = it.store.observations(it.record, number)
+    if not told:
+        say("Nothing was told of it yet.")
+        return
+    rows = [
+        [
+            clock(o.at),
+            o.by,
+            o.state.value,
+            measured(o.value, o.std_error),
+            one_line(o.note.partition("\n")[0], LONGEST_NOTE),
+        ]
+        for o in told
+    ]
+    columns = ["at", "by", "state", "value", "note"]
+    console().print(table(columns, rows, left=["at", "by", "state", "note"]))
+    if "\n" in trial.note or len(trial.note) > LONGEST_NOTE:
+        say("The whole note:", "bold")
+        say(trial.note)
+
+
+def entry_of(it: Found, number: int) -> Entry:
+    """A trial of a study by its number."""
+    entries = it.entries
+    if number >= len(entries):
+        known = f"0 to {len(entries) - 1}" if entries else "none yet"
+        raise StudyError(f"there is no trial {number} (trials: {known})")
+    return entries[number]
+
 
 LONGEST_DESIGN = 50
 
@@ -118,3 +161,20 @@ def _plain(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> di
         "trials": [as_json(entry) for entry in last],
         "verdict": {"at": iso(verdicts[-1].at), **verdict_json(verdicts[-1].verdict)} if verdicts else None,
     }
+
+
+def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> None:
+    """Decide by all that was told so far; experiments may go on afterwards.
+
+    The expected loss, the entropy, says how good the decision is expected to be.
+
+    Example: hentropy decide lab.toml --json
+    """
+    place = located(study, store)
+    with in_commands(), opened(place) as it:
+        verdict = it.decide()
+        if json:
+            print_json(verdict_json(verdict))
+        else:
+            print_verdict(verdict, as_typed(study, store), words_of(place).description)
+            say_first(it)

@@ -1,4 +1,4 @@
-"""`hentropy tell`: what an experiment measured."""
+"""`hentropy tell`, `fail` and `withdraw`: what came of an experiment, and what is said then."""
 
 import re
 from typing import Annotated
@@ -6,10 +6,37 @@ from typing import Annotated
 import typer
 
 from hentropy.errors import InputError
+from hentropy.studies.records import State, Trial
+from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, TrialNumber
 from hentropy.views.cli.opening import located, opened
-from hentropy.views.cli.telling import confirm
-from hentropy.views.cli.wording import in_commands
+from hentropy.views.cli.printing import in_commands, print_json, say
+from hentropy.views.text.formats import counted, measured
+from hentropy.views.text.trials import as_json
+
+
+def confirm(study: Study, trial: Trial, json: bool) -> None:
+    """Say what is recorded now, and what is still open."""
+    if json:
+        print_json(as_json(study.book.entries[trial.number]))
+        return
+    values = sum(other.state is State.COMPLETE for other in study.records)
+    waiting = [str(other.number) for other in study.records if other.state is State.RUNNING]
+    say(f"{trial.number}: {_outcome(trial)}. {_standing(values, waiting)}")
+    if stopped := study.stopped:
+        say(f"The study has enough: {stopped}.")
+
+
+def _outcome(trial: Trial) -> str:
+    if trial.state is State.COMPLETE:
+        return f"{measured(trial.value, trial.std_error)} is recorded"
+    return trial.state.value + (f" ({trial.note})" if trial.note else "")
+
+
+def _standing(values: int, waiting: list[str]) -> str:
+    open_ones = f", {len(waiting)} still waiting ({', '.join(waiting)})" if waiting else ", none waiting"
+    return f"{counted(values, 'value')} so far{open_ones}."
+
 
 VALUE = "the value"
 
@@ -51,3 +78,39 @@ def _number(what: str, text: str) -> float:
             ) from None
         fail = ". If the experiment did not work, use `hentropy fail`" if what == VALUE else ""
         raise InputError(f"{what} is {text!r}, which is not a number; write it like 0.83 or -1.2e-3{fail}") from None
+
+
+def fail(
+    study: StudyName,
+    number: TrialNumber,
+    why: Annotated[str, typer.Argument(metavar="WHY", help="What went wrong.", show_default=False)] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Correct what was told before; that is kept too.")] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Tell that an experiment was run and failed.
+
+    It is not asked again, and its neighbours become less likely. An experiment that will not be run at all is withdrawn
+    instead.
+
+    Example: hentropy fail lab.toml 7 "the sample broke"
+    """
+    with in_commands(), opened(located(study, store)) as it:
+        confirm(it, it.tell(number, failed=why or "no reason given", replace_value=replace), json)
+
+
+def withdraw(
+    study: StudyName,
+    number: TrialNumber,
+    why: Annotated[str, typer.Argument(metavar="WHY", help="Why it is not run.", show_default=False)] = "",
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Take back an experiment that will not be run.
+
+    It is no longer waited for, and counts for nothing.
+
+    Example: hentropy withdraw lab.toml 7 "no material left"
+    """
+    with in_commands(), opened(located(study, store)) as it:
+        confirm(it, it.withdraw(number, note=why), json)

@@ -1,4 +1,4 @@
-"""Tables of trials that fit the terminal: a column for each parameter, or all in one, or lines. No number is cut."""
+"""Trials and verdicts for a person, as tables that fit the terminal, and as plain values. No number is cut."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,12 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.studies.records import Trial
-from hentropy.views.cli.printing import printable, table
-from hentropy.views.text.formats import design, number
+from hentropy.studies.definition import Description
+from hentropy.studies.records import Trial, Verdict
+from hentropy.views.cli.printing import console, printable, say, table
+from hentropy.views.text.formats import counted, design, measured, number, one_line
+from hentropy.views.text.sentences import decided_sentence
+from hentropy.views.text.trials import why
 
 LEFT = ("design", "state", "note")
 LEAST = {"design": 24, "note": 12}
@@ -82,3 +85,39 @@ def _width(cell: RenderableType) -> int:
 def _line(row: TrialRow) -> str:
     said = "".join(f"; {heading} {text}" for heading, text in row.more.items() if text)
     return f"trial {row.trial.number}: {design(row.trial.params)}{said}"
+
+
+LONGEST_NOTE = 40
+
+
+def asked_table(trials: Sequence[Trial], names: Sequence[str], gains: bool = True) -> TrialTable:
+    """What to run: number, parameters, and why."""
+    rows = [TrialRow(trial, {"gain": why(trial)} if gains else {}) for trial in trials]
+    return TrialTable(names, rows, between="\n")
+
+
+def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> TrialTable:
+    """What was run, and what came of it."""
+    rows = [
+        TrialRow(
+            trial,
+            {
+                "state": trial.state.value,
+                "measured": measured(trial.value, trial.std_error),
+                "gain": why(trial),
+                "note": one_line(trial.note.partition("\n")[0], LONGEST_NOTE),
+            },
+        )
+        for trial in trials
+    ]
+    return TrialTable(names, rows)
+
+
+def print_verdict(verdict: Verdict, called: str, description: Description) -> None:
+    """A verdict as a table, and where to find the rows that it leaves out."""
+    say(f"{decided_sentence(description)}, {verdict.stands_on}:", "bold")
+    console().print(verdict.rows)
+    if verdict.left_out:
+        say(f"... and {counted(verdict.left_out, 'more row')}; hentropy decide {called} --json has all of them")
+    for line in verdict.summary:
+        say(line)

@@ -1,12 +1,33 @@
-"""Files that commands write: whole or not at all, and never over another without being told."""
+"""Files that commands read and write: text as people have it; whole or not at all, never over another unasked."""
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hentropy.errors import InputError
+
+LONGEST = 80
+
+
+def file_name(name: str) -> str:
+    """A name of a study as part of a file name: letters, digits, points and hyphens alone, in this folder."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST] or "study"
+
+
+def read_text(file: Path) -> str:
+    """The text of a file in UTF-8."""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no file {file}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file} is not a text in UTF-8 (byte {error.start} is {error.object[error.start]:#x}); save it as"
+            " CSV UTF-8"
+        ) from None
 
 
 def write_new(path: Path, text: str | bytes, *, force: bool) -> None:

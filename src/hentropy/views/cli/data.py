@@ -1,0 +1,187 @@
+"""`hentropy attach`, `export` and `import`: data in and out."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hentropy.errors import InputError, Outdated, StudyError
+from hentropy.studies.definition import space_of
+from hentropy.studies.records import State
+from hentropy.studies.study import Study
+from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
+from hentropy.views.cli.files import check_new, read_text, write_new
+from hentropy.views.cli.opening import file_of, found, located, opened, shown, words_of
+from hentropy.views.cli.printing import in_commands, note, say
+from hentropy.views.cli.running import say_first
+from hentropy.views.text.earlier_data import Data, earlier_data, repeated
+from hentropy.views.text.formats import counted
+from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
+
+SHOWN_BAD = 20
+
+
+def attach(
+    study: StudyName,
+    file: Annotated[
+        Path, typer.Argument(metavar="CSV", help="A file with a header; comma, semicolon or tab.", show_default=False)
+    ],
+    mapped: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="COLUMN=PARAMETER", help="A column with another name. May be given many times."),
+    ] = None,
+    value: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of values. Default: value.")] = None,
+    std_error: Annotated[
+        str | None,
+        typer.Option(
+            "--std-error", metavar="COLUMN", help="The column of standard errors. Default: std_error, if there is one."
+        ),
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Attach rows that are in the study already.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be attached.")] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Add earlier measurements to a study.
+
+    All rows of a file are added, or none if one of them cannot be used. Columns with the names of the parameters are
+    found by themselves.
+
+    Example: hentropy attach lab.toml old.csv --map Temperature=temperature --value yield
+    """
+    place = located(study, store)
+    space = space_of(words_of(place).description)
+    renamed = _renamed(mapped or [])
+    data = earlier_data(read_text(file), str(file), space, renamed, value, std_error)
+    _tell_bad(data, file, skip_bad)
+    if data.unused:
+        note(f"columns that nothing was taken from: {', '.join(data.unused)}")
+    if dry_run:
+        say(f"{counted(len(data.good), 'row')} would be attached; nothing was changed")
+        return
+    with in_commands(), opened(place, begin=True) as it:
+        _check_repeats(it, data, again)
+        it.attach_many(data.good)
+        say(f"{counted(len(data.good), 'row')} attached")
+        say_first(it)
+
+
+def _renamed(mapped: list[str]) -> dict[str, str]:
+    """Columns by parameter."""
+    pairs = [text.rpartition("=") for text in mapped]
+    for text, (column, _, parameter) in zip(mapped, pairs, strict=True):
+        if not column or not parameter:
+            raise typer.BadParameter(f"{text!r} is not of the form COLUMN=PARAMETER", param_hint="--map")
+    return {parameter.strip(): column.strip() for column, _, parameter in pairs}
+
+
+def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
+    if not data.bad:
+        if not data.good:
+            raise InputError(f"{file} has no rows below its header; nothing was attached")
+        return
+    shown = [f"  {line}" for line in data.bad[:SHOWN_BAD]]
+    more = [f"  ... and {len(data.bad) - SHOWN_BAD} more"] if len(data.bad) > SHOWN_BAD else []
+    said = "\n".join([f"{counted(len(data.bad), 'row')} of {file} cannot be used:", *shown, *more])
+    if not skip_bad:
+        raise InputError(f"{said}\nNothing was attached. Mend the file, or leave them out with --skip-bad.")
+    note(said)
+
+
+def _check_repeats(study: Study, data: Data, again: bool) -> None:
+    """Refuse what was attached already: to run the same command twice would count every value twice."""
+    repeats = repeated(data, study.records)
+    if repeats and not again:
+        are = "is" if repeats == 1 else "are"
+        raise InputError(
+            f"of {counted(len(data.good), 'row')}, {repeats} {are} in the study already, with the same values; was this"
+            " file attached before? Nothing was attached. If they are measurements of their own, give --again"
+        )
+
+
+class Format(StrEnum):
+    """What can be written."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+
+
+ENDINGS = {".csv": Format.CSV, ".jsonl": Format.JSONL, ".ndjson": Format.JSONL}
+
+
+def export(
+    study: StudyName,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            help="csv for spreadsheets, jsonl (JSON lines) for programs. Default: by the ending of FILE, else csv.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: standard output.")] = None,
+    force: Force = False,
+    store: StoreUrl = None,
+) -> None:
+    """Write all trials as CSV or JSON lines.
+
+    `hentropy import` reads them again. Times are in UTC. A parameter that is called as another column, such as value,
+    is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @) gets a ' in
+    front; numbers stay numbers.
+
+    Example: hentropy export lab.toml --out lab.csv
+    """
+    kind = _kind(form, out)
+    if out is not None:
+        check_new(out, force=force)
+    place = located(study, store)
+    if out is not None and out.resolve() in {path.resolve() for path in (place.file, file_of(place.url)) if path}:
+        raise InputError(f"{out} is the study itself; name another file to write the trials to")
+    with found(place) as it:
+        entries = it.entries
+    names = space_of(it.words.description).names
+    text = csv_text(entries, names) if kind is Format.CSV else json_lines(entries)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_new(out, text, force=force)
+        note(f"{counted(len(entries), 'trial')} written to {out}")
+
+
+def _kind(form: Format | None, out: Path | None) -> Format:
+    """What is written: as it is said, or as the file is called."""
+    called = None if out is None else ENDINGS.get(out.suffix.lower())
+    if form is not None and called is not None and form is not called:
+        raise typer.BadParameter(f"{out} is called as {called}, but the format is {form}", param_hint="--format")
+    return form or called or Format.CSV
+
+
+def import_(
+    study: StudyName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What was exported: CSV or JSON lines.")],
+    store: StoreUrl = None,
+) -> None:
+    """Put exported trials into a study that has none yet.
+
+    Numbers, states, values, notes and times come back; the history of each begins with the import. Other data, without
+    numbers and states, are added by `hentropy attach`.
+
+    Example: hentropy import lab.toml lab.csv
+    """
+    place = located(study, store)
+    # before the study is begun: a file that cannot be used leaves nothing behind
+    imported = exported_in(read_text(file), str(file), space_of(words_of(place).description))
+    with in_commands(), opened(place, begin=True) as it:
+        has = f"{it.name!r} in {shown(it.store.place)} has trials already; import into a study that has none"
+        if it.records:
+            raise StudyError(has)
+        now = it.store.now()
+        try:
+            it.store.add(it.book.study, [one.entry(now) for one in imported], it.book.by)
+        except Outdated:
+            raise StudyError(has) from None
+    running = sum(one.trial.state is State.RUNNING for one in imported)
+    wait = "waits for its value" if running == 1 else "wait for their values"
+    waiting = f"; {running} of them {wait} (hentropy show lists what waits)" if running else ""
+    say(f"{counted(len(imported), 'trial')} imported{waiting}")
