@@ -18,7 +18,7 @@ import hentropy as he
 from hentropy.bench.problems import alpine
 from hentropy.core.action_search import prepare_search
 from hentropy.core.action_search.base import loss_now
-from hentropy.core.action_search.incumbent import Present, prepare_present
+from hentropy.core.action_search.incumbent import Incumbent, find_incumbent
 from hentropy.core.beliefs import Gaussian, outcome_nodes
 from hentropy.core.entropy import entropy
 from hentropy.core.gain import gain
@@ -113,9 +113,9 @@ def test_the_seed_does_not_change_what_is_best_today(name: str) -> None:
 def test_todays_action_is_found_once_for_a_belief(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[he.Decision] = []
 
-    def counted(decision: he.Decision, *others: Any) -> Present:
+    def counted(decision: he.Decision, *others: Any) -> Incumbent:
         searched.append(decision)
-        return prepare_present(decision, *others)
+        return find_incumbent(decision, *others)
 
     monkeypatch.setattr("hentropy.core.action_search.continuous.prepare_present", counted)
     decision, known = he.TopK(2, weight=1.0, cap=1.0), replace(belief(10, "map"))

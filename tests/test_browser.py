@@ -20,7 +20,7 @@ from hentropy.studies.definition import validated
 from hentropy.studies.records import State
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study import Study
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.server.settings import Settings
 from support.browser import Browser, browser, programs
 from support.missing import missing
@@ -60,7 +60,7 @@ class Lab:
     def study(self, told: int = 0, name: str | None = None, **parts: Any) -> Study:
         """A new study of its own, of which so many experiments are done."""
         words = {**BREAD, **parts, "name": name or f"bread {uuid.uuid4().hex[:8]}"}
-        study = Study(**Words(validated(words, "here"), Path()).options(trusted=False), storage=self.store)
+        study = Study(**LocatedDescription(validated(words, "here"), Path()).options(trusted=False), storage=self.store)
         for _ in range(told):
             trial = study.ask()
             study.tell(trial, measured(**trial.params))

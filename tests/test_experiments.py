@@ -19,11 +19,11 @@ import hentropy as he
 from hentropy.bench.experiments import (
     METHODS,
     TASKS,
-    Job,
     Ledger,
-    News,
     Plan,
     Results,
+    RunKey,
+    RunNews,
     Step,
     Task,
     replayed,
@@ -47,12 +47,12 @@ def timeless(found: list[Step]) -> list[Step]:
     return [replace(each, fit_seconds=0.0, acquisition_seconds=None) for each in found]
 
 
-def run_through(job: Job) -> list[Step]:
+def run_through(job: RunKey) -> list[Step]:
     return list(steps(job))
 
 
 def test_a_run_begins_with_the_first_designs_and_ends_after_its_queries() -> None:
-    found = run_through(Job(SMALL, "random", 0))
+    found = run_through(RunKey(SMALL, "random", 0))
     assert [each.number for each in found] == [0, 1, 2, 3]
     assert found[0].query is None
     assert all(each.query is not None and each.gain is not None and each.gain >= 0 for each in found[1:])
@@ -64,15 +64,15 @@ def test_a_run_begins_with_the_first_designs_and_ends_after_its_queries() -> Non
 
 def test_first_designs_are_shared_by_all_methods_of_a_seed() -> None:
     on = problem(SMALL.problem)
-    first = [[t.params for t in replayed(Job(SMALL, name, 3), on, ()).records] for name in SMALL.methods]
+    first = [[t.params for t in replayed(RunKey(SMALL, name, 3), on, ()).records] for name in SMALL.methods]
     assert first[0] == first[1] == first[2]
-    other = [t.params for t in replayed(Job(SMALL, "random", 4), on, ()).records]
+    other = [t.params for t in replayed(RunKey(SMALL, "random", 4), on, ()).records]
     assert other != first[0]
 
 
 @pytest.mark.parametrize("name", ["hentropy", "random", "uncertainty", "straddle"])
 def test_a_run_that_goes_on_equals_one_that_was_never_stopped(name: str) -> None:
-    job = Job(SMALL, name, 1)
+    job = RunKey(SMALL, name, 1)
     whole = run_through(job)
     for stopped_after in (1, 3):
         rest = list(steps(job, whole[:stopped_after]))
@@ -81,7 +81,7 @@ def test_a_run_that_goes_on_equals_one_that_was_never_stopped(name: str) -> None
 
 @pytest.mark.parametrize(("done", "rest"), [(4, 0), (5, 0)])
 def test_a_run_that_is_done_has_no_more_steps(done: int, rest: int) -> None:
-    job = Job(SMALL, "random", 1)
+    job = RunKey(SMALL, "random", 1)
     assert len(list(steps(job, [step_with(i) for i in range(done)]))) == rest
 
 
@@ -130,7 +130,7 @@ def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopp
             process.kill()
     ledger = Ledger.existing(tmp_path / "results")
     for name in ("hentropy", "random"):
-        job = Job(SMALL, name, 0)
+        job = RunKey(SMALL, name, 0)
         assert timeless(ledger.steps(job)) == timeless(run_through(job))
 
 
@@ -147,13 +147,13 @@ def test_workers_whose_master_is_killed_end_and_blame_no_run(killed: Start, tmp_
 def test_one_run_that_fails_is_written_down_and_the_others_go_on(tmp_path: Path) -> None:
     top = Task("alpine-2-top-5", first=4, queries=1, methods=("straddle", "random"))
     ledger = Ledger.open(tmp_path / "results")
-    news: list[News] = []
-    sweep([Job(top, name, 0) for name in top.methods], ledger, 1, news.append)
+    news: list[RunNews] = []
+    sweep([RunKey(top, name, 0) for name in top.methods], ledger, 1, news.append)
     ended = {each.job.method: each.failed for each in news if each.ended}
     assert ended["random"] is None
     assert "LevelSets" in (ended["straddle"] or "")
-    assert "Traceback" in (ledger.failure(Job(top, "straddle", 0)) or "")
-    assert len(ledger.steps(Job(top, "random", 0))) == 2
+    assert "Traceback" in (ledger.failure(RunKey(top, "straddle", 0)) or "")
+    assert len(ledger.steps(RunKey(top, "random", 0))) == 2
     plan = Plan((top,), 1)
     assert [job.method for job in Results(ledger, plan).failures()] == ["straddle"]
     assert task_table(Results(ledger, plan), top.problem).missing == ("straddle",)
@@ -161,10 +161,10 @@ def test_one_run_that_fails_is_written_down_and_the_others_go_on(tmp_path: Path)
 
 def test_a_worker_that_dies_fails_its_run_alone(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "results")
-    jobs = [Job(SMALL, "random", seed) for seed in range(3)]
-    news: list[News] = []
+    jobs = [RunKey(SMALL, "random", seed) for seed in range(3)]
+    news: list[RunNews] = []
 
-    def report(each: News) -> None:
+    def report(each: RunNews) -> None:
         if not news:  # the first one that says anything is killed at once
             victims = active_children()
             assert len(victims) == 2
@@ -184,7 +184,7 @@ def test_a_worker_that_dies_fails_its_run_alone(tmp_path: Path) -> None:
 
 def test_a_line_cut_off_by_a_kill_is_removed_when_the_run_goes_on(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
-    job = Job(SMALL, "random", 0)
+    job = RunKey(SMALL, "random", 0)
     ledger.begin(job)
     for number in range(2):
         ledger.add(job, step_with(number))
@@ -219,7 +219,7 @@ def test_foreign_and_broken_folders_are_refused_and_left_alone(tmp_path: Path) -
 
 def test_broken_and_other_runs_are_refused(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
-    job = Job(SMALL, "random", 0)
+    job = RunKey(SMALL, "random", 0)
     ledger.begin(job)
     ledger.add(job, step_with(0))
     good = ledger.path(job).read_text()
@@ -243,19 +243,19 @@ def test_broken_and_other_runs_are_refused(tmp_path: Path) -> None:
 
 def test_quick_and_whole_runs_of_a_slow_method_are_not_mixed(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
-    ledger.begin(Job(SMALL, "one-shot-paper", 0, quick=True))
+    ledger.begin(RunKey(SMALL, "one-shot-paper", 0, quick=True))
     with pytest.raises(he.InputError, match="solver is"):
-        ledger.begin(Job(SMALL, "one-shot-paper", 0))
+        ledger.begin(RunKey(SMALL, "one-shot-paper", 0))
 
 
 def test_a_run_waits_for_a_worker_that_still_ends_its_step(tmp_path: Path) -> None:
     """A worker whose master was killed in the middle of a long step: the same command must not run beside it."""
-    ledger, job = Ledger.open(tmp_path), Job(SMALL, "random", 0)
+    ledger, job = Ledger.open(tmp_path), RunKey(SMALL, "random", 0)
     whole = run_through(job)
     with ledger.claimed(job):
         ledger.begin(job)
         ledger.add(job, whole[0])
-        news: list[News] = []
+        news: list[RunNews] = []
         again = threading.Thread(target=run, args=(job, Ledger(tmp_path), news.append))
         again.start()
         time.sleep(0.3)
@@ -269,8 +269,8 @@ def test_a_run_waits_for_a_worker_that_still_ends_its_step(tmp_path: Path) -> No
 def test_results_are_of_the_seeds_of_the_plan(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
     for seed in (0, 7):
-        ledger.begin(Job(SMALL, "random", seed))
-        ledger.add(Job(SMALL, "random", seed), step_with(0))
+        ledger.begin(RunKey(SMALL, "random", seed))
+        ledger.add(RunKey(SMALL, "random", seed), step_with(0))
     found = Results(ledger, Plan((SMALL,), 2)).runs(SMALL.problem, "random")
     assert {seed: len(each) for seed, each in found.items()} == {0: 1, 1: 0}
 
@@ -367,7 +367,7 @@ def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) 
     told = {"hentropy": [0.5, 0.7, 0.9, 1.0], "uncertainty": [0.5, 0.6, 0.6, 0.8], "random": [0.5, 0.5, 0.6, 0.7]}
     for name, values in told.items():
         for seed in range(2):
-            job = Job(SMALL, name, seed)
+            job = RunKey(SMALL, name, seed)
             ledger.begin(job)
             for number, value in enumerate(values):
                 ledger.add(job, step_with(number, value + 0.01 * seed))
@@ -388,7 +388,7 @@ def test_a_lucky_seed_is_not_the_best_baseline(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
     for name, seeds, value in (("hentropy", 6, 0.9), ("uncertainty", 6, 0.7), ("random", 1, 0.8)):
         for seed in range(seeds):
-            job = Job(SMALL, name, seed)
+            job = RunKey(SMALL, name, seed)
             ledger.begin(job)
             for number in range(SMALL.queries + 1):
                 ledger.add(job, step_with(number, value))
@@ -400,5 +400,5 @@ def test_a_lucky_seed_is_not_the_best_baseline(tmp_path: Path) -> None:
 
 
 def test_steps_are_json_and_back() -> None:
-    step = run_through(Job(replace(SMALL, queries=1), "uncertainty", 0))[1]
+    step = run_through(RunKey(replace(SMALL, queries=1), "uncertainty", 0))[1]
     assert Step.from_json(json.loads(json.dumps(step.to_json()))) == step

@@ -14,7 +14,7 @@ import pytest
 from distributed import LocalCluster
 
 import hentropy as he
-from hentropy.bench.experiments import Crew, Job, Ledger, News, Plan, Step, Task, crew_of, run, steps, sweep
+from hentropy.bench.experiments import Crew, Ledger, Plan, RunKey, RunNews, Step, Task, crew_of, run, steps, sweep
 from hentropy.bench.experiments.dask_crew import DaskCrew, labour
 from hentropy.errors import ExecutionError, InputError
 from hentropy.studies.execution.cluster import connect, own_cluster
@@ -54,7 +54,7 @@ def timeless(found: list[Step]) -> list[Step]:
     return [replace(each, fit_seconds=0.0, acquisition_seconds=None) for each in found]
 
 
-def here(job: Job) -> list[Step]:
+def here(job: RunKey) -> list[Step]:
     return timeless(list(steps(job)))
 
 
@@ -65,8 +65,8 @@ def at_work(cluster: LocalCluster) -> list[int]:
 
 
 def test_the_records_are_those_of_runs_here_and_each_step_is_told(crew: Crew, ledger: Ledger, tmp_path: Path) -> None:
-    jobs = [Job(SMALL, name, 0) for name in SMALL.methods]
-    news: list[News] = []
+    jobs = [RunKey(SMALL, name, 0) for name in SMALL.methods]
+    news: list[RunNews] = []
     crew.work(jobs, ledger, news.append)
     other = Ledger.open(tmp_path / "other")
     for job in jobs:
@@ -78,20 +78,20 @@ def test_the_records_are_those_of_runs_here_and_each_step_is_told(crew: Crew, le
 
 
 def test_a_step_is_on_the_disk_when_it_is_told(crew: Crew, ledger: Ledger) -> None:
-    job = Job(SMALL, "random", 0)
+    job = RunKey(SMALL, "random", 0)
     seen: list[int] = []
     crew.work([job], ledger, lambda _: seen.append(len(ledger.steps(job))))
     assert seen == [0, 1, 2, 3, 4, 4]
 
 
 def test_a_run_goes_on_after_what_is_recorded(crew: Crew, ledger: Ledger) -> None:
-    job = Job(SMALL, "hentropy", 1)
+    job = RunKey(SMALL, "hentropy", 1)
     whole = list(steps(job))
     ledger.begin(job)
     for step in whole[:2]:
         ledger.add(job, step)
     ledger.fail(job, "it was stopped")
-    news: list[News] = []
+    news: list[RunNews] = []
     crew.work([job], ledger, news.append)
     assert [each.steps for each in news] == [2, 3, 4, 4]
     assert timeless(ledger.steps(job)) == timeless(whole)
@@ -101,11 +101,11 @@ def test_a_run_goes_on_after_what_is_recorded(crew: Crew, ledger: Ledger) -> Non
 
 def test_runs_that_fail_are_written_down_and_the_others_go_on(crew: Crew, ledger: Ledger) -> None:
     top = Task("alpine-2-top-5", first=4, queries=1, methods=("straddle", "random"))
-    broken = Job(top, "random", 1)
+    broken = RunKey(top, "random", 1)
     ledger.begin(broken)
     ledger.path(broken).write_text("nonsense\n")
-    jobs = [Job(top, "straddle", 0), broken, Job(top, "random", 0)]
-    news: list[News] = []
+    jobs = [RunKey(top, "straddle", 0), broken, RunKey(top, "random", 0)]
+    news: list[RunNews] = []
     crew.work(jobs, ledger, news.append)
     ended = {each.job: each.failed for each in news if each.ended}
     assert "LevelSets" in (ended[jobs[0]] or "")
@@ -120,7 +120,7 @@ def test_runs_that_fail_are_written_down_and_the_others_go_on(crew: Crew, ledger
 
 def test_a_worker_of_another_version_is_refused(cluster: LocalCluster) -> None:
     with connect(cluster.scheduler_address, PATIENCE) as client:
-        found = client.submit(labour, Job(SMALL, "random", 0), [], "0.0.1").result()
+        found = client.submit(labour, RunKey(SMALL, "random", 0), [], "0.0.1").result()
     assert found.steps == ()
     assert f"has hentropy {he.__version__}, and the run is of 0.0.1" in found.failed
     assert "Traceback" in found.traceback
@@ -133,15 +133,15 @@ PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "
 def test_an_interrupt_leaves_the_cluster_of_others_and_ends_what_we_began_there(
     cluster: LocalCluster, crew: Crew, ledger: Ledger
 ) -> None:
-    job = Job(replace(SMALL, queries=1000), "random", 0)
+    job = RunKey(replace(SMALL, queries=1000), "random", 0)
 
-    def report(news: News) -> None:
+    def report(news: RunNews) -> None:
         if news.steps == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         crew.work([job], ledger, report)
-    assert timeless(ledger.steps(job)) == here(Job(SMALL, "random", 0))[:3]
+    assert timeless(ledger.steps(job)) == here(RunKey(SMALL, "random", 0))[:3]
     assert ledger.failure(job) is None
     with ledger.claimed(job):  # nobody holds it any more
         assert cluster.scheduler.workers
@@ -183,7 +183,7 @@ def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
 
 
 def test_clusters_that_cannot_work_are_told_in_a_sentence(ledger: Ledger) -> None:
-    job = Job(SMALL, "random", 0)
+    job = RunKey(SMALL, "random", 0)
     with pytest.raises(ExecutionError, match="no Dask scheduler answers at"):
         DaskCrew(1, "tcp://127.0.0.1:9", patience=0.5).work([job], ledger, lambda _: None)
     with pytest.raises(InputError, match="but the executor is processes"):
@@ -199,11 +199,11 @@ def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recor
 ) -> None:
     """A cluster that is not ours begins a lost task anew by itself; here we go on instead after the recorded steps."""
     monkeypatch.setattr(two.scheduler, "allowed_failures", 3)
-    jobs = [Job(SMALL, "random", seed) for seed in range(4)]
-    news: list[News] = []
+    jobs = [RunKey(SMALL, "random", seed) for seed in range(4)]
+    news: list[RunNews] = []
     killed: list[int] = []
 
-    def report(each: News) -> None:
+    def report(each: RunNews) -> None:
         news.append(each)
         if each.steps == 2 and not killed:
             killed.append(at_work(two)[0])
@@ -220,11 +220,11 @@ def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recor
 def test_a_run_goes_on_when_its_worker_is_killed_and_fails_when_the_next_is_too(
     two: LocalCluster, crew: Crew, ledger: Ledger
 ) -> None:
-    job = Job(replace(SMALL, queries=8), "hentropy", 0)
-    other = Job(SMALL, "random", 1)
+    job = RunKey(replace(SMALL, queries=8), "hentropy", 0)
+    other = RunKey(SMALL, "random", 1)
     killed: dict[int, int] = {}
 
-    def report(each: News) -> None:
+    def report(each: RunNews) -> None:
         for pid in at_work(two) if each.job == job and 0 < each.steps < 8 else ():
             if pid not in killed:
                 killed[pid] = each.steps

@@ -13,7 +13,7 @@ import torch
 from matplotlib.figure import Figure as Page
 
 import hentropy as he
-from hentropy.bench.experiments import METHODS, TASKS, Job, Ledger, Plan, Results, Step, replayed
+from hentropy.bench.experiments import METHODS, TASKS, Ledger, Plan, Results, RunKey, Step, replayed
 from hentropy.bench.experiments.figures import FIGURES
 from hentropy.bench.experiments.figures.curves import by_rank, curves_info, draw_curves, draw_regrets, draw_scores
 from hentropy.bench.experiments.figures.figure_1 import DATA, draw_one_dimension, one_dimension, posterior
@@ -43,7 +43,7 @@ def write(
     made: Results, task: str, method: str, seed: int, scores: Sequence[float], regrets: Sequence[float | None]
 ) -> None:
     """A run with these scores; its queries fill the space."""
-    on, job = problem(task), Job(made.plan.task(task), method, seed, made.plan.quick)
+    on, job = problem(task), RunKey(made.plan.task(task), method, seed, made.plan.quick)
     made.ledger.begin(job)
     designs = on.space.sample(len(scores), seed=100 + seed + sum(map(ord, method)))
     for number, (score, regret, design) in enumerate(zip(scores, regrets, designs, strict=True)):
@@ -157,7 +157,7 @@ def test_a_picture_shows_the_run_so_far(tmp_path: Path) -> None:
     assert (shown.seed, shown.after) == (0, 2)
     assert [picture.method for picture in shown.pictures] == ["kg", "random"]
     run, on = made.runs(MAP, "random")[0], problem(MAP)
-    study = replayed(Job(made.plan.task(MAP), "random", 0, True), on, run[:3])
+    study = replayed(RunKey(made.plan.task(MAP), "random", 0, True), on, run[:3])
     picture = shown.pictures[1]
     assert picture.first == TASKS[MAP].first
     assert picture.queries.tolist() == study.belief.X.tolist()
@@ -205,7 +205,7 @@ def test_level_sets_show_both_boundaries_and_what_is_wrong(tmp_path: Path) -> No
     on, picture, ground = problem(HILLS), shown.pictures[0], shown.ground
     assert ground.heights == (1.4, 2.8)
     assert ground.stretch is None
-    study = replayed(Job(made.plan.task(HILLS), "random", 0, True), on, made.runs(HILLS, "random")[0][:3])
+    study = replayed(RunKey(made.plan.task(HILLS), "random", 0, True), on, made.runs(HILLS, "random")[0][:3])
     point = torch.tensor([[ground.axes[0][5], ground.axes[1][2]]])
     assert picture.mean is not None
     assert picture.mean[2, 5] == pytest.approx(float(study.belief.moments(point, Needs.MEAN).mean))

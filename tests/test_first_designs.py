@@ -10,7 +10,7 @@ import hentropy as he
 from hentropy.core.spaces import usual_first
 from hentropy.studies.records import State, Trial
 from hentropy.studies.storage import open_store
-from hentropy.views.server.cases import Memory
+from hentropy.views.server.snapshot import SnapshotCache
 from hentropy.views.text.sentences import to_come
 from support.commands import done, hentropy
 
@@ -112,7 +112,7 @@ def test_the_page_says_the_same_number(folder: Path) -> None:
     done("attach", wide_study(folder), "earlier.csv")
     store = open_store("sqlite:///hentropy.db")
     [record] = store.studies()
-    case = Memory(store).case(record)
+    case = SnapshotCache(store).case(record)
     assert case.first == 12
     assert case.to_come.startswith("2 first designs are still to come")
     store.close()

@@ -41,7 +41,7 @@ def looked(belief: Gaussian, x: Tensor, outcomes: int = 9) -> GaussianFantasy:
 
 def saved_slowly(decision: Solved, fantasy: GaussianFantasy, action: Tensor) -> Tensor:
     """Today's expected loss less the least one after each outcome, from the moments of all components: b x N."""
-    moments = fantasy.pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    moments = fantasy.shared_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
     stay = moments.expect(decision.expected_loss(moments, action, moments.mean))
     return (stay - decision.solve(moments)).squeeze(-1)
 
@@ -61,10 +61,10 @@ def test_what_is_saved_is_the_difference_of_expected_losses(name: str, q: int, c
     search, fantasy = prepare_search(REPORTS[name], belief, SPACE), looked(belief, x)
     expected = saved_slowly(REPORTS[name], fantasy, search.best)
     assert float(expected.max()) > 1e-3
-    close(search.least(fantasy, x, steps=0).saved, expected)
-    audited = search.least(fantasy, x, steps=1)
+    close(search.best_after(fantasy, x, steps=0).saved, expected)
+    audited = search.best_after(fantasy, x, steps=1)
     close(audited.saved, expected)
-    moments = fantasy.pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    moments = fantasy.shared_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
     close(audited.loss, REPORTS[name].solve(moments).squeeze(-1))
     close(audited.actions, REPORTS[name].bayes_action(moments).squeeze(2))
 
@@ -79,7 +79,7 @@ def test_gradients_of_what_is_saved(name: str, chunk: int) -> None:
         (gradient,) = torch.autograd.grad(saved(looked(belief, x), x).sum(), x)
         return gradient
 
-    fast = slope(lambda fantasy, x: search.least(fantasy, x, steps=0).saved)
+    fast = slope(lambda fantasy, x: search.best_after(fantasy, x, steps=0).saved)
     slow = slope(lambda fantasy, x: saved_slowly(REPORTS[name], fantasy, search.best))
     torch.testing.assert_close(fast, slow, rtol=1e-7, atol=1e-9)
 
@@ -99,7 +99,9 @@ def test_one_look_gives_loss_stay_and_action(name: str) -> None:
 def test_no_experiment_saves_more_at_a_point_than_is_at_stake_there(name: str) -> None:
     belief, decision = gaussian(3), REPORTS[name]
     nodes = outcome_nodes(512, 1, 3, seed=0)
-    moments = belief.look_ahead(designs(20, 1, seed=8)).fantasy(nodes).pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    moments = (
+        belief.look_ahead(designs(20, 1, seed=8)).fantasy(nodes).shared_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    )
     now = belief.moments(POINTS, Needs.VARIANCE)
     after = Moments(moments.weights.squeeze(-1), moments.mean.squeeze(-2), moments.variance.squeeze(-2))
     saved = (decision.saved_at(after, decision.bayes_action(now)) * nodes.weights.view(-1, 1)).sum(1)  # b x m
@@ -113,7 +115,7 @@ def test_no_experiment_saves_more_at_a_point_than_is_at_stake_there(name: str) -
 
 def _saved_at(decision: Solved, belief: Gaussian, x: Tensor, nodes: Any) -> Tensor:
     """What designs b x 1 x d are expected to save at each point: b x m."""
-    moments = belief.look_ahead(x).fantasy(nodes).pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    moments = belief.look_ahead(x).fantasy(nodes).shared_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
     after = Moments(moments.weights.squeeze(-1), moments.mean.squeeze(-2), moments.variance.squeeze(-2))
     now = belief.moments(POINTS, Needs.VARIANCE)
     return (decision.saved_at(after, decision.bayes_action(now)) * nodes.weights.view(-1, 1)).sum(1)
@@ -138,12 +140,12 @@ def test_some_of_many_points_stand_for_all(name: str, monkeypatch: pytest.Monkey
     x = designs(8, 1, seed=9)
     fantasy = looked(belief, x, outcomes=16)
     monkeypatch.setattr(solved, "MANY", 1000)
-    full = whole.least(fantasy, x, steps=0).saved @ fantasy.weights
+    full = whole.best_after(fantasy, x, steps=0).saved @ fantasy.weights
     for many_blocks, tolerance in ((1000, 0.1), (2, 0.2)):  # all blocks of the sample, and half of them
         monkeypatch.setattr(solved, "MANY", many_blocks)
-        part = some.least(fantasy, x, steps=0).saved @ fantasy.weights
+        part = some.best_after(fantasy, x, steps=0).saved @ fantasy.weights
         torch.testing.assert_close(part, full, rtol=tolerance, atol=0.02 * float(full.max()))
-    close(some.least(fantasy, x, steps=1).saved, whole.least(fantasy, x, steps=1).saved)
+    close(some.best_after(fantasy, x, steps=1).saved, whole.best_after(fantasy, x, steps=1).saved)
 
 
 def test_points_with_nothing_at_stake_are_left_out_of_the_search() -> None:
@@ -166,7 +168,7 @@ def test_moments_at_fixed_points_are_those_of_a_pool(q: int, wrapped: bool) -> N
     if q > 1:
         x[2, 1] = x[2, 0]  # the same design twice
     fantasy = looked(belief, x)
-    pool = fantasy.pool_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
+    pool = fantasy.shared_moments(POINTS.unsqueeze(0), Needs.VARIANCE)
     found = fixed.moments(fantasy)
     close(found.mean, pool.mean.squeeze(-2))
     close(found.variance, pool.variance.squeeze(-2))
@@ -184,7 +186,7 @@ def test_the_best_observed_design_is_the_best_of_a_list(H: int, q: int, largest:
     search, fantasy = prepare_search(decision, belief, SPACE), looked(belief, x)
     assert float(search.value) == pytest.approx(float(listed.value), rel=1e-9)
     assert torch.equal(search.best, listed.best)
-    found, expected = (each.least(fantasy, x, steps=1) for each in (search, listed))
+    found, expected = (each.best_after(fantasy, x, steps=1) for each in (search, listed))
     assert len(torch.unique(expected.actions.flatten(0, 2), dim=0)) > 2
     close(found.loss, expected.loss)
     close(found.stay, expected.stay)
@@ -224,7 +226,7 @@ def test_information_about_values_under_a_mixture(q: int) -> None:
     belief, decision = gaussian(3), Identify(PLACES)
     x = designs(3, q, seed=17)
     nodes = outcome_nodes(4096, q, 3, seed=5)
-    moments = belief.look_ahead(x).fantasy(nodes).pool_moments(PLACES.unsqueeze(0), Needs.JOINT)
+    moments = belief.look_ahead(x).fantasy(nodes).shared_moments(PLACES.unsqueeze(0), Needs.JOINT)
     falls = decision.solve(belief.moments(PLACES, Needs.JOINT)) - decision.solve(moments).squeeze(-1) @ nodes.weights
     found = gain(decision, belief, x, SPACE)
     assert not found.exact

@@ -130,7 +130,7 @@ def test_look_ahead_is_a_fresh_model_with_one_more_observation(name: str, q: int
     belief = from_botorch(model)
     x, a = points(q, 2), points(5)
     fantasy = belief.look_ahead(x).fantasy(outcome_nodes(3, q, 1, seed=1))
-    after = fantasy.pool_moments(a.unsqueeze(0), Needs.JOINT)
+    after = fantasy.shared_moments(a.unsqueeze(0), Needs.JOINT)
     own = fantasy.moments(a.expand(2, 3, 5, D), Needs.JOINT)
     for i in range(2):
         for j in range(3):

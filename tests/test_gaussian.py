@@ -83,7 +83,7 @@ def test_a_fantasy_is_the_belief_rebuilt(H: int, q: int, needs: Needs, noise: fl
     own[:, :, 0, 0], own[:, :, 1, 0] = x[:, None, 0], belief.X[4]
     common = own[:, :1]
     of_own, of_common = fantasy.moments(own, needs), fantasy.moments(common, needs)
-    flat, pool = fantasy.moments(own[:, :, 0], needs), fantasy.pool_moments(shared, needs)
+    flat, pool = fantasy.moments(own[:, :, 0], needs), fantasy.shared_moments(shared, needs)
     shown = 1 if needs is Needs.MEAN else H  # means alone come averaged over the components
     assert of_own.mean.shape == of_common.mean.shape == pool.mean.shape == (shown, B, N, 2, K)
     for b in range(B):
@@ -118,9 +118,9 @@ def at(moments: Moments, b: int, k: int) -> Moments:
 def test_looking_at_many_designs_is_looking_at_each(H: int, q: int) -> None:
     belief = gaussian(H)
     x, nodes, pool = queries(belief, q), outcome_nodes(N, q, H, seed=2), designs(4, K, seed=1)
-    together = belief.look_ahead(x).fantasy(nodes).pool_moments(pool, Needs.VARIANCE)
+    together = belief.look_ahead(x).fantasy(nodes).shared_moments(pool, Needs.VARIANCE)
     for b in range(B):
-        alone = belief.look_ahead(x[b : b + 1]).fantasy(nodes).pool_moments(pool, Needs.VARIANCE)
+        alone = belief.look_ahead(x[b : b + 1]).fantasy(nodes).shared_moments(pool, Needs.VARIANCE)
         close(together.mean[:, b], alone.mean[:, 0])
         close(together.variance[:, b], alone.variance[:, 0])
         close(together.expect_vector(together.mean)[b], alone.expect_vector(alone.mean)[0])
@@ -172,7 +172,7 @@ def test_bayes_rule_prefers_the_component_that_foresaw_the_outcome() -> None:
 def test_the_mean_is_expected_not_to_move(q: int) -> None:
     belief, pool = gaussian(1), designs(2, K, seed=5)
     fantasy = belief.look_ahead(queries(belief, q)).fantasy(outcome_nodes(8, q, 1))
-    moments = fantasy.pool_moments(pool, Needs.MEAN)
+    moments = fantasy.shared_moments(pool, Needs.MEAN)
     average = torch.einsum("n,bnpk->bpk", fantasy.weights, moments.expect_vector(moments.mean))
     close(average, belief.moments(pool, Needs.MEAN).mean.expand(B, 2, K), 1e-12)
 
@@ -181,7 +181,7 @@ def test_the_mean_of_a_mixture_is_expected_not_to_move() -> None:
     # Quasi-random nodes: their error is far below that of plain draws, and the seed is fixed: no false alarms.
     belief, pool = gaussian(3), designs(2, K, seed=5)
     nodes = outcome_nodes(4096, 1, 3, seed=3)
-    moments = belief.look_ahead(designs(2, 1, seed=4)).fantasy(nodes).pool_moments(pool, Needs.VARIANCE)
+    moments = belief.look_ahead(designs(2, 1, seed=4)).fantasy(nodes).shared_moments(pool, Needs.VARIANCE)
     mean, variance = moments.total()
     before_mean, before_variance = belief.moments(pool, Needs.VARIANCE).total()
     close(mean.mean(1), before_mean.expand(2, 2, K), 2e-3)
@@ -202,7 +202,7 @@ def test_what_is_known_moves_nothing(H: int, q: int) -> None:
     look = belief.look_ahead(x)
     fantasy = look.fantasy(outcome_nodes(N, q, H, seed=0))
     before = belief.moments(pool, Needs.JOINT)
-    for after in (fantasy.pool_moments(pool, Needs.JOINT), fantasy.moments(pool.expand(2, 1, 2, K, 2), Needs.JOINT)):
+    for after in (fantasy.shared_moments(pool, Needs.JOINT), fantasy.moments(pool.expand(2, 1, 2, K, 2), Needs.JOINT)):
         close(after.mean, before.mean[:, None, None].expand(H, 2, N, 2, K), 1e-12)
         close(after.covariance, before.covariance[:, None, None].expand(after.covariance.shape), 1e-12)
         close(after.weights.expand(H, 2, N, 1), belief.weights.view(H, 1, 1, 1).expand(H, 2, N, 1))
@@ -223,14 +223,14 @@ def test_a_noiseless_design_asked_twice_at_once_counts_once(H: int) -> None:
     doubled = Nodes(torch.cat([z, -3.0 * z], -1), torch.full((3,), 1 / 3, dtype=torch.float64), tensor([0.1, 0.6, 0.9]))
     x2 = x.expand(2, 2, 2).clone().requires_grad_()
     twice = belief.look_ahead(x2).fantasy(doubled)
-    moments = twice.pool_moments(pool, Needs.JOINT)
+    moments = twice.shared_moments(pool, Needs.JOINT)
     close(twice.values[..., 1], twice.values[..., 0])
     for b in range(2):
         for k in range(3):
             once = rebuilt(belief, x[b], twice.values[b, k, :1].detach())
             same_moments(at(moments, b, k), once.moments(pool, Needs.JOINT), Needs.JOINT)
             close(at(moments, b, k).weights.reshape(-1), once.weights)
-    (slope,) = grads(twice.pool_moments(pool, Needs.VARIANCE).variance.sum(), x2)
+    (slope,) = grads(twice.shared_moments(pool, Needs.VARIANCE).variance.sum(), x2)
     assert bool(torch.isfinite(slope).all())
 
 
@@ -248,7 +248,7 @@ def test_components_that_disagree_on_what_is_known() -> None:
         certain.weights,
     )
     fantasy = belief.look_ahead(belief.X[:1, None]).fantasy(outcome_nodes(16, 1, 3))
-    moments = fantasy.pool_moments(designs(2, K, seed=1), Needs.VARIANCE)
+    moments = fantasy.shared_moments(designs(2, K, seed=1), Needs.VARIANCE)
     assert bool(torch.isfinite(moments.mean).all() and torch.isfinite(moments.variance).all())
     close(moments.weights.sum(0), torch.ones(1, 16, 1, dtype=torch.float64))
     before = belief.moments(designs(2, K, seed=1), Needs.MEAN).mean
@@ -273,7 +273,7 @@ def test_gradients_are_finite_differences(H: int, q: int, needs: Needs) -> None:
 
     def f(x: Tensor, own: Tensor, pool: Tensor) -> Tensor:
         fantasy = belief.look_ahead(x).fantasy(nodes)
-        parts = [fantasy.moments(own, needs), fantasy.moments(own[:, :1], needs), fantasy.pool_moments(pool, needs)]
+        parts = [fantasy.moments(own, needs), fantasy.moments(own[:, :1], needs), fantasy.shared_moments(pool, needs)]
         values = fantasy.values
         return torch.stack([torch.cat([summary(part) for part in parts]).sum(), values.sum() + values.square().sum()])
 
@@ -306,7 +306,7 @@ def test_kernel_evaluations_are_counted() -> None:
         assert len(calls) == 1
         for moments, points in [
             (fantasy.moments, designs(B, N, K, seed=2)),
-            (fantasy.pool_moments, designs(2, K, seed=2)),
+            (fantasy.shared_moments, designs(2, K, seed=2)),
         ]:
             calls.clear()
             moments(points, needs)

@@ -21,7 +21,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("action_search",),
         ("entropy",),
         ("gain",),
-        ("solvers", "integrations"),
+        ("solvers", "acquisition"),
     ),
     "studies": (
         ("records", "stopping"),
@@ -49,7 +49,6 @@ OPTIONAL = {
     ("execution", "hentropy.studies.execution.cluster"),
     ("plots", "hentropy.views.plots.with_matplotlib"),
     ("experiments", "hentropy.bench.experiments.dask_crew"),
-    ("cli", "hentropy.views.cli.plotting"),
     ("cli", "hentropy.views.cli.plotting"),
     ("cli", "hentropy.views.cli.reproducing"),
     ("cli", "hentropy.views.cli.serving"),
@@ -215,3 +214,12 @@ def test_the_checker_sees_rings(tmp_path: Path) -> None:
     [ring] = cycles(tmp_path / "toy")
     assert "toy.core.one" in ring
     assert "toy.core.two" in ring
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    found: dict[str, list[str]] = {}
+    for file in _modules(PACKAGE):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

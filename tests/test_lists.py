@@ -89,7 +89,7 @@ def test_actions_are_those_of_enumeration(name: str, H: int, q: int) -> None:
     nodes = outcome_nodes(16, q, H)
     with torch.no_grad():
         fantasy = belief.look_ahead(x).fantasy(nodes)
-        true, found = every.least(fantasy, x, 0), search.least(fantasy, x, 12)
+        true, found = every.best_after(fantasy, x, 0), search.best_after(fantasy, x, 12)
     assert torch.allclose(found.stay.expand(true.stay.shape), true.stay, rtol=1e-9, atol=1e-9)
     missed = found.loss - true.loss
     assert float(missed.min()) > -1e-9
@@ -113,7 +113,11 @@ def test_rows_left_out_of_a_long_list_do_not_matter(name: str, H: int, n: int) -
     nodes = outcome_nodes(16, 1, H)
     with torch.no_grad():
         fantasy = belief.look_ahead(x).fantasy(nodes)
-        true, found, quick = everything.least(fantasy, x, 12), search.least(fantasy, x, 12), search.least(fantasy, x, 0)
+        true, found, quick = (
+            everything.best_after(fantasy, x, 12),
+            search.best_after(fantasy, x, 12),
+            search.best_after(fantasy, x, 0),
+        )
     gains = [least.saved @ nodes.weights for least in (true, found, quick)]
     assert torch.allclose(gains[1], gains[0], rtol=0.02 if reward else 1e-9)
     assert torch.allclose(gains[2], gains[0], rtol=0.15 if reward else 0.02)
@@ -130,7 +134,7 @@ def test_the_best_design_is_among_the_promising_ones(name: str, H: int, n: int) 
 
     def value(x: Tensor) -> Tensor:
         with torch.no_grad():
-            return search.least(belief.look_ahead(x).fantasy(nodes), x, 0).saved @ nodes.weights
+            return search.best_after(belief.look_ahead(x).fantasy(nodes), x, 0).saved @ nodes.weights
 
     every = torch.cat([value(part) for part in MANY.points.unsqueeze(1).split(32)])
     found = propose(decision, belief, MANY, solver=Finite(valued=64, finalists=1))
@@ -144,7 +148,9 @@ def test_one_row_and_one_model_have_the_exact_gain() -> None:
     assert isinstance(appraisal.search, FiniteSearch)
     nodes = outcome_nodes(2048, 1, 1)
     with torch.no_grad():
-        brute = rows.least(belief.look_ahead(x.unsqueeze(1)).fantasy(nodes), x.unsqueeze(1), 0).saved @ nodes.weights
+        brute = (
+            rows.best_after(belief.look_ahead(x.unsqueeze(1)).fantasy(nodes), x.unsqueeze(1), 0).saved @ nodes.weights
+        )
     found = gain(Maximize(), belief, x, MANY)
     assert found.exact
     assert torch.allclose(found.value, brute, rtol=1e-3, atol=1e-6)
@@ -174,7 +180,7 @@ def test_best_observed_under_a_mixture(largest: bool, q: int) -> None:
     x = torch.stack([MANY.points[:20], MANY.points[20:40]], 1)[:, :q]
     with torch.no_grad():
         fantasy = belief.look_ahead(x).fantasy(outcome_nodes(16, q, 3))
-        quick, plain = search.least(fantasy, x, 0), search._least_with_new_rows(fantasy, x, None)
+        quick, plain = search.best_after(fantasy, x, 0), search._least_with_new_rows(fantasy, x, None)
     assert torch.allclose(quick.loss, plain.loss, rtol=1e-10)
     assert torch.allclose(quick.stay, plain.stay, rtol=1e-10)
     assert torch.equal(quick.actions, plain.actions)
@@ -289,5 +295,5 @@ def test_quick_nodes_are_not_needed_for_the_audit() -> None:
     nodes: Nodes = outcome_nodes(1024, 1, 3)
     x = found.x.unsqueeze(0)
     with torch.no_grad():
-        saved = search.least(belief.look_ahead(x).fantasy(nodes), x, 12).saved @ nodes.weights
+        saved = search.best_after(belief.look_ahead(x).fantasy(nodes), x, 12).saved @ nodes.weights
     assert float(saved) == pytest.approx(found.gain, abs=4 * found.std_error + 0.02 * found.gain)

@@ -14,7 +14,7 @@ from hentropy.core.decisions import Solved, base_samples
 from hentropy.core.entropy import entropy
 from hentropy.core.gain import Appraisal, Effort, gain
 from hentropy.studies.records import State
-from hentropy.views.plots.gain_map import GRIDS, gain_map, quick, with_pool
+from hentropy.views.plots.gain_map import GRIDS, gain_map, quick, with_contenders
 from hentropy.views.plots.marks import Bars, Dots, Heat, Panel, Role, Table
 from hentropy.views.plots.outcomes import decided_after, outcome_quantiles
 from hentropy.views.plots.scene import Scene, scene_of
@@ -63,7 +63,7 @@ def test_nothing_is_added_to_all_gains_where_the_best_action_is_hard_to_find(tre
     target = info.target
     assert target is not None
     [view] = info.slices
-    value = quick(with_pool(scene.explained.appraisal, scene.explained.actions, 1e6))
+    value = quick(with_contenders(scene.explained.appraisal, scene.explained.actions, 1e6))
     assert float(value(scene.belief.X.unsqueeze(1)).max()) < 0.1 * view.gains.max() or info.relative
     assert info.at_target is not None
     assert info.relative or 0.5 * target.gain - 2 * target.error < info.at_target < 2 * target.gain + 2 * target.error
@@ -80,7 +80,7 @@ def test_quick_gains_agree_with_a_long_audit(name: str) -> None:
     audit = known.appraisal.audit(x, 99, Effort(replicates=4, outcomes=48, steps=16))
     reference = audit.gain.value
     before = (quick(known.appraisal)(x) - reference).abs().mean()
-    error = (quick(with_pool(known.appraisal, known.actions, 1e7))(x) - reference).abs().mean()
+    error = (quick(with_contenders(known.appraisal, known.actions, 1e7))(x) - reference).abs().mean()
     assert error < 0.35 * reference.mean()
     assert error < before + 0.02 * reference.mean()
 

@@ -77,7 +77,7 @@ def test_it_is_the_gaussian_belief(q: int, needs: Needs, conditioned: bool) -> N
         assert b.mean.shape == a.mean.shape
         close(b.var, a.var)
         close(b.cov, a.cov)
-    a, b = expected.pool_moments(unit(2, 4, seed=9), needs), fantasy.pool_moments(unit(2, 4, seed=9), needs)
+    a, b = expected.shared_moments(unit(2, 4, seed=9), needs), fantasy.shared_moments(unit(2, 4, seed=9), needs)
     for field, other in ((b.mean, a.mean), (b.var, a.var), (b.cov, a.cov)):
         close(field, other)
 
@@ -102,7 +102,7 @@ def test_what_is_known_moves_nothing(q: int) -> None:
     at_x = x.expand(1, q, 2).clone().requires_grad_()
     fantasy = certain.look_ahead(at_x).fantasy(outcome_nodes(4, q, 1))
     points = unit(2, 3, seed=6)
-    before, after = certain.moments(points, Needs.JOINT), fantasy.pool_moments(points, Needs.JOINT)
+    before, after = certain.moments(points, Needs.JOINT), fantasy.shared_moments(points, Needs.JOINT)
     torch.testing.assert_close(after.mean, before.mean[:, None, None].expand(1, 1, 4, 2, 3), rtol=1e-8, atol=1e-8)
     torch.testing.assert_close(after.covariance[0, 0, 0], before.covariance[0], rtol=1e-8, atol=1e-8)
     torch.testing.assert_close(fantasy.values, torch.full((1, 4, q), 4.0, dtype=torch.float64))

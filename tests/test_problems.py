@@ -244,7 +244,7 @@ def test_branch_and_bound_is_brute_force(k: int) -> None:
         assert tuple(BranchAndBound(values, rewards, k, starts=1).run()) == best_one
 
 
-QUICK = optima.Effort(candidates=256, tuples=64, shaken=64, steps=150, polished=6, hops=2, patience=1)
+QUICK = optima.SearchEffort(candidates=256, tuples=64, shaken=64, steps=150, polished=6, hops=2, patience=1)
 
 
 def test_the_search_for_the_best_finds_it_again() -> None:

@@ -47,7 +47,7 @@ def test_few_outcomes_leave_the_mean_of_f_where_it_is(H: int) -> None:
     """The average of the means after an outcome is today's mean, up to a fraction of the moves."""
     belief, points = gaussian(H, 1e-3), designs(4, 2, seed=3)
     nodes = outcome_nodes(16, 1, H)
-    after = belief.look_ahead(designs(5, 1, seed=4)).fantasy(nodes).pool_moments(points, Needs.MEAN).mean[0]
+    after = belief.look_ahead(designs(5, 1, seed=4)).fantasy(nodes).shared_moments(points, Needs.MEAN).mean[0]
     moved = after.std(1)
     gap = torch.einsum("n,bn...->b...", nodes.weights, after) - belief.moments(points, Needs.MEAN).averaged().mean[0]
     assert bool((gap.abs() <= 0.03 * moved + 1e-9).all())

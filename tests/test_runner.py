@@ -14,7 +14,7 @@ from hentropy.errors import Gone, StorageError, StudyError
 from hentropy.studies.execution import Executor, Local, Outcome, Processes, PythonObjective
 from hentropy.studies.execution.cluster import Dask
 from hentropy.studies.execution.leases import Taken, Terms, _take, claim, finish, give_back, new_owner, renew
-from hentropy.studies.execution.runner import Watch, _Run, run
+from hentropy.studies.execution.runner import RunListener, _Run, run
 from hentropy.studies.records import State
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from support.waiting import PATIENCE, until
@@ -182,7 +182,7 @@ def test_workers_killed_while_they_work(
             victim.kill()
 
     with ours(kind, objective, 3) as executor:
-        run(made, executor, Terms(lost_retries=10), Watch(began=kill_two))
+        run(made, executor, Terms(lost_retries=10), RunListener(began=kill_two))
     assert not hanging
     assert states(made) == ["complete"] * 10
     assert all(trial.value == trial.params["x"] for trial in made.records)
@@ -210,7 +210,7 @@ def test_a_run_that_is_interrupted_gives_back_what_it_has(lab: Callable[..., Pyt
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(made, Local(lab("return x")), watch=Watch(began=interrupt))
+        run(made, Local(lab("return x")), watch=RunListener(began=interrupt))
     entry = made.book.entries[3]
     assert entry.owner is None
     assert entry.lease_until is not None
@@ -254,7 +254,7 @@ def test_a_store_that_is_away_is_waited_for(kind: str, lab: Callable[..., Python
     def leave(trial: he.Trial) -> None:
         store.refusals[kind] = 2 if trial.number == 1 else 0
 
-    watch = Watch(began=leave, trouble=lambda error: troubles.append(str(error)))
+    watch = RunListener(began=leave, trouble=lambda error: troubles.append(str(error)))
     run(made, Processes(lab("note(x)\ntime.sleep(0.2)\nreturn x"), 2), watch=watch)
     assert states(made) == ["complete"] * 4
     assert len(notes(tmp_path)) == 4
@@ -269,7 +269,7 @@ def test_a_study_that_was_deleted_ends_the_run(lab: Callable[..., PythonObjectiv
         made.store.delete(made.book.study)
 
     with pytest.raises(Gone, match="no longer in memory"):
-        run(made, Local(lab("return x")), watch=Watch(began=delete))
+        run(made, Local(lab("return x")), watch=RunListener(began=delete))
 
 
 def test_a_trial_is_given_back_even_if_the_executor_does_not_close(lab: Callable[..., PythonObjective]) -> None:
@@ -283,7 +283,7 @@ def test_a_trial_is_given_back_even_if_the_executor_does_not_close(lab: Callable
 
     made = study(2)
     with pytest.raises(OSError, match="stuck"):
-        run(made, Stuck(lab("return x")), watch=Watch(began=interrupt))
+        run(made, Stuck(lab("return x")), watch=RunListener(began=interrupt))
     assert made.book.entries[0].owner is None
 
 
@@ -322,7 +322,7 @@ def test_proposals_are_made_ahead_where_workers_would_wait(
     workers: int, proposing: float, evaluating: float, places: int, lab: Callable[..., PythonObjective]
 ) -> None:
     with Processes(lab("return x"), workers) as executor:
-        going = _Run(study(), executor, Terms(), Watch())
+        going = _Run(study(), executor, Terms(), RunListener())
         going.proposing.add(proposing)
         if evaluating:
             going.evaluating.add(evaluating)
@@ -354,7 +354,7 @@ def test_leases_are_renewed_while_an_experiment_lasts(store_url: str, lab: Calla
         began.set()
         thread.start()
 
-    run(made, Processes(lab("time.sleep(4.5)\nreturn x"), 1), Terms(lease=2.0), Watch(began=start))
+    run(made, Processes(lab("time.sleep(4.5)\nreturn x"), 1), Terms(lease=2.0), RunListener(began=start))
     thread.join(timeout=PATIENCE)
     assert began.is_set()
     assert results == ["the budget of 1 trial is used up"]

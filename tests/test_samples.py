@@ -39,7 +39,7 @@ def test_many_paths_are_the_gaussian_belief(q: int, future_noise: float) -> None
     nodes = Nodes(z, torch.full((4,), 0.25, dtype=torch.float64), torch.full((4,), 0.5, dtype=torch.float64))
     fantasy = samples.look_ahead(x).fantasy(nodes)
     values = fantasy.values
-    after = fantasy.pool_moments(pool, Needs.VARIANCE)
+    after = fantasy.shared_moments(pool, Needs.VARIANCE)
     own = fantasy.moments(pool.expand(2, 4, 2, 3, 2), Needs.MEAN)
     once = fantasy.moments(pool.expand(2, 1, 2, 3, 2), Needs.MEAN)
     assert after.point_mass
@@ -96,10 +96,10 @@ def test_few_remaining_functions_are_moved_and_many_weighted() -> None:
     samples = of_paths(gaussian(1, 0.3, 1e-4, n=4), 200, least_effective=0.25)
     x = designs(1, 1, seed=5)
     assert bool(
-        samples.look_ahead(x).fantasy(outcome_nodes(4, 1, 200)).pool_moments(x, Needs.MEAN).weights.std() < 1e-12
+        samples.look_ahead(x).fantasy(outcome_nodes(4, 1, 200)).shared_moments(x, Needs.MEAN).weights.std() < 1e-12
     )
     never = of_paths(gaussian(1, 0.3, 1e-4, n=4), 200, least_effective=0.0)
-    weights = never.look_ahead(x).fantasy(outcome_nodes(4, 1, 200)).pool_moments(x, Needs.MEAN).weights
+    weights = never.look_ahead(x).fantasy(outcome_nodes(4, 1, 200)).shared_moments(x, Needs.MEAN).weights
     assert bool((effective(weights) < 50).all())
 
 
@@ -116,7 +116,7 @@ def test_shapes_are_those_of_a_mixture(needs: Needs, future_noise: float) -> Non
     for after, shape in [
         (fantasy.moments(designs(3, 5, 4, seed=2), needs), (20, 3, 5, 4)),
         (fantasy.moments(designs(3, 1, 2, 4, seed=2), needs), (20, 3, 5, 2, 4)),
-        (fantasy.pool_moments(designs(2, 4, seed=2), needs), (20, 3, 5, 2, 4)),
+        (fantasy.shared_moments(designs(2, 4, seed=2), needs), (20, 3, 5, 2, 4)),
     ]:
         assert torch.broadcast_shapes((*after.weights.shape, 1), after.mean.shape) == shape
         assert (after.var is None) == (needs is Needs.MEAN)
@@ -133,7 +133,7 @@ def test_gradients_are_finite_differences(future_noise: float) -> None:
 
     def f(x: Tensor, a: Tensor) -> Tensor:
         fantasy = samples.look_ahead(x).fantasy(nodes)
-        own, pool = fantasy.moments(a, Needs.MEAN), fantasy.pool_moments(a[0], Needs.MEAN)
+        own, pool = fantasy.moments(a, Needs.MEAN), fantasy.shared_moments(a[0], Needs.MEAN)
         values = torch.cat([own.expect_vector(own.mean).flatten(), pool.expect_vector(pool.mean).flatten()])
         return values @ torch.linspace(-1, 2, len(values), dtype=torch.float64)
 

@@ -12,11 +12,11 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from hentropy.views.server.app import make_app
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import Served, served
 
 VERBS = ("attach", "attach.csv", "import")
-FAST = Limits(per_second=1e6, burst=10**6)
+FAST = ServerLimits(per_second=1e6, burst=10**6)
 """Schemathesis comes faster than any client may."""
 
 

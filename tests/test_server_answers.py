@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from hentropy.views.server.incoming import Row
+from hentropy.views.server.incoming_data import EarlierMeasurement
 from hentropy.views.server.pages.forms import Mistaken, result_in
 from hentropy.views.server.settings import LONGEST_NOTE, Settings
 from support.serving import Served, served
@@ -18,7 +18,9 @@ def here(sqlite_url: str) -> Iterator[Served]:
     """A server with a study of 100 trials."""
     with served(Settings(sqlite_url)) as server:
         study = server.create()
-        server.services.desk.attach(study, [Row({"x": number / 100}, float(number)) for number in range(100)])
+        server.services.desk.attach(
+            study, [EarlierMeasurement({"x": number / 100}, float(number)) for number in range(100)]
+        )
         yield server
 
 

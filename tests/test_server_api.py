@@ -14,10 +14,10 @@ import hentropy as he
 from hentropy.errors import Gone
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api import data, studies
-from hentropy.views.server.api.questions import Attach, EarlierRow, Tell
+from hentropy.views.server.api.requests import Attach, EarlierRow, Tell
 from hentropy.views.server.api.router import meant
-from hentropy.views.server.recent import Recent
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.recent_results import Recent
+from hentropy.views.server.settings import ServerLimits, Settings
 from hentropy.views.server.work import StudyKey
 from support.serving import SMALL, Served, emptied, served
 from support.studies import Worst, hill
@@ -131,7 +131,7 @@ def test_jobs_can_be_watched_and_cancelled(here: Served) -> None:
 
 
 def test_too_much_work_is_sent_away(sqlite_url: str) -> None:
-    with served(Settings(sqlite_url, limits=Limits(jobs=1, count=3))) as server:
+    with served(Settings(sqlite_url, limits=ServerLimits(jobs=1, count=3))) as server:
         study = server.create()
         answers = [server.http.post(f"/api/studies/{study}/ask", json={}) for _ in range(4)]
         assert answers[-1].status_code == 503
@@ -327,7 +327,7 @@ def test_what_is_too_large_for_a_server_is_not_made(here: Served, part: dict[str
 
 
 def test_a_study_takes_half_of_the_places_at_most(sqlite_url: str) -> None:
-    with served(Settings(sqlite_url, limits=Limits(jobs=4))) as server:
+    with served(Settings(sqlite_url, limits=ServerLimits(jobs=4))) as server:
         study, other = server.create(), server.create(name="other")
         # one begins at once, two wait
         answers = [server.http.post(f"/api/studies/{study}/ask", json={}) for _ in range(4)]

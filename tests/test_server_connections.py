@@ -11,7 +11,7 @@ import pytest
 from hentropy.views.cli.serving import configured
 from hentropy.views.server.app import make_app
 from hentropy.views.server.guard.connections import GuardedConfig
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import Served, served
 from support.waiting import PATIENCE, until
 
@@ -25,7 +25,7 @@ LATER = 2.0
 @contextmanager
 def waiting(url: str, seconds: float = SOON) -> Iterator[Served]:
     """A server that does not wait for long."""
-    with served(Settings(url, limits=Limits(head_seconds=seconds))) as server:
+    with served(Settings(url, limits=ServerLimits(head_seconds=seconds))) as server:
         yield server
 
 
@@ -115,7 +115,7 @@ def test_an_answer_that_is_read_slowly_is_read_whole(sqlite_url: str) -> None:
 
 @pytest.mark.parametrize("limit", ["connections", "connections_of_one"])
 def test_too_many_connections_are_told_so(sqlite_url: str, limit: str) -> None:
-    with served(Settings(sqlite_url, limits=Limits(**{limit: 5}))) as server, ExitStack() as stack:
+    with served(Settings(sqlite_url, limits=ServerLimits(**{limit: 5}))) as server, ExitStack() as stack:
         server.http.get("/api/studies")
         idle = [stack.enter_context(connected(server)) for _ in range(5)]
         for path, kind in (("/api/studies", b"application/json"), ("/", b"text/html")):
@@ -138,7 +138,7 @@ def test_too_many_connections_are_told_so(sqlite_url: str, limit: str) -> None:
 
 
 def test_far_too_many_are_cut_off_and_leave_nothing_behind(sqlite_url: str) -> None:
-    settings = Settings(sqlite_url, limits=Limits(connections_of_one=5))
+    settings = Settings(sqlite_url, limits=ServerLimits(connections_of_one=5))
     with served(settings) as server, ExitStack() as stack:
         many = [stack.enter_context(connected(server)) for _ in range(80)]
         many[-1].settimeout(PATIENCE)
@@ -146,7 +146,7 @@ def test_far_too_many_are_cut_off_and_leave_nothing_behind(sqlite_url: str) -> N
 
 
 def test_a_trusted_proxy_stands_for_many() -> None:
-    settings = Settings("sqlite:///not-opened.db", proxies=("192.0.2.1",), limits=Limits(connections_of_one=2))
+    settings = Settings("sqlite:///not-opened.db", proxies=("192.0.2.1",), limits=ServerLimits(connections_of_one=2))
     config = configured(make_app(settings), settings)
     assert isinstance(config, GuardedConfig)
     config.clients.update({"192.0.2.1": 9, "192.0.2.2": 9})

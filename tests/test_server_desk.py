@@ -1,4 +1,4 @@
-"""`Desk`: the verbs of the command line on a store, on both databases; no code of a study is ever run."""
+"""`StudyService`: the verbs of the command line on a store, on both databases; no code of a study is ever run."""
 
 import sys
 from collections.abc import Callable
@@ -12,16 +12,16 @@ import hentropy as he
 from hentropy.errors import Gone, InputError, StudyError
 from hentropy.studies.records import State, Verdict
 from hentropy.studies.storage import Store, open_store
-from hentropy.views.server.desk import Desk
-from hentropy.views.server.incoming import Row
+from hentropy.views.server.incoming_data import EarlierMeasurement
+from hentropy.views.server.study_service import StudyService
 from support.serving import SMALL
 from support.studies import Worst
 
 CSV = "x,value,std_error\n0.5,1.25,0.1\n1,2,\n"
 
 
-def desk(url: str, **parts: Any) -> tuple[Desk, int]:
-    made = Desk(open_store(url))
+def desk(url: str, **parts: Any) -> tuple[StudyService, int]:
+    made = StudyService(open_store(url))
     return made, made.create({**SMALL, **parts}).id
 
 
@@ -46,7 +46,7 @@ def test_a_study_by_the_desk_is_the_study_of_the_library(store_url: str) -> None
 
 def test_values_are_corrected_only_on_purpose(sqlite_url: str) -> None:
     it, study = desk(sqlite_url)
-    it.attach(study, [Row({"x": 1.0}, 2.0)])
+    it.attach(study, [EarlierMeasurement({"x": 1.0}, 2.0)])
     with pytest.raises(StudyError, match="told already: value 2"):
         it.tell(study, 0, 3.0)
     assert it.tell(study, 0, 3.0, replace=True).trial.value == 3.0
@@ -84,7 +84,7 @@ def test_earlier_data(store_url: str) -> None:
     kept = it.attach_csv(study, bad, columns={"x": "Temp"}, value="yield", skip_bad=True)
     assert (len(kept.entries), len(kept.bad), kept.unused) == (1, 2, ("x2",))
     with pytest.raises(InputError, match="row 1: "):
-        it.attach(study, [Row({"x": 1.0}, 5.0), Row({"y": 1.0}, 5.0)])
+        it.attach(study, [EarlierMeasurement({"x": 1.0}, 5.0), EarlierMeasurement({"y": 1.0}, 5.0)])
     assert len(it.case(study).entries) == 5
 
 
@@ -105,7 +105,7 @@ def test_exports_come_back(sqlite_url: str) -> None:
 
 def test_long_exports_are_whole(sqlite_url: str) -> None:
     it, study = desk(sqlite_url)
-    it.attach(study, [Row({"x": number / 1_000}, number) for number in range(1_203)])
+    it.attach(study, [EarlierMeasurement({"x": number / 1_000}, number) for number in range(1_203)])
     pieces = list(it.csv(study))
     assert len(pieces) == 4
     lines = "".join(pieces).splitlines()
@@ -131,7 +131,7 @@ def test_what_would_run_or_read_something_is_not_made(
     (tmp_path / "evil_decision.py").write_text(f"open({str(tmp_path / 'evil')!r}, 'w')\nclass Evil: pass\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    it = Desk(open_store(sqlite_url))
+    it = StudyService(open_store(sqlite_url))
     words = {key: value for key, value in {**SMALL, **REFUSED[part]}.items() if value is not None}
     with pytest.raises(InputError, match=part):
         it.create(words)
@@ -146,7 +146,7 @@ def test_a_study_with_code_of_its_own_is_shown_but_not_computed(sqlite_url: str)
     made_here = he.Study(
         he.Space(x=he.Real(0, 1)), he.Maximize(), storage=sqlite_url, name="dear", cost=lambda x: x[..., 0].sum(-1)
     )
-    it = Desk(open_store(sqlite_url))
+    it = StudyService(open_store(sqlite_url))
     own, dear = it.studies()
     case = it.case(own.record.id)
     assert case.computable is not None
@@ -188,7 +188,7 @@ def test_when_it_has_enough(sqlite_url: str) -> None:
     assert it.case(study).stopped == case.enough
     pool = {"space": None, "pool": {"names": ["x"], "rows": [[0.0], [1.0]]}, "name": "pool"}
     few = it.create({key: value for key, value in {**SMALL, **pool}.items() if value is not None}).id
-    it.attach(few, [Row({"x": 0.0}, 1.0, 0.0), Row({"x": 1.0}, 2.0, 0.0)])
+    it.attach(few, [EarlierMeasurement({"x": 0.0}, 1.0, 0.0), EarlierMeasurement({"x": 1.0}, 2.0, 0.0)])
     assert "every design of the pool" in str(it.case(few).stopped)
 
 

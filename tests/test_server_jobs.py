@@ -18,10 +18,10 @@ import hentropy as he
 from hentropy.errors import InputError
 from hentropy.studies.storage import Store, open_store
 from hentropy.views.plots.scene import scene_of
-from hentropy.views.server.job_process import NICE, Bench
-from hentropy.views.server.jobs import Busy, Job, Look, Part, Shelf, StudyKey, Workshop, job_json
+from hentropy.views.server.job_process import NICE, JobRunner
+from hentropy.views.server.job_queue import KEPT, JobQueue
+from hentropy.views.server.jobs import Busy, Job, LatestLooks, Look, Part, StudyKey, Workshop, job_json
 from hentropy.views.server.looking import TooLong, at_most, drawn_in_time
-from hentropy.views.server.orders import KEPT, Orders
 from hentropy.views.server.settings import usual_memory
 from support.waiting import PATIENCE, until
 
@@ -335,7 +335,7 @@ def test_a_store_in_memory_is_refused() -> None:
 
 
 def test_of_jobs_that_ended_the_last_ones_are_remembered() -> None:
-    orders = Orders(most_waiting=10)
+    orders = JobQueue(most_waiting=10)
     ids = []
     for _ in range(KEPT + 5):
         ids.append(orders.place(KEY, "ask").id)
@@ -347,8 +347,8 @@ def test_of_jobs_that_ended_the_last_ones_are_remembered() -> None:
 
 
 def test_who_looks_rests_unless_a_person_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hentropy.views.server.orders.LONGEST_REST", 2 * PATIENCE)
-    orders = Orders(most_waiting=10)
+    monkeypatch.setattr("hentropy.views.server.job_queue.LONGEST_REST", 2 * PATIENCE)
+    orders = JobQueue(most_waiting=10)
 
     def waited(soon: bool, lasted: float) -> float:
         """How long a look waits for its turn; it is as if it then took so many seconds."""
@@ -369,7 +369,7 @@ def test_who_looks_rests_unless_a_person_waits(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_shelf_is_bounded_and_knows_a_study_made_again() -> None:
-    shelf = Shelf(most=2)
+    shelf = LatestLooks(most=2)
     a, b, c = (StudyKey(number, name, 1.0) for number, name in enumerate("abc"))
     seen = {"mark": "m", "observations": 3, "revision": 7, "verdict": {}, "earlier": None}
     shelf.begin(a, seen)
@@ -388,7 +388,7 @@ def test_the_shelf_is_bounded_and_knows_a_study_made_again() -> None:
 
 
 def test_studies_take_turns_and_people_come_first() -> None:
-    orders = Orders(most_waiting=20)
+    orders = JobQueue(most_waiting=20)
     busy, other, third = (StudyKey(number, str(number), 1.0) for number in range(3))
 
     def turns(count: int) -> list[StudyKey]:
@@ -410,7 +410,7 @@ def test_studies_take_turns_and_people_come_first() -> None:
 
 
 def test_a_study_has_half_of_the_places() -> None:
-    orders = Orders(most_waiting=4)
+    orders = JobQueue(most_waiting=4)
     others = [StudyKey(number, str(number), 1.0) for number in range(2, 4)]
     for _ in range(2):
         orders.place(KEY, "ask")
@@ -489,9 +489,9 @@ def test_nobody_waits_for_the_start_of_a_process(monkeypatch: pytest.MonkeyPatch
         go_on.wait(10 * PATIENCE)
         raise OSError("no room for it")
 
-    monkeypatch.setattr("hentropy.views.server.job_process.Child", slow_start)
-    orders = Orders(most_waiting=3)
-    bench = Bench("ask", {}, orders, lambda job: {}, lambda job, message: None)
+    monkeypatch.setattr("hentropy.views.server.job_process.JobProcess", slow_start)
+    orders = JobQueue(most_waiting=3)
+    bench = JobRunner("ask", {}, orders, lambda job: {}, lambda job, message: None)
     job = orders.place(KEY, "ask")
     assert started.wait(PATIENCE)
     reading = threading.Thread(target=orders.find, args=[job.id], daemon=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hentropy.views.server.guard.rates import Rates, client_of
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import PATIENCE, Served, served
 from support.visiting import FORM
 
@@ -20,7 +20,7 @@ def here(sqlite_url: str) -> Iterator[Served]:
 
 
 def small(url: str, **limits: Any) -> Settings:
-    return Settings(url, limits=Limits(**limits))
+    return Settings(url, limits=ServerLimits(**limits))
 
 
 def test_large_requests_are_refused(sqlite_url: str) -> None:

@@ -19,8 +19,8 @@ from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import MemoryStore, News, open_store
 from hentropy.views.server.events import as_text, stream
 from hentropy.views.server.jobs import Busy, Workshop
-from hentropy.views.server.live import Event, Mailbox, Watcher
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
+from hentropy.views.server.watcher import Event, Subscriber, Watcher
 from support.serving import Served, served
 from support.waiting import PATIENCE as SOON
 
@@ -67,7 +67,7 @@ async def watching(store: Counted, workshop: Workshop, listeners: int = 500) -> 
         await watcher.close()
 
 
-async def next_event(mailbox: Mailbox) -> Event:
+async def next_event(mailbox: Subscriber) -> Event:
     """The only event that has come."""
     [event] = await mailbox.take(SOON)
     return event
@@ -182,7 +182,7 @@ def test_one_client_takes_only_a_part(store: Counted, study: he.Study, workshop:
 
 
 def test_a_client_is_known_by_its_address(tmp_path: Path) -> None:
-    with served(Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=Limits(listeners_each=1))) as server:
+    with served(Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=ServerLimits(listeners_each=1))) as server:
         address = f"/studies/{server.create()}/events"
         with server.http.stream("GET", address) as one:
             assert one.status_code == 200
@@ -278,7 +278,7 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
 
 
 def test_the_text_of_events() -> None:
-    async def texts(mailbox: Mailbox, count: int) -> list[str]:
+    async def texts(mailbox: Subscriber, count: int) -> list[str]:
         """So many texts, and the last ones after the end."""
         found = []
         async for text in stream(mailbox, lambda: 0.0, heartbeat=0.01):
@@ -288,7 +288,7 @@ def test_the_text_of_events() -> None:
         return found
 
     async def test() -> None:
-        mailbox = Mailbox()
+        mailbox = Subscriber()
         mailbox.put(Event("job", {"phase": "two\nlines"}, "1"))
         mailbox.put(Event("job", {"phase": "done"}, "2"))
         opening, first, *beats, last = await texts(mailbox, 4)
@@ -298,7 +298,7 @@ def test_the_text_of_events() -> None:
         assert all(beat.startswith(":") and beat.endswith("\n\n") for beat in [*beats, last])
 
     async def at_once() -> None:
-        mailbox = Mailbox()
+        mailbox = Subscriber()
         asyncio.get_running_loop().call_later(0.05, mailbox.end)
         async with asyncio.timeout(SOON):
             assert len([text async for text in stream(mailbox, lambda: 60.0, heartbeat=0.01)]) > 1
@@ -328,7 +328,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.S
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hentropy.views.cli.serving.GRACE", 10 * SOON)
         patch.setattr("hentropy.views.server.events.stream", partial(stream, heartbeat=10 * SOON))
-        with served(Settings(url, limits=Limits(listeners=2))) as server:
+        with served(Settings(url, limits=ServerLimits(listeners=2))) as server:
             yield server, study
     study.close()
 

@@ -15,7 +15,7 @@ import pytest
 
 import hentropy as he
 from hentropy.studies.records import State
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import served
 from support.waiting import PATIENCE
 
@@ -24,7 +24,7 @@ FIRST = CLIENTS * EACH - 6
 """The last six trials are proposed by a model, the others fill the space."""
 
 SPACE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
-GENEROUS = Limits(per_second=1e6, burst=1_000_000, jobs=200)
+GENEROUS = ServerLimits(per_second=1e6, burst=1_000_000, jobs=200)
 
 
 @dataclass(frozen=True)

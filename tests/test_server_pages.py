@@ -11,10 +11,10 @@ import pytest
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.studies.records import State, Verdict
 from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
-from hentropy.views.server.pages.picture_view import Prints
+from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import assets
 from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, moved, verdict_view
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import TOKEN, Served, served
 
 SPACE = Space(temperature=Real(20, 90), minutes=Integer(5, 60))
@@ -223,7 +223,7 @@ def test_a_study_that_has_enough_is_asked_only_with_a_word(server: Served, visit
 
 
 def test_a_verdict_that_cannot_be_renewed_is_said(tmp_path: Path) -> None:
-    settings = Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=Limits(look_seconds=0.001))
+    settings = Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=ServerLimits(look_seconds=0.001))
     with served(settings) as server:
         study = begun(server, "slow", trials=5)
         services = server.services
@@ -472,7 +472,7 @@ def test_a_verdict_shows_what_was_before_and_what_it_misses() -> None:
 
 
 def test_a_picture_is_written_once_and_a_new_one_has_another_mark() -> None:
-    prints = Prints(most=2)
+    prints = PictureTexts(most=2)
     pictures = [{"specification": {"data": [i], "layout": {}}} for i in range(4)]
     first = prints.of(pictures[0])
     assert prints.of(pictures[0]) is first

@@ -15,7 +15,7 @@ from hentropy.errors import (
     StorageError,
     StudyError,
 )
-from hentropy.views.server.problems import Busy, Problem, in_words_of_the_page, page
+from hentropy.views.server.problems import Busy, Failure, in_words_of_the_page, page
 from hentropy.views.server.settings import Settings
 from support.serving import Served, served
 
@@ -118,12 +118,12 @@ def test_every_problem_is_in_the_log_under_its_id(here: Served, caplog: pytest.L
 
 @pytest.mark.parametrize("status", [400, 405, 408, 413, 415, 422])
 def test_what_was_sent_wrongly_is_no_fault_of_the_server(status: int) -> None:
-    assert Problem("1", status, "so").kind == "input"
-    assert Problem("1", 500, "so").kind == "internal"
+    assert Failure("1", status, "so").kind == "input"
+    assert Failure("1", 500, "so").kind == "internal"
 
 
 def test_what_is_told_is_escaped() -> None:
-    shown = page(Problem("1", 409, "<script>alert(1)</script>\nsecond & last"))
+    shown = page(Failure("1", 409, "<script>alert(1)</script>\nsecond & last"))
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
     assert "<p>second &amp; last</p>" in shown

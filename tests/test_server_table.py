@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.views.server.incoming import Row
+from hentropy.views.server.incoming_data import EarlierMeasurement
 from hentropy.views.server.pages.trial_view import SHOWN, Wanted, trial_table, wanted
 from hentropy.views.server.settings import Settings
 from support.serving import served
@@ -60,7 +60,9 @@ def test_the_address_says_which_page(page: str, number: int) -> None:
 def test_a_long_study_is_shown_page_by_page(sqlite_url: str) -> None:
     with served(Settings(sqlite_url)) as server:
         study = server.create()
-        server.services.desk.attach(study, [Row({"x": number / 500}, float(number)) for number in range(450)])
+        server.services.desk.attach(
+            study, [EarlierMeasurement({"x": number / 500}, float(number)) for number in range(450)]
+        )
         page = server.http.get(f"/studies/{study}?sort=number&way=up&page=2&trials=all").text
         assert len(re.findall(r'<tr class="complete">', page)) == SHOWN
         assert 'href="?sort=number&amp;way=up&amp;page=3#trials" id="page-next"' in page

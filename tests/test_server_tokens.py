@@ -12,7 +12,7 @@ import pytest
 
 from hentropy.errors import InputError
 from hentropy.views.server.guard.sessions import Sessions
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import TOKEN, Served, served
 from support.visiting import JSON, browser, csrf, fields, log_in, of_the_api, of_the_pages
 
@@ -99,7 +99,7 @@ def test_who_guesses_has_to_wait_and_who_has_the_token_never(sqlite_url: str) ->
     def bearer(token: str) -> httpx.Response:
         return server.http.get("/api/studies", headers={"Authorization": f"Bearer {token}"})
 
-    limits = Limits(wrong_tokens=3, wrong_pause=60.0)
+    limits = ServerLimits(wrong_tokens=3, wrong_pause=60.0)
     with served(Settings(sqlite_url, token=TOKEN, limits=limits)) as server, browser(server) as client:
         assert [log_in(client, "wrong").status_code for _ in range(4)] == [401, 401, 401, 429]
         assert 1 <= int(log_in(client, "wrong").headers["retry-after"]) <= 60
@@ -125,7 +125,7 @@ def test_a_proxy_says_who_its_clients_are_if_it_is_trusted(sqlite_url: str) -> N
         headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": client}
         return server.http.get("/api/studies", headers=headers).status_code
 
-    settings = Settings(sqlite_url, token=TOKEN, limits=Limits(wrong_tokens=1, wrong_pause=60.0))
+    settings = Settings(sqlite_url, token=TOKEN, limits=ServerLimits(wrong_tokens=1, wrong_pause=60.0))
     with served(settings) as server:
         assert [wrong(server, "192.0.2.1"), wrong(server, "192.0.2.2")] == [401, 429]
     with served(replace(settings, proxies=("127.0.0.1",))) as server:

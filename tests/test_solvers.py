@@ -145,7 +145,7 @@ def test_one_shot_is_no_more_than_nested_on_the_same_outcomes(name: str) -> None
     reached, acts, joint = ascend_together(appraisal, x, actions, nodes, 30, None)
     fantasy = appraisal.belief.look_ahead(reached).fantasy(nodes)
     informed = search.with_actions(acts.flatten(0, 1))  # type: ignore[attr-defined]
-    solved = informed.least(fantasy, reached, 10, rounds=1).saved @ nodes.weights
+    solved = informed.best_after(fantasy, reached, 10, rounds=1).saved @ nodes.weights
     assert bool((joint <= solved + 1e-9).all()), (joint, solved)
 
 
@@ -241,7 +241,7 @@ def test_screening_evaluates_the_kernel_a_few_times_however_many_the_designs() -
         kernel.sizes.clear()
         appraisal.screen(designs(b, 1, seed=5), appraisal.nodes(10, 1))
         assert len(kernel.sizes) <= 4
-        pool = appraisal.search.pool.shape[0] * 3  # type: ignore[attr-defined]
+        pool = appraisal.search.contenders.shape[0] * 3  # type: ignore[attr-defined]
         assert sum(kernel.sizes) <= 2 * (pool + b) * (n + b) + 4 * b * (n + 1)
 
 

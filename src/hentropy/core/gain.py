@@ -15,8 +15,8 @@ from torch import Tensor
 
 from hentropy.core.action_search import (
     ActionSearch,
+    BestAfterOutcome,
     ContinuousSearch,
-    Least,
     ListedSearch,
     points_per_action,
     prepare_search,
@@ -74,7 +74,7 @@ class Audit:
 
     gain: Gain
     search: ActionSearch
-    least: Least | None = None
+    least: BestAfterOutcome | None = None
     outcomes: Tensor | None = None
     weights: Tensor | None = None
 
@@ -176,7 +176,7 @@ class Appraisal:
 
     def _saved(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
         """What the best action after each outcome saves, for designs and those pending: b x N."""
-        return self.search.least(self.belief.look_ahead(x).fantasy(nodes), x, steps).saved
+        return self.search.best_after(self.belief.look_ahead(x).fantasy(nodes), x, steps).saved
 
     def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
         """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
@@ -189,9 +189,9 @@ class Appraisal:
             return formula(x)
         fantasy = self.belief.look_ahead(x).fantasy(nodes)
         if not isinstance(self.search, ContinuousSearch):
-            return self.search.least(fantasy, x, steps).saved @ nodes.weights
+            return self.search.best_after(fantasy, x, steps).saved @ nodes.weights
         still = x.detach()
-        found = self.search.least(self.belief.look_ahead(still).fantasy(nodes), still, steps)
+        found = self.search.best_after(self.belief.look_ahead(still).fantasy(nodes), still, steps)
         loss = self.search.loss_after(fantasy, found.actions)
         stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
         return (stay - loss) @ nodes.weights
@@ -229,7 +229,7 @@ class Appraisal:
             # each replicate with fresh draws of the values, or their error would be common to all and not be seen
             count = points_per_action(self.decision, self.space, self.belief.X)
             draws = [value_draws(effort.draws, count, own).to(x) for own in _seeds(seed, effort.replicates)]
-        least = self._least(together, each, draws, effort)
+        least = self._best_after(together, each, draws, effort)
         search = self.search.improved_by(least.actions)
         saved = self._news(search, together, each, draws, least)
         late = torch.zeros_like(saved) if least.late is None else least.late
@@ -237,7 +237,7 @@ class Appraisal:
             # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
             alone = [Nodes(nodes.z[:, :p], nodes.weights, nodes.component) for nodes in each]
             waiting = self.pending.unsqueeze(0)
-            before = self._least(waiting, alone, draws, effort)
+            before = self._best_after(waiting, alone, draws, effort)
             saved = saved - self._news(search, waiting, alone, draws, before)
             late = late if before.late is None else torch.maximum(late, before.late.expand(late.shape))
         weights = join(each).weights
@@ -246,22 +246,22 @@ class Appraisal:
         # what the last round of the search still found is about what it has left to find
         error = torch.hypot(gain.std_error, late @ weights)
         values = self.belief.look_ahead(together).fantasy(join(each)).values[..., p:]
-        least = Least(least.loss, least.loss + saved, least.actions)
+        least = BestAfterOutcome(least.loss, least.loss + saved, least.actions)
         return Audit(Gain(gain.value, error, exact=False), search, least, values, weights)
 
-    def _least(self, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, effort: Effort) -> Least:
+    def _best_after(self, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, effort: Effort) -> BestAfterOutcome:
         """The best action after each outcome of all replicates, each replicate judged on draws of its own: b x RN."""
         look, steps = self.belief.look_ahead(x), effort.steps
         if isinstance(self.search, ContinuousSearch):
             # of all replicates together: what is found for one outcome helps another
-            found = self.search.least(look.fantasy(join(each)), x, steps, rounds=effort.rounds)
+            found = self.search.best_after(look.fantasy(join(each)), x, steps, rounds=effort.rounds)
             if draws is None:
                 return found
         elif draws is None:
-            return self.search.least(look.fantasy(join(each)), x, steps)
+            return self.search.best_after(look.fantasy(join(each)), x, steps)
         else:
-            parts = [self.search.least(look.fantasy(n), x, steps, d) for n, d in zip(each, draws, strict=True)]
-            return Least(
+            parts = [self.search.best_after(look.fantasy(n), x, steps, d) for n, d in zip(each, draws, strict=True)]
+            return BestAfterOutcome(
                 torch.cat([part.loss for part in parts], 1),
                 torch.cat([part.stay for part in parts], 1),
                 torch.cat([part.actions for part in parts], 1),
@@ -271,7 +271,7 @@ class Appraisal:
             for nodes, actions, own in zip(each, found.actions.split(each[0].count, 1), draws, strict=True)
         ]
         stays = [self._stay(self.search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
-        return Least(torch.cat(losses, 1), torch.cat(stays, 1), found.actions, found.late)
+        return BestAfterOutcome(torch.cat(losses, 1), torch.cat(stays, 1), found.actions, found.late)
 
     def _stay(self, search: ActionSearch, look: LookAhead, nodes: Nodes, draws: Tensor | None) -> Tensor:
         """The expected loss of a search's best action of today after each outcome: b x N."""
@@ -282,7 +282,7 @@ class Appraisal:
         return stay.expand(fantasy.values.shape[:2])
 
     def _news(
-        self, search: ActionSearch, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, least: Least
+        self, search: ActionSearch, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, least: BestAfterOutcome
     ) -> Tensor:
         """What the best action after each outcome saves against that of today, maybe a new one: b x RN."""
         if search is self.search:

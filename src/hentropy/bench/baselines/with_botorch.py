@@ -175,7 +175,7 @@ class FantasyModel(Model):
         """Of f where an action of each belief looks, N x b x event: N x b x k."""
         points = self._points(X)
         if points.dim() == 2:  # common to all actions: k x d
-            moments = self._fantasy.pool_moments(points.unsqueeze(0), self._needs)
+            moments = self._fantasy.shared_moments(points.unsqueeze(0), self._needs)
             return _posterior(moments.mean[0].squeeze(-2).transpose(0, 1), None)
         moments = self._fantasy.moments(points.transpose(0, 1), self._needs)
         mean = moments.mean[0].transpose(0, 1)

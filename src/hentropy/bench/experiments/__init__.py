@@ -4,25 +4,25 @@ from hentropy.errors import require
 
 require("filelock", "cli")
 
-from hentropy.bench.experiments.crew import Crew, News, Report
+from hentropy.bench.experiments.crew import Crew, Report, RunNews
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.local_crew import run
 from hentropy.bench.experiments.methods import METHODS, TASKS, Method, Task
 from hentropy.bench.experiments.plan import Plan, Results
-from hentropy.bench.experiments.run import Job, Step, replayed, steps
+from hentropy.bench.experiments.run import RunKey, Step, replayed, steps
 from hentropy.bench.experiments.sweep import crew_of, sweep
 
 __all__ = [
     "METHODS",
     "TASKS",
     "Crew",
-    "Job",
     "Ledger",
     "Method",
-    "News",
     "Plan",
     "Report",
     "Results",
+    "RunKey",
+    "RunNews",
     "Step",
     "Task",
     "crew_of",

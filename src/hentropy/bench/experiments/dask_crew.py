@@ -13,9 +13,9 @@ from typing import Any
 from uuid import uuid4
 
 from hentropy._version import __version__
-from hentropy.bench.experiments.crew import News, Report, one_thread
+from hentropy.bench.experiments.crew import Report, RunNews, one_thread
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import Job, Step, steps
+from hentropy.bench.experiments.run import RunKey, Step, steps
 from hentropy.errors import ExecutionError, MissingExtra
 from hentropy.studies.execution.cluster import connect, own_cluster, unwanted
 
@@ -33,7 +33,7 @@ _ALONE = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Found:
+class TaskResult:
     """What a task found: its steps, and the error and its traceback if that ended it.
 
     `go` names this go at the task: Dask may begin a task anew on another worker, and two goes must not be mixed.
@@ -56,7 +56,7 @@ def heard(text: str) -> tuple[str, Step]:
     return found["go"], Step.from_json(found["step"])
 
 
-def labour(job: Job, done: Sequence[Step], version: str) -> Found:
+def labour(job: RunKey, done: Sequence[Step], version: str) -> TaskResult:
     """The rest of a run, each step told when it is done; it stops after a step when nobody wants it any more."""
     worker, go, found = get_worker(), uuid4().hex, list[Step]()
     key = worker.get_current_task()
@@ -64,15 +64,15 @@ def labour(job: Job, done: Sequence[Step], version: str) -> Found:
         _check(version, worker.address)
         with _ALONE, one_thread():
             if unwanted(worker, key):
-                return Found(go, ())
+                return TaskResult(go, ())
             for step in steps(job, done):
                 found.append(step)
                 worker.log_event(TOPIC, {"key": key, "told": told(go, step)})
                 if unwanted(worker, key):
                     break
     except Exception as error:  # as text: not every error can be sent
-        return Found(go, tuple(found), f"{type(error).__name__}: {error}", traceback.format_exc())
-    return Found(go, tuple(found))
+        return TaskResult(go, tuple(found), f"{type(error).__name__}: {error}", traceback.format_exc())
+    return TaskResult(go, tuple(found))
 
 
 def _check(version: str, where: str) -> None:
@@ -104,7 +104,7 @@ class DaskCrew:
         self.address = address
         self.patience = patience
 
-    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+    def work(self, jobs: Sequence[RunKey], ledger: Ledger, report: Report) -> None:
         """All runs to their ends."""
         if not jobs:
             return
@@ -121,14 +121,14 @@ class DaskCrew:
                 raise ExecutionError(
                     f"the Dask scheduler at {where} has no workers; start some with `dask worker {where} --nthreads 1`"
                 ) from None
-            _Foreman(client, ledger, report, self.workers).work(jobs)
+            _ClusterForeman(client, ledger, report, self.workers).work(jobs)
 
 
 @dataclass
 class _Errand:
     """A run that is on the cluster; `claim` keeps others from writing to it."""
 
-    job: Job
+    job: RunKey
     claim: ExitStack
     steps: int
     tries: int = 0
@@ -137,7 +137,7 @@ class _Errand:
     future: Future | None = None
 
 
-class _Foreman:
+class _ClusterForeman:
     """Hands out runs, and writes down what is heard of them."""
 
     def __init__(self, client: Client, ledger: Ledger, report: Report, workers: int | None) -> None:
@@ -148,7 +148,7 @@ class _Foreman:
         self.busy: dict[str, _Errand] = {}
         self.inbox: SimpleQueue[tuple[str, str | Future]] = SimpleQueue()
 
-    def work(self, jobs: Sequence[Job]) -> None:
+    def work(self, jobs: Sequence[RunKey]) -> None:
         waiting = deque(jobs)
         self.client.subscribe_topic(TOPIC, self._hear)
         try:
@@ -177,16 +177,16 @@ class _Foreman:
     def _hear(self, event: tuple[float, dict[str, str]]) -> None:
         self.inbox.put((event[1]["key"], event[1]["told"]))
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: RunKey) -> None:
         with ExitStack() as stack:
             try:
                 stack.enter_context(self.ledger.claimed(job))
                 done = self.ledger.begin(job)
             except Exception as error:  # one run must not end the others
                 self.ledger.fail(job, traceback.format_exc())
-                self.report(News(job, 0, ended=True, failed=f"{type(error).__name__}: {error}"))
+                self.report(RunNews(job, 0, ended=True, failed=f"{type(error).__name__}: {error}"))
                 return
-            self.report(News(job, len(done)))
+            self.report(RunNews(job, len(done)))
             self._send(_Errand(job, stack.pop_all(), len(done)), done)
 
     def _send(self, errand: _Errand, done: Sequence[Step]) -> None:
@@ -202,7 +202,7 @@ class _Foreman:
             self._add(errand, go, [step])
             return
         try:
-            result: Found = found.result(timeout=FETCH)
+            result: TaskResult = found.result(timeout=FETCH)
         except TimeoutError:  # it was lost on the way, and Dask makes it again
             found.add_done_callback(lambda future: self.inbox.put((errand.key, future)))
         except KilledWorker as error:
@@ -227,7 +227,7 @@ class _Foreman:
             if step.number == errand.steps:
                 self.ledger.add(errand.job, step)
                 errand.steps += 1
-                self.report(News(errand.job, errand.steps))
+                self.report(RunNews(errand.job, errand.steps))
         return True
 
     def _again(self, errand: _Errand, why: str) -> None:
@@ -246,7 +246,7 @@ class _Foreman:
             self.ledger.fail(errand.job, trace or failed)
             self.client.cancel([errand.future])
         errand.claim.close()
-        self.report(News(errand.job, errand.steps, ended=True, failed=failed))
+        self.report(RunNews(errand.job, errand.steps, ended=True, failed=failed))
 
     def _check(self) -> None:
         if self.client.status != "running":

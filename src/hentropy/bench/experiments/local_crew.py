@@ -14,9 +14,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from hentropy.bench.experiments.crew import News, Report, one_thread
+from hentropy.bench.experiments.crew import Report, RunNews, one_thread
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import Job, steps
+from hentropy.bench.experiments.run import RunKey, steps
 
 
 class LocalCrew:
@@ -25,44 +25,44 @@ class LocalCrew:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+    def work(self, jobs: Sequence[RunKey], ledger: Ledger, report: Report) -> None:
         """All runs to their ends."""
         if self.workers > 1:
-            _Foreman(jobs, ledger, report).work(min(self.workers, len(jobs)))
+            _ProcessForeman(jobs, ledger, report).work(min(self.workers, len(jobs)))
             return
         with one_thread():
             for job in jobs:
                 run(job, ledger, report)
 
 
-def run(job: Job, ledger: Ledger, report: Report) -> None:
+def run(job: RunKey, ledger: Ledger, report: Report) -> None:
     """One run to its end, or to the error that ends it."""
     count = 0
     try:
         with ledger.claimed(job):
             done = ledger.begin(job)
             count = len(done)
-            report(News(job, count))
+            report(RunNews(job, count))
             for step in steps(job, done):
                 ledger.add(job, step)
                 count += 1
-                report(News(job, count))
+                report(RunNews(job, count))
     except Exception as error:  # one run must not end the others
         ledger.fail(job, traceback.format_exc())
-        report(News(job, count, ended=True, failed=f"{type(error).__name__}: {error}"))
+        report(RunNews(job, count, ended=True, failed=f"{type(error).__name__}: {error}"))
     else:
-        report(News(job, count, ended=True))
+        report(RunNews(job, count, ended=True))
 
 
-class _Foreman:
+class _ProcessForeman:
     """Hands worker processes one run after the other."""
 
-    def __init__(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+    def __init__(self, jobs: Sequence[RunKey], ledger: Ledger, report: Report) -> None:
         self.waiting = deque(jobs)
         self.ledger = ledger
         self.report = report
         self.workers: dict[Connection, SpawnProcess] = {}
-        self.busy: dict[Connection, News] = {}
+        self.busy: dict[Connection, RunNews] = {}
 
     def work(self, workers: int) -> None:
         try:
@@ -103,7 +103,7 @@ class _Foreman:
                 self._hire()
             else:
                 self.waiting.popleft()
-                self.busy[line] = News(job, 0)
+                self.busy[line] = RunNews(job, 0)
 
     def _listen(self, line: Connection) -> None:
         try:
@@ -123,7 +123,7 @@ class _Foreman:
         line.close()
         why = f"the worker process ended in the middle of the run (exit code {worker.exitcode}); out of memory?"
         self.ledger.fail(last.job, why)
-        self.report(News(last.job, last.steps, ended=True, failed=why))
+        self.report(RunNews(last.job, last.steps, ended=True, failed=why))
         self._hire()
 
 
@@ -143,7 +143,7 @@ class _NobodyListens(BaseException):
     """The process that hands out runs is gone: no failure of the run, which goes on when it is asked for again."""
 
 
-def _tell(line: Connection, news: News) -> None:
+def _tell(line: Connection, news: RunNews) -> None:
     try:
         line.send(news)
     except ConnectionError:

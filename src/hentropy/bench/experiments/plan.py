@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.methods import Task, task
-from hentropy.bench.experiments.run import Job, Step
+from hentropy.bench.experiments.run import RunKey, Step
 from hentropy.errors import InputError
 
 SLOWEST_FIRST = ("one-shot-paper", "botorch-qkg", "hentropy-mixture")
@@ -33,10 +33,10 @@ class Plan:
             chosen = [replace(each, queries=min(each.queries, QUICK_QUERIES)) for each in chosen]
         return cls(tuple(chosen), count, quick)
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[RunKey]:
         """All runs, those that take longest first, so that no worker is left alone with one in the end."""
         jobs = [
-            Job(each, method, seed, self.quick)
+            RunKey(each, method, seed, self.quick)
             for seed in range(self.seeds)
             for each in self.tasks
             for method in each.methods
@@ -48,7 +48,7 @@ class Plan:
         return next(each for each in self.tasks if each.problem == name)
 
 
-def _turn(job: Job) -> int:
+def _turn(job: RunKey) -> int:
     return SLOWEST_FIRST.index(job.method) if job.method in SLOWEST_FIRST else len(SLOWEST_FIRST)
 
 
@@ -62,9 +62,9 @@ class Results:
     def runs(self, name: str, method: str) -> dict[int, list[Step]]:
         """The runs of a method on a task of the plan, by seed; those that failed or are not done have fewer steps."""
         task = self.plan.task(name)
-        return {seed: self.ledger.steps(Job(task, method, seed, self.plan.quick)) for seed in range(self.plan.seeds)}
+        return {seed: self.ledger.steps(RunKey(task, method, seed, self.plan.quick)) for seed in range(self.plan.seeds)}
 
-    def failures(self) -> dict[Job, str]:
+    def failures(self) -> dict[RunKey, str]:
         """The runs that ended by an error, with their tracebacks."""
         told = ((job, self.ledger.failure(job)) for job in self.plan.jobs())
         return {job: why for job, why in told if why is not None}

@@ -20,7 +20,7 @@ from hentropy.studies.study import State, Study, Trial
 
 
 @dataclass(frozen=True)
-class Job:
+class RunKey:
     """Which run: the task, the method by name, the seed; `quick` methods take their smaller solver."""
 
     task: Task
@@ -98,7 +98,7 @@ class Stopwatch(Solver):
         return found
 
 
-def steps(job: Job, done: Sequence[Step] = ()) -> Iterator[Step]:
+def steps(job: RunKey, done: Sequence[Step] = ()) -> Iterator[Step]:
     """The steps of a run that are still to do, one after the other, given those that are done."""
     contender, on = method(job.method), problem(job.task.problem)
     watch = Stopwatch(contender.make(on, job.quick))
@@ -116,7 +116,7 @@ def steps(job: Job, done: Sequence[Step] = ()) -> Iterator[Step]:
         yield _step(study, on, number, trial, seconds)
 
 
-def replayed(job: Job, on: Problem, done: Sequence[Step], solver: Solver | None = None) -> Study:
+def replayed(job: RunKey, on: Problem, done: Sequence[Step], solver: Solver | None = None) -> Study:
     """The study as it stood after the steps that are done."""
     options: dict[str, Any] = {
         "seed": job.seed,

@@ -4,19 +4,19 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-from hentropy.bench.experiments.crew import Crew, News, Report
+from hentropy.bench.experiments.crew import Crew, Report, RunNews
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.local_crew import LocalCrew, run
-from hentropy.bench.experiments.run import Job
+from hentropy.bench.experiments.run import RunKey
 from hentropy.errors import InputError
 
-__all__ = ["Kind", "News", "Report", "crew_of", "run", "sweep"]
+__all__ = ["Kind", "Report", "RunNews", "crew_of", "run", "sweep"]
 
 Kind = Literal["processes", "dask"]
 
 
 def sweep(
-    jobs: Sequence[Job],
+    jobs: Sequence[RunKey],
     ledger: Ledger,
     workers: int | None,
     report: Report,

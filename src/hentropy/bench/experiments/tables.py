@@ -18,7 +18,7 @@ FEWEST_FOR_INTERVAL = 5
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodRow:
     """One method on one task; differences are its score less that of the best baseline after the last query."""
 
     method: str
@@ -41,7 +41,7 @@ class TaskTable:
     queries: int
     best: float | None
     baseline: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[MethodRow, ...]
     missing: tuple[str, ...]
     halfway: Difference | None
 
@@ -57,7 +57,7 @@ def task_table(results: Results, name: str) -> TaskTable:
     steady = [method for method in others if curves[method].seeds >= FEWEST_FOR_INTERVAL]
     baseline = next(iter(steady or others), None)
     rows = tuple(
-        Row(
+        MethodRow(
             method=method,
             label=METHODS[method].label,
             curve=curves[method],
@@ -93,7 +93,7 @@ def _halfway(runs: dict[str, dict[int, list[Step]]], queries: int) -> Difference
     return paired(final(runs["hentropy"], queries // 2), final(runs[PAPER], queries))
 
 
-Column = Callable[[TaskTable, Row], str]
+Column = Callable[[TaskTable, MethodRow], str]
 
 
 def _number(value: float, sign: str = "") -> str:
@@ -113,7 +113,7 @@ def _interval(gap: Difference) -> str:
     return f"{_number(gap.mean, '+')} [{_number(gap.low, '+')}, {_number(gap.high, '+')}]"
 
 
-def _against(table: TaskTable, row: Row) -> str:
+def _against(table: TaskTable, row: MethodRow) -> str:
     if row.against is None:
         return "the best baseline" if row.method == table.baseline else ""
     common = f" ({_seeds(row.against.seeds)})" if row.against.seeds < row.curve.seeds else ""

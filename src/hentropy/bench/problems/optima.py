@@ -50,7 +50,7 @@ MET = 1e-20
 
 
 @dataclass(frozen=True)
-class Effort:
+class SearchEffort:
     """How hard k designs of a continuous space are searched for."""
 
     candidates: int = 4096
@@ -66,7 +66,7 @@ class Effort:
 class Apart:
     """The search for k designs of a continuous space that are good and apart; tuples are B x k x d in the unit cube."""
 
-    def __init__(self, problem: Problem, decision: TopK, seed: int, effort: Effort) -> None:
+    def __init__(self, problem: Problem, decision: TopK, seed: int, effort: SearchEffort) -> None:
         self.problem, self.decision, self.effort, self.seed = problem, decision, effort, seed
         self.k, self.d = decision.k, problem.space.dim
         self.generator = torch.Generator().manual_seed(seed)
@@ -219,9 +219,9 @@ class Apart:
         return found if float(self.losses(found)) < float(self.losses(u)) else u
 
 
-def best_apart(problem: Problem, decision: TopK, seed: int = 0, effort: Effort | None = None) -> Best:
+def best_apart(problem: Problem, decision: TopK, seed: int = 0, effort: SearchEffort | None = None) -> Best:
     """k designs of a continuous space."""
-    u = Apart(problem, decision, seed, effort or Effort()).run()
+    u = Apart(problem, decision, seed, effort or SearchEffort()).run()
     x = problem.space.project(problem.space.from_unit(u))
     how = "searched: thousands of descents, polish, hops until nothing better came"
     return Best(problem.loss(x), how, x)
@@ -264,7 +264,7 @@ def _signed(problem: Problem, sign: float, u: Tensor) -> Tensor:
     return sign * problem(problem.space.from_unit(u))
 
 
-def best_for(problem: Problem, seed: int = 0, effort: Effort | None = None) -> Best:
+def best_for(problem: Problem, seed: int = 0, effort: SearchEffort | None = None) -> Best:
     """The best that can be decided, by the way that fits the decision and the space."""
     decision, points = problem.decision, problem.space.points
     if isinstance(decision, LevelSets):

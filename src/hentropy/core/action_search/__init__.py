@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, Least, expected_loss
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
 from hentropy.core.action_search.continuous import ContinuousSearch
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.domains import BoxDomain, PointsDomain
@@ -98,8 +98,8 @@ def _prepared(
 
 __all__ = [
     "ActionSearch",
+    "BestAfterOutcome",
     "ContinuousSearch",
-    "Least",
     "ListedSearch",
     "SolvedSearch",
     "descend",

@@ -16,7 +16,7 @@ from hentropy.core.decisions import Decision
 
 
 @dataclass(frozen=True)
-class Least:
+class BestAfterOutcome:
     """After each outcome (b x N): the least expected loss found, and the expected loss of the action that is best now.
 
     `actions` are the actions that have it: b x N x k x d, b x N x p, or indices b x N into a list; `loss` itself where
@@ -43,7 +43,7 @@ class ActionSearch(ABC):
     value: Tensor
 
     @abstractmethod
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+    def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best action after each outcome at designs x (b x q x d).
 
         `steps` of descent refine each action, none at 0. `draws` replace the base samples of the values in the final
@@ -66,7 +66,7 @@ class ActionSearch(ABC):
         return None
 
     def action(self, actions: Tensor, b: int, n: int) -> Any:
-        """The action behind entry (b, n) of `Least.actions`."""
+        """The action behind entry (b, n) of `BestAfterOutcome.actions`."""
         return actions[b, n]
 
     def numbers_per_design(self, outcomes: int) -> int:

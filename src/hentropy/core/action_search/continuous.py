@@ -1,7 +1,7 @@
 """Actions that are searched by descent: k points of a box, or a vector of its own.
 
-After an outcome the best of a pool of good actions, or today's best action with a member replaced by the new design, is
-where descent starts (`present` finds today's best action and the pool).
+After an outcome the best of the contenders, or today's best action with a member replaced by the new design, is
+where descent starts (`incumbent` finds both).
 """
 
 from dataclasses import dataclass, replace
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, Least, expected_loss, loss_now
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss, loss_now
 from hentropy.core.action_search.descent import descend, polish
 from hentropy.core.action_search.domains import Domain, PointsDomain
-from hentropy.core.action_search.incumbent import Present, looks_at_itself, prepare_present, refine, replacements
+from hentropy.core.action_search.incumbent import Incumbent, find_incumbent, looks_at_itself, refine, replacements
 from hentropy.core.action_search.tuples import exchange, gather_points
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
@@ -32,7 +32,7 @@ REFINED, LITTLE = 3, 1e-4
 such a share of how far the actions lie apart: it is then taken as it is."""
 
 WIDE = 2
-"""From so many rounds on, a search after an outcome looks beyond the pool and descends from two starts."""
+"""From so many rounds on, a search after an outcome looks beyond the contenders and descends from two starts."""
 
 
 MOST_FOUND = 16
@@ -41,7 +41,7 @@ MOST_FOUND = 16
 
 @dataclass(frozen=True)
 class ContinuousSearch(ActionSearch):
-    """A decision over a continuous domain, with the best action (event) and a pool of good ones (P x event)."""
+    """A decision over a continuous domain, with the best action (event) and contenders, it among them (P x event)."""
 
     decision: Decision
     belief: Belief
@@ -51,7 +51,7 @@ class ContinuousSearch(ActionSearch):
     clock: Clock
     best: Tensor
     value: Tensor
-    pool: Tensor
+    contenders: Tensor
     metric: Tensor
     """The inverse Hessian of the loss at the best action, in unit coordinates (A x A): after an outcome, descent from
     near it need not learn where the kinks run."""
@@ -67,44 +67,44 @@ class ContinuousSearch(ActionSearch):
         clock: Clock,
         known: Tensor | None = None,
     ) -> "ContinuousSearch":
-        """Find the best action now and the pool around it; `known` (S x event) are actions that were good before.
+        """Find the best action now and its contenders; `known` (S x event) are actions that were good before.
 
         It is found once for a belief. Should the decision have been changed since, its losses tell.
         """
         asked = (id(decision), id(space))
         found, losses, *_ = belief.found.get(asked, (None, None))
         if known is not None or found is None or not _same(decision, belief, domain, draws, found, losses):
-            found = prepare_present(decision, belief, space, domain, draws, clock, known)
+            found = find_incumbent(decision, belief, space, domain, draws, clock, known)
             if known is None and not clock.expired:
                 if len(belief.found) >= MOST_FOUND:
                     belief.found.clear()
-                losses = loss_now(decision, belief, found.pool, draws)
+                losses = loss_now(decision, belief, found.contenders, draws)
                 # decision and space are kept, so that their ids stay theirs
-                belief.found[asked] = (replace(found, pool=found.pool.clone()), losses, decision, space)
-        best = found.pool[0].clone()
-        return cls(decision, belief, space, domain, draws, clock, best, found.value, found.pool, found.metric)
+                belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
+        best = found.contenders[0].clone()
+        return cls(decision, belief, space, domain, draws, clock, best, found.value, found.contenders, found.metric)
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
         moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
         return expected_loss(self.decision, moments, actions, self.draws if draws is None else draws)
 
-    def pick(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None = None) -> Least:
-        """The best action of the pool after each outcome, the new design in place of a member included."""
+    def pick(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None = None) -> BestAfterOutcome:
+        """The best of the contenders after each outcome, the new design in place of a member included."""
         draws = self.draws if draws is None else draws
-        moments = fantasy.pool_moments(self.decision.points(self.pool), self.decision.needs)
-        losses = expected_loss(self.decision, moments, self.pool, draws)  # b x N x P
+        moments = fantasy.shared_moments(self.decision.points(self.contenders), self.decision.needs)
+        losses = expected_loss(self.decision, moments, self.contenders, draws)  # b x N x P
         swapped = self._swapped(x)
         stay = losses[..., 0]
         if swapped is not None:
             losses = torch.cat([losses, self._swapped_losses(fantasy, x, moments, swapped, draws)], -1)
         loss, choice = losses.min(-1)
         b, N = loss.shape
-        options = self.pool.expand(b, *self.pool.shape)
+        options = self.contenders.expand(b, *self.contenders.shape)
         if swapped is not None:
             options = torch.cat([options, swapped], 1)
         actions = options[torch.arange(b, device=x.device)[:, None].expand(b, N), choice]
-        return Least(loss, stay, actions)
+        return BestAfterOutcome(loss, stay, actions)
 
     def _swapped(self, x: Tensor) -> Tensor | None:
         """The best action with one member, or all, moved to each new design: b x V x k x d."""
@@ -113,8 +113,8 @@ class ContinuousSearch(ActionSearch):
         moved = replacements(self.domain.k, x.device).unsqueeze(-1)  # V/q x k x 1
         return torch.where(moved, x.detach()[:, :, None, None], self.best).flatten(1, 2)
 
-    def _swapped_losses(self, fantasy: Fantasy, x: Tensor, pool: Moments, swapped: Tensor, draws: Tensor) -> Tensor:
-        """Losses of the swapped actions, b x N x V. Marginal moments come from the pool's first row and x alone."""
+    def _swapped_losses(self, fantasy: Fantasy, x: Tensor, shared: Moments, swapped: Tensor, draws: Tensor) -> Tensor:
+        """Losses of the swapped actions, b x N x V. Marginal moments come from the first contender and x."""
         points = self.decision.points(swapped)
         if self.decision.needs is Needs.JOINT or points is not swapped:
             return expected_loss(
@@ -122,20 +122,22 @@ class ContinuousSearch(ActionSearch):
             )
         own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
 
-        moved = replacements(pool.mean.shape[-1], x.device)
+        moved = replacements(shared.mean.shape[-1], x.device)
 
         def swap(old: Tensor, new: Tensor) -> Tensor:
             return torch.where(moved, new[..., :, None, None], old[..., None, None, :]).flatten(-3, -2)
 
-        today = pool.mean[..., 0, :]
+        today = shared.mean[..., 0, :]
         var = None
-        if pool.var is not None:
-            var = swap(pool.var[..., 0, :].expand(today.shape), own.variance.expand(own.mean.shape))
-        moments = Moments(pool.weights, swap(today, own.mean), var)
+        if shared.var is not None:
+            var = swap(shared.var[..., 0, :].expand(today.shape), own.variance.expand(own.mean.shape))
+        moments = Moments(shared.weights, swap(today, own.mean), var)
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None, rounds: int = 0) -> Least:
-        """The pool's choice after each outcome, polished by so many steps, then judged on the draws.
+    def best_after(
+        self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None, rounds: int = 0
+    ) -> BestAfterOutcome:
+        """The contenders' best after each outcome, polished by so many steps, then judged on the draws.
 
         In each further round, an outcome takes over the action of another where that is better, and goes on.
         """
@@ -147,15 +149,15 @@ class ContinuousSearch(ActionSearch):
         if draws is not None:
             with torch.no_grad():
                 loss, stay = self.loss_after(fantasy, found.actions, draws), self.stay(fantasy, draws)
-            return Least(loss, stay.expand(loss.shape), found.actions, late)
+            return BestAfterOutcome(loss, stay.expand(loss.shape), found.actions, late)
         worse = found.loss > found.stay
         keep = worse.view(*worse.shape, *[1] * len(self.domain.event))
         actions = torch.where(keep, self.best, found.actions)
-        return Least(torch.minimum(found.loss, found.stay), found.stay, actions, late)
+        return BestAfterOutcome(torch.minimum(found.loss, found.stay), found.stay, actions, late)
 
     def _searched(
-        self, fantasy: Fantasy, x: Tensor, found: Least, steps: int, rounds: int
-    ) -> tuple[Least, Tensor | None]:
+        self, fantasy: Fantasy, x: Tensor, found: BestAfterOutcome, steps: int, rounds: int
+    ) -> tuple[BestAfterOutcome, Tensor | None]:
         """Better actions than those found, and by how much the last round lowered their losses (b x N)."""
         b, N = found.loss.shape
         late, some = None, torch.arange(0, N, EVERY, device=x.device)
@@ -187,7 +189,7 @@ class ContinuousSearch(ActionSearch):
             value = self.loss_after(fantasy, actions)
             worse = value > found.loss  # rounding can cost more than descent gained
             actions = torch.where(worse.view(b, N, *[1] * len(self.domain.event)), found.actions, actions)
-        return Least(torch.minimum(value, found.loss), found.stay, actions), late
+        return BestAfterOutcome(torch.minimum(value, found.loss), found.stay, actions), late
 
     def _descended(self, fantasy: Fantasy, u: Tensor, steps: int) -> "_Polished":
         """Actions in unit coordinates, b x N x A, after a few quick steps for their outcomes."""
@@ -222,14 +224,18 @@ class ContinuousSearch(ActionSearch):
         moments = fantasy.moments(self.decision.points(actions).unsqueeze(1), self.decision.needs)
         return expected_loss(self.decision, moments, actions.unsqueeze(1), self.draws)
 
-    def _exchanged(self, few: Fantasy, fantasy: Fantasy, x: Tensor, found: Least, start: Tensor) -> Least:
-        """Actions of a few outcomes (b x F x k x d) with members replaced by points of the pool or around the design.
+    def _exchanged(
+        self, few: Fantasy, fantasy: Fantasy, x: Tensor, found: BestAfterOutcome, start: Tensor
+    ) -> BestAfterOutcome:
+        """Actions of a few outcomes (b x F x k x d) with members replaced by contenders' points or around the design.
 
         All outcomes of the design may then take what was found for the few.
         """
         b, F, k, d = start.shape
-        pool = torch.unique(self.pool.reshape(-1, d), dim=0)[:MOST_POINTS]
-        points = torch.cat([start.flatten(1, 2), pool.expand(b, *pool.shape), x, self._around(x)], 1)  # b x M x d
+        points_met = torch.unique(self.contenders.reshape(-1, d), dim=0)[:MOST_POINTS]
+        points = torch.cat(
+            [start.flatten(1, 2), points_met.expand(b, *points_met.shape), x, self._around(x)], 1
+        )  # b x M x d
         moments = few.moments(points.unsqueeze(1), self.decision.needs)
         index = torch.arange(F * k, device=x.device).reshape(F, 1, k).expand(b, F, 1, k)
         own = points.unsqueeze(1).expand(b, F, *points.shape[1:])
@@ -238,7 +244,7 @@ class ContinuousSearch(ActionSearch):
         loss, choice = torch.cat([found.loss.unsqueeze(-1), self.loss_of_each(fantasy, tried)], -1).min(-1)
         rows = torch.arange(b, device=x.device).unsqueeze(-1)
         better = tried[rows, (choice - 1).clamp_min(0)]
-        return Least(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
+        return BestAfterOutcome(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
 
     def _around(self, x: Tensor) -> Tensor:
         """Points around each of the designs b x q x d: b x AROUND x d."""
@@ -250,8 +256,8 @@ class ContinuousSearch(ActionSearch):
         return self.space.project(self.space.from_unit((centre + noise).clamp(0.0, 1.0)))
 
     def with_actions(self, actions: Tensor) -> "ContinuousSearch":
-        """With further actions (A x event) in the pool."""
-        return replace(self, pool=torch.cat([self.pool, actions]))
+        """With further actions (A x event) among the contenders."""
+        return replace(self, contenders=torch.cat([self.contenders, actions]))
 
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "ContinuousSearch":
@@ -263,11 +269,11 @@ class ContinuousSearch(ActionSearch):
         if not bool(value < self.value):
             return self
         if bool(self.value - value < LITTLE * (losses.max() - value)):
-            return replace(self, best=best, value=value, pool=torch.cat([best.unsqueeze(0), self.pool]))
+            return replace(self, best=best, value=value, contenders=torch.cat([best.unsqueeze(0), self.contenders]))
         starts = torch.cat([flat[better], self.best.unsqueeze(0)])
         found = refine(self.decision, self.belief, self.domain, self.draws, starts, self.clock, first_steps=0)
-        pool = torch.cat([found.pool[:1], self.pool])
-        return replace(self, best=pool[0], value=found.value, pool=pool, metric=found.metric)
+        contenders = torch.cat([found.contenders[:1], self.contenders])
+        return replace(self, best=contenders[0], value=found.value, contenders=contenders, metric=found.metric)
 
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
         """The expected loss of today's action after each outcome: b x N."""
@@ -275,20 +281,20 @@ class ContinuousSearch(ActionSearch):
         return self.loss_after(fantasy, self.best.expand(b, 1, *self.domain.event), draws)
 
     def numbers_per_design(self, outcomes: int) -> int:
-        """The pool's moments dominate, N x P x K, for each component or, where values are drawn, for each draw."""
-        K = self.decision.points(self.pool[:1]).shape[-2]
+        """The contenders' moments dominate, N x P x K, for each component or, where values are drawn, for each draw."""
+        K = self.decision.points(self.contenders[:1]).shape[-2]
         H, needs = self.belief.components, self.decision.needs
         each = {Needs.MEAN: 1, Needs.VARIANCE: 2 * H, Needs.JOINT: max(H * K, self.draws.shape[0])}[needs]
-        return 2 * outcomes * (self.pool.shape[0] + K + 1) * K * each
+        return 2 * outcomes * (self.contenders.shape[0] + K + 1) * K * each
 
 
 def _same(
-    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, found: Present, losses: Tensor | None
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, found: Incumbent, losses: Tensor | None
 ) -> bool:
     """Whether actions found before have the same losses as then."""
-    if losses is None or found.pool.shape[1:] != domain.event:
+    if losses is None or found.contenders.shape[1:] != domain.event:
         return False
-    return torch.equal(loss_now(decision, belief, found.pool, draws), losses)
+    return torch.equal(loss_now(decision, belief, found.contenders, draws), losses)
 
 
 _Polished = tuple[Tensor, Tensor, Tensor]

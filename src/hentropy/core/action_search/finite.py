@@ -16,7 +16,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, Least
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
 from hentropy.core.action_search.sums import LongExchange, exchange_sums, gains_of, greedy_sums, worth_of
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
 from hentropy.core.beliefs import Belief, Fantasy, Gaussian
@@ -133,7 +133,7 @@ class FiniteSearch(ActionSearch):
             value = torch.maximum(value, excess(lacks[position], u[member].abs() * s))
         return value
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+    def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """Exchange after each outcome, from today's action: among promising rows, or (`steps` > 0) all that matter."""
         with torch.no_grad():
             rows = self._joined(x, self.promising)
@@ -150,7 +150,9 @@ class FiniteSearch(ActionSearch):
         ]
         index, loss, stay = (torch.cat(each) for each in zip(*parts, strict=True))
         stay = stay.reshape(b, N)
-        return Least(torch.minimum(loss.reshape(b, N), stay), stay, listed[index].reshape(b, N, *self.best.shape))
+        return BestAfterOutcome(
+            torch.minimum(loss.reshape(b, N), stay), stay, listed[index].reshape(b, N, *self.best.shape)
+        )
 
     def _solved(self, values: Tensor, R: Tensor | None, start: Tensor, sweeps: int) -> tuple[Tensor, Tensor, Tensor]:
         """For values P x C of the rows: the best action (P x k), its loss and that of today's (P)."""

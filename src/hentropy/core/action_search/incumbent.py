@@ -74,7 +74,7 @@ ALL_SURPRISES = 12
 """Points that an outcome could make best: so many in all, and at least SURPRISES for each member of the action."""
 
 SURPRISE = 2.0
-"""Standard deviations by which a point of the pool is taken to be better or worse than its mean."""
+"""Standard deviations by which a point is taken to be better or worse than its mean."""
 
 EXTREMES = 10
 AROUND = 6
@@ -107,15 +107,15 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Present:
+class Incumbent:
     """Actions P x event, the best one first, its expected loss now, and the inverse Hessian there (A x A)."""
 
-    pool: Tensor
+    contenders: Tensor
     value: Tensor
     metric: Tensor
 
 
-def prepare_present(
+def find_incumbent(
     decision: Decision,
     belief: Belief,
     space: DesignSpace,
@@ -123,8 +123,8 @@ def prepare_present(
     draws: Tensor,
     clock: Clock,
     known: Tensor | None = None,
-) -> Present:
-    """Find the best action now and the pool around it; `known` (S x event) are actions that were good before."""
+) -> Incumbent:
+    """Find the best action now and its contenders; `known` (S x event) are actions that were good before."""
     before = draws.new_empty(0, *domain.event) if known is None else domain.project(known.to(belief.X))
     if not isinstance(domain, PointsDomain) or not looks_at_itself(decision, domain):
         starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
@@ -145,23 +145,23 @@ def prepare_present(
     if affine:
         found = _crossed(decision, belief, domain, found, candidates, draws, clock)
     count = max(SURPRISES, ALL_SURPRISES // domain.k)
-    surprises = _replaced(decision, few, space, found.pool[0], candidates, few_draws, count, SURPRISE)
-    return replace(found, pool=torch.cat([found.pool[:RIVALS], surprises]))
+    surprises = _replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
+    return replace(found, contenders=torch.cat([found.contenders[:RIVALS], surprises]))
 
 
 def _crossed(
     decision: Decision,
     belief: Belief,
     domain: PointsDomain,
-    found: Present,
+    found: Incumbent,
     candidates: Tensor,
     draws: Tensor,
     clock: Clock,
-) -> Present:
+) -> Incumbent:
     """The actions found, and better ones of their members and candidates, for a loss that is affine in f."""
     everywhere = moments_now(decision, belief, candidates)
     for _ in range(CROSSINGS):
-        met = found.pool[:CROSSED]
+        met = found.contenders[:CROSSED]
         own, points = torch.arange(met[..., 0].numel(), device=met.device).view(met.shape[:2]), met.flatten(0, 1)
         there = torch.cat([moments_now(decision, belief, points).mean, everywhere.mean], -1)
         both = torch.cat([points, candidates])
@@ -170,7 +170,7 @@ def _crossed(
         crossed = refine(decision, belief, domain, draws, starts[apart], clock, first_steps=0)
         if not bool(crossed.value < found.value):
             break
-        found = replace(crossed, pool=torch.cat([crossed.pool, found.pool]))
+        found = replace(crossed, contenders=torch.cat([crossed.contenders, found.contenders]))
     return found
 
 
@@ -195,7 +195,7 @@ def refine(
     clock: Clock,
     first_steps: int = FIRST_STEPS,
     rounds: int = ROUNDS,
-) -> Present:
+) -> Incumbent:
     """Actions S x event polished, the best first, none worse than its start."""
 
     def loss(u: Tensor) -> Tensor:
@@ -227,12 +227,12 @@ def refine(
         losses = loss_now(decision, belief, actions, draws)
         order = _apart(domain.to_unit(actions), losses)
         first = int(order[0])
-        found = Present(actions[order], losses[first], metrics[first if first < len(metrics) else 0])
+        found = Incumbent(actions[order], losses[first], metrics[first if first < len(metrics) else 0])
         if torch.allclose(actions[: len(ends)], ends):
             return found
         # between whole numbers descent ends where rounding takes it: probe from there
-        probed, losses = probe(decision, belief, domain, draws, found.pool[:PROBED], PROBES, SEED, clock)
-    return replace(found, pool=torch.cat([probed[:1], found.pool]), value=losses[0])
+        probed, losses = probe(decision, belief, domain, draws, found.contenders[:PROBED], PROBES, SEED, clock)
+    return replace(found, contenders=torch.cat([probed[:1], found.contenders]), value=losses[0])
 
 
 def _apart(unit: Tensor, losses: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, Least, expected_loss
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
 from hentropy.core.action_search.sums import gains_of
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
 from hentropy.core.beliefs import Belief, Fantasy, Needs
@@ -62,7 +62,7 @@ class ListedSearch(ActionSearch):
 
     def losses_after(self, fantasy: Fantasy, draws: Tensor) -> Tensor:
         """The expected loss of each row after each outcome: b x N x m."""
-        moments = fantasy.pool_moments(self.decision.points(self.rows), self.decision.needs)
+        moments = fantasy.shared_moments(self.decision.points(self.rows), self.decision.needs)
         return expected_loss(self.decision, moments, self.rows, draws)
 
     @cached_property
@@ -84,7 +84,7 @@ class ListedSearch(ActionSearch):
         value[looked] = excess(-self.value - u * mean, mean_moves(sd, self.belief.noise_std))
         return value
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+    def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best row after each outcome: exact, so `steps` are not needed."""
         if self._observed is not None:
             return self._least_of_observed(fantasy, x, self._observed)
@@ -94,9 +94,9 @@ class ListedSearch(ActionSearch):
         choice = losses.argmin(-1)
         judged = losses if draws is None else self.losses_after(fantasy, draws)
         now = (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]
-        return Least(_chosen(judged, choice), judged[..., now], self.rows[choice])
+        return BestAfterOutcome(_chosen(judged, choice), judged[..., now], self.rows[choice])
 
-    def _least_of_observed(self, fantasy: Fantasy, x: Tensor, u: Tensor) -> Least:
+    def _least_of_observed(self, fantasy: Fantasy, x: Tensor, u: Tensor) -> BestAfterOutcome:
         """The best of the designs observed before, which all outcomes share, and of those observed now."""
         before = means_after(fantasy, self.belief.X)  # b x N x n
         moments = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
@@ -104,9 +104,9 @@ class ListedSearch(ActionSearch):
         now = (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]
         rows = torch.cat([self.rows.expand(len(x), *self.rows.shape), x.unsqueeze(-2)], 1)  # b x (n + q) x 1 x d
         best, choice = worth.max(-1)
-        return Least(-best, -worth[..., now], rows[torch.arange(len(x), device=x.device)[:, None], choice])
+        return BestAfterOutcome(-best, -worth[..., now], rows[torch.arange(len(x), device=x.device)[:, None], choice])
 
-    def _least_with_new_rows(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None) -> Least:
+    def _least_with_new_rows(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None) -> BestAfterOutcome:
         """Each design opens actions of its own: those given the data and the design itself."""
         rows = torch.stack([_listed(self.decision, torch.cat([self.belief.X, own])) for own in x])  # b x m x k x d
         moments = fantasy.moments(self.decision.points(rows).unsqueeze(1), self.decision.needs)
@@ -120,7 +120,7 @@ class ListedSearch(ActionSearch):
             self.decision, fantasy.moments(self.decision.points(best), self.decision.needs), best, judge
         )
         actions = rows[torch.arange(x.shape[0], device=x.device)[:, None], choice]
-        return Least(loss, stay.expand(loss.shape), actions)
+        return BestAfterOutcome(loss, stay.expand(loss.shape), actions)
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments of all rows after all outcomes."""
@@ -181,20 +181,20 @@ class OptionsSearch(ActionSearch):
         now = int(losses.argmin())
         return cls(decision, belief, options.items, points, own_draws, options.items[now], losses[now], now)
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+    def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best item after each outcome; `actions` are its indices."""
         table = self._table(fantasy, x.shape[0], self.draws)
         choice = table.argmin(-1)
         judged = table
         if draws is not None:
             judged = self._table(fantasy, x.shape[0], tuple(draws[:, : at.shape[0]] for at in self.points))
-        return Least(_chosen(judged, choice), judged[..., self.now], choice)
+        return BestAfterOutcome(_chosen(judged, choice), judged[..., self.now], choice)
 
     def _table(self, fantasy: Fantasy, b: int, draws: tuple[Tensor, ...]) -> Tensor:
         """The expected loss of each item after each outcome: b x N x items."""
         losses = []
         for item, at, own in zip(self.items, self.points, draws, strict=True):
-            moments = fantasy.pool_moments(at.unsqueeze(0), self.decision.needs)
+            moments = fantasy.shared_moments(at.unsqueeze(0), self.decision.needs)
             losses.append(expected_loss(self.decision, moments, item, own).squeeze(-1))
         table = torch.stack(torch.broadcast_tensors(*losses), -1)
         return table.expand(b, fantasy.weights.shape[0], len(self.items))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, Least
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
 from hentropy.core.beliefs import Fantasy, Gaussian, Needs
 from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
@@ -32,7 +32,7 @@ class ObservedSearch(ActionSearch):
         now = int(losses.argmin())
         return cls(decision, belief, data, belief.X[now].unsqueeze(0), losses[now], now)
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+    def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best of the data and the new designs after each outcome."""
         if not isinstance(fantasy, GaussianFantasy):
             raise DecisionError(f"a Gaussian belief looked ahead as {type(fantasy).__name__}")
@@ -41,10 +41,10 @@ class ObservedSearch(ActionSearch):
         losses = self.decision.sign * torch.cat([data, fantasy.own_means()], -1)  # b x N x (n + q)
         loss, choice = losses.min(-1)
         if steps == 0:
-            return Least(loss, losses[..., self.now], loss)
+            return BestAfterOutcome(loss, losses[..., self.now], loss)
         rows = torch.cat([self.belief.X.expand(b, -1, -1), x], 1)
         actions = rows[torch.arange(b, device=x.device)[:, None], choice].unsqueeze(-2)
-        return Least(loss, losses[..., self.now], actions)
+        return BestAfterOutcome(loss, losses[..., self.now], actions)
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Means at the data after all outcomes."""

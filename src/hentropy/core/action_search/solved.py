@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, Least
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
 from hentropy.core.beliefs import Belief, Fantasy, Gaussian, Moments, Needs
 from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
@@ -66,13 +66,13 @@ class SolvedSearch(ActionSearch):
         )
         return cls(decision, belief, points, best, decision.solve(moments), searched)
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+    def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The least expected loss after each outcome, against that of today's action (or the entropy now).
 
         While searching (steps = 0) nobody asks for losses and reports: what is saved is all that counts.
         """
         if not self.searched or not isinstance(fantasy, GaussianFantasy):
-            moments = fantasy.pool_moments(self.points.unsqueeze(0), self.decision.needs)
+            moments = fantasy.shared_moments(self.points.unsqueeze(0), self.decision.needs)
             return self._judged(moments, self.best, (x.shape[0], fantasy.weights.shape[0], 1))
         if steps == 0:
             # many designs are only to be ranked: half of many blocks do
@@ -80,10 +80,10 @@ class SolvedSearch(ActionSearch):
             blocks = self.searched[::every]
             saved = torch.stack([self._saved(block, fantasy) for block in blocks]).sum(0)
             saved = saved * (len(self.searched) / len(blocks))
-            return Least(-saved, torch.zeros_like(saved), saved)
+            return BestAfterOutcome(-saved, torch.zeros_like(saved), saved)
         each = [self._judged_block(start, fantasy) for start in range(0, self.points.shape[0], BLOCK)]
         loss, stay = (torch.stack(losses).sum(0) for losses in ([p.loss for p in each], [p.stay for p in each]))
-        return Least(loss, stay, torch.cat([part.actions for part in each], -1))
+        return BestAfterOutcome(loss, stay, torch.cat([part.actions for part in each], -1))
 
     def _saved(self, block: Block, fantasy: GaussianFantasy) -> Tensor:
         """What is saved after each outcome at the points of a block: b x N."""
@@ -91,13 +91,15 @@ class SolvedSearch(ActionSearch):
         parts = self._after(block.points, fantasy, needs)
         return torch.cat([self.decision.saved_at(moments, block.action) @ block.counts for moments in parts])
 
-    def _judged_block(self, start: int, fantasy: GaussianFantasy) -> Least:
+    def _judged_block(self, start: int, fantasy: GaussianFantasy) -> BestAfterOutcome:
         """At the points of one block, whose kernels are not kept: there may be many points."""
         here = slice(start, start + BLOCK)
         points = FixedPoints.prepare(fantasy.look.belief, self.points[here], self.decision.needs)
         parts = self._after(points, fantasy, self.decision.needs)
         each = [self._judged(moments, self.best[..., here], (*moments.mean.shape[1:3],)) for moments in parts]
-        return Least(*(torch.cat(field) for field in zip(*((p.loss, p.stay, p.actions) for p in each), strict=True)))
+        return BestAfterOutcome(
+            *(torch.cat(field) for field in zip(*((p.loss, p.stay, p.actions) for p in each), strict=True))
+        )
 
     def _after(self, points: FixedPoints, fantasy: GaussianFantasy, needs: Needs) -> Iterator[Moments]:
         """Moments at the points of a block after each outcome, a few designs at a time: H x b' x N x m'.
@@ -111,14 +113,14 @@ class SolvedSearch(ActionSearch):
         else:
             yield from (points.moments(part) for part in fantasy.chunks(points.count * self.belief.components))
 
-    def _judged(self, moments: Moments, best: Tensor, shape: tuple[int, ...]) -> Least:
+    def _judged(self, moments: Moments, best: Tensor, shape: tuple[int, ...]) -> BestAfterOutcome:
         """From moments H x b x N (x 1) x m."""
         if not self.decision.scores_actions:
             loss = self.decision.solve(moments).expand(shape).reshape(shape[:2])
-            return Least(loss, self.value.expand(loss.shape), loss)
+            return BestAfterOutcome(loss, self.value.expand(loss.shape), loss)
         loss, stay, actions = self.decision.judged(moments, best)
         loss, stay = (each.expand(shape).reshape(shape[:2]) for each in (loss, stay))
-        return Least(loss, stay, actions.squeeze(2) if len(shape) == 3 else actions)
+        return BestAfterOutcome(loss, stay, actions.squeeze(2) if len(shape) == 3 else actions)
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments at all points after all outcomes; where those come in blocks, the reports after all outcomes."""

@@ -57,5 +57,5 @@ def mean_moves(sd: Tensor, noise_std: float) -> Tensor:
 
 def means_after(fantasy: Fantasy, points: Tensor) -> Tensor:
     """The mean over all components after each outcome at rows that all designs share (m x d): b x N x m."""
-    moments = fantasy.pool_moments(points.unsqueeze(0), Needs.MEAN)
+    moments = fantasy.shared_moments(points.unsqueeze(0), Needs.MEAN)
     return moments.expect_vector(moments.mean).squeeze(-2)

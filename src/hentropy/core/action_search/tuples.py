@@ -6,7 +6,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, Least, expected_loss, take
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss, take
 from hentropy.core.action_search.survey import SURVEY_SHARE, survey
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
@@ -134,12 +134,12 @@ class TupleSearch(ActionSearch):
         others = -torch.inf if self.cut_short else float(self.scores.min()) - 1.0
         return torch.where(position >= 0, self.scores[position.clamp_min(0)], others)
 
-    def least(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> Least:
+    def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """Exchange from today's tuple after each outcome: one sweep while screening, more when refining."""
         listed = self.points[self.promising]
         where = torch.zeros(self.points.shape[0], dtype=torch.long, device=x.device)
         where[self.promising] = torch.arange(len(self.promising), device=x.device)
-        moments = fantasy.pool_moments(listed.unsqueeze(0), self.decision.needs)  # H x b x N x 1 x M
+        moments = fantasy.shared_moments(listed.unsqueeze(0), self.decision.needs)  # H x b x N x 1 x M
         b, N = x.shape[0], fantasy.weights.shape[0]
         start = where[self.index].expand(b, N, 1, 1, -1)
         distinct = isinstance(self.decision.actions, Points) and self.decision.actions.as_set
@@ -154,7 +154,7 @@ class TupleSearch(ActionSearch):
         stay = self._judge(fantasy, today, self.draws if draws is None else draws).expand(b, N)
         if draws is not None:
             loss = self._judge(fantasy, actions, draws)
-        return Least(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
+        return BestAfterOutcome(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
 
     def _other_starts(self, moments: Moments, listed: Tensor, distinct: bool) -> Tensor:
         """The rows best if taken for all members, after each outcome, and random tuples: b x N x 1 x starts x k."""

@@ -98,7 +98,7 @@ class Fantasy(ABC):
         """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
 
     @abstractmethod
-    def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
+    def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
 
     @abstractmethod

@@ -64,7 +64,7 @@ class GaussianLookAhead(LookAhead):
         both = self.belief.kernel(a, sites)  # one evaluation serves both: the calls around it cost more than q columns
         return both[..., : X.shape[0]], both[..., X.shape[0] :]
 
-    def pool_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
+    def shared_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """k(a, X) and C(a) at inputs that all designs share, m x d: H x m x n and H x b x m x q."""
         b, q, d = self.u.shape
         H, n = self.belief.alpha.shape
@@ -78,7 +78,7 @@ class GaussianLookAhead(LookAhead):
 
         By so much each standard normal coordinate of the outcome moves the mean: s in the closed forms.
         """
-        return self.belief.frame.scale * self.whiten(self.pool_kernels(self.belief.frame.transform(points))[1])
+        return self.belief.frame.scale * self.whiten(self.shared_kernels(self.belief.frame.transform(points))[1])
 
     def whitened_own_cross(self, points: Tensor) -> Tensor:
         """The same at points of each design's own (b x m x d): H x b x m x q."""
@@ -233,13 +233,13 @@ class GaussianFantasy(Fantasy):
         each = belief._in_user_units(look.mean).unsqueeze(-2) + belief.frame.scale * (self.V @ C)
         return (self.component_weights.unsqueeze(-1) * each).sum(0)
 
-    def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
+    def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
         belief, look = self.look.belief, self.look
         P, K, d = points.shape
         H, n = belief.alpha.shape
         a = belief.frame.transform(points)
-        k_aX, C = look.pool_kernels(a.reshape(-1, d))  # C is H x b x PK x q
+        k_aX, C = look.shared_kernels(a.reshape(-1, d))  # C is H x b x PK x q
         before = belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None]
         if needs is Needs.MEAN and H > 1:
             return self._averaged(before[:, 0], belief.frame.scale * self.V, C, [P, K])

@@ -170,7 +170,7 @@ class PosteriorFantasy(Fantasy):
         z = self._steps.view(b, -1, *inner[1:], 1, q)
         return _moments(mean[..., q:] + (z @ root).squeeze(-2), cov[..., q:, q:] - root.mT @ root, needs)
 
-    def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
+    def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: 1 x b x N x P x K."""
         b = self.look.x.shape[0]
         return self.moments(points.expand(b, 1, *points.shape), needs)

@@ -188,7 +188,7 @@ class SamplesFantasy(Fantasy):
         weights = self.component_weights.view(*self.component_weights.shape, *extra[:-1])
         return belief._zeros(belief.outcome(values), weights, needs)
 
-    def pool_moments(self, points: Tensor, needs: Needs) -> Moments:
+    def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: S x b x N x P x K."""
         belief = self.look.belief
         values = belief.raw(points)[:, None, None]  # S x 1 x 1 x P x K

@@ -61,7 +61,7 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
         nodes = outcome_nodes(4 * OUTCOMES, x.shape[-2], belief.components, seed).to(x)
         gains = []
         for part in x.split(max(1, CHUNK // (values.numel() * nodes.count))):
-            moments = belief.look_ahead(part).fantasy(nodes).pool_moments(at.unsqueeze(0), Needs.MEAN)
+            moments = belief.look_ahead(part).fantasy(nodes).shared_moments(at.unsqueeze(0), Needs.MEAN)
             weights = moments.weights.squeeze(-1)
             wins = _wins(moments.mean.squeeze(-2).expand(*weights.shape, at.shape[0]), weights)
             gains.append(before - shannon(wins) @ nodes.weights)

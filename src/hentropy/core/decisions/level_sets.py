@@ -81,9 +81,9 @@ class LevelSets(Solved):
 
     def solve(self, moments: Moments) -> Tensor:
         """Difference: -sum max(0, mean - c). Misclassification: sum min(p, 1 - p)."""
-        return self._least(self._evidence(moments))
+        return self._best_after(self._evidence(moments))
 
-    def _least(self, evidence: Tensor) -> Tensor:
+    def _best_after(self, evidence: Tensor) -> Tensor:
         if self.relation == "difference":
             return -evidence.clamp_min(0.0).sum((-1, -2))
         return (0.5 - evidence.abs()).sum((-1, -2))
@@ -96,7 +96,7 @@ class LevelSets(Solved):
     def judged(self, moments: Moments, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """All three from the same evidence."""
         evidence = self._evidence(moments)
-        return self._least(evidence), self._given(evidence, a), (evidence > 0).to(evidence)
+        return self._best_after(evidence), self._given(evidence, a), (evidence > 0).to(evidence)
 
     def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
         """The evidence against today's memberships a, where it is positive; twice it for misclassification."""

@@ -145,8 +145,8 @@ def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Gene
     missing = chains - known.shape[0]
     beginning = torch.cat([known, summits(target, known, generator).around(missing, generator)]) if missing else known
     explored = explore(target, beginning, SWEEPS, generator, burn_in=BURN_IN, every=KEEP_EVERY)
-    pool = explored.kept.flatten(0, 1)
-    return pool[representatives(pool, draws)], explored.last.chains
+    kept = explored.kept.flatten(0, 1)
+    return kept[representatives(kept, draws)], explored.last.chains
 
 
 def _belief(data: Observations, target: LogPosterior, theta: Tensor) -> Gaussian:

@@ -1,4 +1,4 @@
-"""Screening: many designs valued quickly against a pool of good actions."""
+"""Screening: many designs valued quickly against good actions."""
 
 from dataclasses import replace
 
@@ -35,11 +35,11 @@ def first_designs(appraisal: Appraisal, count: int) -> Tensor:
 
 
 def _anchors(appraisal: Appraisal) -> Tensor:
-    """Points of the actions in the pool: where an observation could change what is decided."""
+    """Points of the good actions: where an observation could change what is decided."""
     search = appraisal.search
     if not isinstance(search, ContinuousSearch):
         return appraisal.belief.X[:0]
-    points = search.decision.points(search.pool).reshape(-1, appraisal.space.dim)
+    points = search.decision.points(search.contenders).reshape(-1, appraisal.space.dim)
     return torch.unique(points, dim=0)[:64]
 
 

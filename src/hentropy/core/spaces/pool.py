@@ -17,7 +17,7 @@ PAIRS = 2**22
 
 
 @runtime_checkable
-class Table(Protocol):
+class DataFrameLike(Protocol):
     """Columns with names, such as a DataFrame."""
 
     @property
@@ -32,7 +32,7 @@ def _values(rows: Any) -> np.ndarray:
     if isinstance(rows, Tensor):
         rows = rows.detach().cpu().numpy()
     try:
-        return np.array(rows.to_numpy() if isinstance(rows, Table) else rows, dtype=np.float64)
+        return np.array(rows.to_numpy() if isinstance(rows, DataFrameLike) else rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"a pool needs a table of numbers (m x d); these rows are not: {error}") from None
 
@@ -52,7 +52,7 @@ class Pool(DesignSpace):
                 f"row {row} of the pool has the value {values[row, column]} in column {column}; drop that row"
             )
         if names is None:
-            titled = isinstance(rows, Table)
+            titled = isinstance(rows, DataFrameLike)
             names = [str(c) for c in rows.columns] if titled else [f"x{i + 1}" for i in range(values.shape[1])]
         if len(names) != values.shape[1]:
             raise InputError(f"the pool has {values.shape[1]} columns but {len(names)} names: {list(names)}")

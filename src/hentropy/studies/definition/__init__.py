@@ -9,16 +9,16 @@ from hentropy.studies.definition.building import decision_of, options_of, space_
 from hentropy.studies.definition.describing import describe
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import validated
-from hentropy.studies.definition.questions import CHOICES, Ask, Choice, asks_for
+from hentropy.studies.definition.questions import CHOICES, Goal, Question, asks_for
 from hentropy.studies.definition.reading import read
 from hentropy.studies.definition.schema import Description, json_schema
 from hentropy.studies.definition.template import template
 
 __all__ = [
     "CHOICES",
-    "Ask",
-    "Choice",
     "Description",
+    "Goal",
+    "Question",
     "asks_for",
     "decision_of",
     "describe",

@@ -41,7 +41,7 @@ _WANTED = {
 
 
 @dataclass(frozen=True)
-class Ask:
+class Question:
     """An option to ask for: its key in the file, the question, a default, what kind of answer (and which words)."""
 
     option: str
@@ -64,54 +64,58 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Goal:
     """An answer to "what will you decide?": a key, the answer in plain words, the decision, the options to ask for."""
 
     key: str
     answer: str
     decision: str
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[Question, ...] = ()
 
 
-_LARGEST = Ask("largest", "Are large values good?", True, "yes or no")
+_LARGEST = Question("largest", "Are large values good?", True, "yes or no")
 
-CHOICES: tuple[Choice, ...] = (
-    Choice("maximize", "one design with the greatest value", "maximize"),
-    Choice("minimize", "one design with the least value", "minimize"),
-    Choice("best_observed", "the best of the designs that were really measured", "best_observed", (_LARGEST,)),
-    Choice(
+CHOICES: tuple[Goal, ...] = (
+    Goal("maximize", "one design with the greatest value", "maximize"),
+    Goal("minimize", "one design with the least value", "minimize"),
+    Goal("best_observed", "the best of the designs that were really measured", "best_observed", (_LARGEST,)),
+    Goal(
         "improve",
         "one design that passes a threshold, soon",
         "improve",
         (
-            Ask("threshold", "Which value has to be passed?", 0.0, "number"),
-            Ask("above", "Should values be above it?", True, "yes or no"),
+            Question("threshold", "Which value has to be passed?", 0.0, "number"),
+            Question("above", "Should values be above it?", True, "yes or no"),
         ),
     ),
-    Choice(
+    Goal(
         "top_k",
         "several good designs that differ from each other",
         "top_k",
         (
-            Ask("k", "How many designs?", 5, "whole number"),
-            Ask("cap", "From which distance on, adding up all parameters, do designs differ enough?", 1.0, "number"),
-            Ask("weight", "How much is a distance of 1 between designs worth, in units of the value?", 1.0, "number"),
+            Question("k", "How many designs?", 5, "whole number"),
+            Question(
+                "cap", "From which distance on, adding up all parameters, do designs differ enough?", 1.0, "number"
+            ),
+            Question(
+                "weight", "How much is a distance of 1 between designs worth, in units of the value?", 1.0, "number"
+            ),
             _LARGEST,
         ),
     ),
-    Choice(
+    Goal(
         "k_guesses",
         "a few candidates, only the best of which counts",
         "k_guesses",
-        (Ask("k", "How many candidates?", 3, "whole number"), _LARGEST),
+        (Question("k", "How many candidates?", 3, "whole number"), _LARGEST),
     ),
-    Choice(
+    Goal(
         "level_sets",
         "a map of where the value is above some levels",
         "level_sets",
         (
-            Ask("thresholds", "Which levels, in rising order?", [0.0], "numbers"),
-            Ask(
+            Question("thresholds", "Which levels, in rising order?", [0.0], "numbers"),
+            Question(
                 "relation",
                 "Does a point far above its level count for more (difference), or each wrong label the same?",
                 "difference",
@@ -120,22 +124,22 @@ CHOICES: tuple[Choice, ...] = (
             ),
         ),
     ),
-    Choice(
+    Goal(
         "sequence",
         "designs whose values run through a list of targets",
         "sequence",
         (
-            Ask("targets", "Which values, in their order?", [0.0, 1.0], "numbers"),
-            Ask("link", "What does a step of length 1 between two designs cost?", 0.0, "number"),
+            Question("targets", "Which values, in their order?", [0.0, 1.0], "numbers"),
+            Question("link", "What does a step of length 1 between two designs cost?", 0.0, "number"),
         ),
     ),
-    Choice("min_max", "the range: the design with the least value and the one with the greatest", "min_max"),
-    Choice("estimate", "good predictions everywhere, or at points that you list in the file", "estimate"),
-    Choice(
+    Goal("min_max", "the range: the design with the least value and the one with the greatest", "min_max"),
+    Goal("estimate", "good predictions everywhere, or at points that you list in the file", "estimate"),
+    Goal(
         "identify",
         "knowledge of where the greatest value is, or of how great it is",
         "identify",
-        (Ask("what", "Where it is (argmax), or how great (max)?", "argmax", "word", ("argmax", "max")),),
+        (Question("what", "Where it is (argmax), or how great (max)?", "argmax", "word", ("argmax", "max")),),
     ),
 )
 """All answers, the usual ones first."""
@@ -144,7 +148,7 @@ REACH = 0.1
 """Designs differ enough from this share of the largest distance on, unless something else is said."""
 
 
-def asks_for(decision: str, parameters: Mapping[str, Parameter]) -> tuple[Ask, ...]:
+def asks_for(decision: str, parameters: Mapping[str, Parameter]) -> tuple[Question, ...]:
     """The options to ask for, with defaults that go with the sizes of the parameters.
 
     Distances are in the units of the parameters: designs that differ enough are worth 1 by default, in any units.

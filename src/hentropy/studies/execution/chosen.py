@@ -9,12 +9,12 @@ from hentropy.studies.execution.leases import Terms
 from hentropy.studies.execution.local import Local
 from hentropy.studies.execution.objective import CommandObjective, Objective, PythonObjective
 from hentropy.studies.execution.processes import Processes
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 
 Kind = Literal["local", "processes", "dask"]
 
 
-def objective_of(words: Words) -> Objective:
+def objective_of(words: LocatedDescription) -> Objective:
     """What evaluates an experiment; modules and programs are looked for in the words' folder."""
     said = words.description.objective
     if isinstance(said, PythonFunction):
@@ -27,7 +27,7 @@ def objective_of(words: Words) -> Objective:
     )
 
 
-def terms_of(words: Words) -> Terms:
+def terms_of(words: LocatedDescription) -> Terms:
     """Leases and retries."""
     said = words.description.objective
     return Terms(said.lease, said.retries, said.lost_retries)

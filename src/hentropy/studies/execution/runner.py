@@ -30,7 +30,7 @@ POLL = 1.0
 
 
 @dataclass(frozen=True)
-class Watch:
+class RunListener:
     """Who wants to know what happens: of trials that begin, of those that end, of trouble with the store."""
 
     began: Callable[[Trial], None] = lambda trial: None
@@ -38,12 +38,12 @@ class Watch:
     trouble: Callable[[StorageError], None] = lambda error: None
 
 
-def run(study: Study, executor: Executor, terms: Terms | None = None, watch: Watch | None = None) -> str:
+def run(study: Study, executor: Executor, terms: Terms | None = None, watch: RunListener | None = None) -> str:
     """Run a study to its end and say why it ended. The executor is closed; trials in hand are given back."""
-    return _Run(study, executor, terms or Terms(), watch or Watch()).to_the_end()
+    return _Run(study, executor, terms or Terms(), watch or RunListener()).to_the_end()
 
 
-class Recent:
+class MeanDuration:
     """The mean of the last few durations; zero before the first."""
 
     def __init__(self, count: int = 8) -> None:
@@ -60,14 +60,14 @@ class Recent:
 
 
 class _Run:
-    def __init__(self, study: Study, executor: Executor, terms: Terms, watch: Watch) -> None:
+    def __init__(self, study: Study, executor: Executor, terms: Terms, watch: RunListener) -> None:
         self.study = study
         self.executor = executor
         self.terms = terms
         self.watch = watch
         self.owner = new_owner()
         self.in_hand: set[int] = set()
-        self.proposing, self.evaluating = Recent(), Recent()
+        self.proposing, self.evaluating = MeanDuration(), MeanDuration()
         self.failures = Failures()
         self.away_since: float | None = None
 

@@ -3,14 +3,14 @@
 from hentropy.studies.records import State, Trial, Verdict
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, Standing, StoppingRule, TimeLimit
 from hentropy.studies.study.loading import load_study
-from hentropy.studies.study.search import Found, search
+from hentropy.studies.study.search import SearchResult, search
 from hentropy.studies.study.study import Study
 
 __all__ = [
     "Budget",
-    "Found",
     "GainBelow",
     "GainBelowCost",
+    "SearchResult",
     "Standing",
     "State",
     "StoppingRule",

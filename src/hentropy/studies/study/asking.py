@@ -26,7 +26,7 @@ from hentropy.studies.study.exhaustion import (
     repeatable,
     spread_of,
 )
-from hentropy.studies.study.openings import Among, cost_per_success, open_rows
+from hentropy.studies.study.open_designs import Among, cost_per_success, open_rows
 
 NONE_LEFT = "every design of the pool has failed or was measured without noise"
 

@@ -15,7 +15,7 @@ from hentropy.core.spaces import DesignSpace, usual_first
 from hentropy.errors import StorageError
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.studies.study.words import Options, as_words, in_words
+from hentropy.studies.study.words import StudyParts, as_words, in_words
 
 MATERIAL = ("space", "pool", "decision", "seed", "first", "model", "own")
 """The parts of a definition that proposals depend on."""
@@ -27,7 +27,7 @@ COMPUTED_WITH = ("torch", "gpytorch", "botorch", "numpy", "scipy")
 """The packages whose versions are recorded with a study."""
 
 
-def enrolled(options: Options, store: Store, in_memory: bool) -> tuple[StudyRecord, bool]:
+def enrolled(options: StudyParts, store: Store, in_memory: bool) -> tuple[StudyRecord, bool]:
     """The study's record in its store, and whether it is new; one that stays in memory needs no definition."""
     if in_memory:
         return store.create(options.name, {}, {}), True

@@ -9,7 +9,7 @@ from hentropy.errors import StudyError
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study.study import Study
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 
 
 def load_study(
@@ -34,6 +34,6 @@ def load_study(
     if found is None:
         known = ", ".join(repr(study.name) for study in store.studies()) or "none"
         raise StudyError(f"there is no study {name!r} in {store.place}; there are: {known}")
-    words = Words.recorded(found, Path(folder))
+    words = LocatedDescription.recorded(found, Path(folder))
     own = {"decision": decision, "solver": solver, "cost": cost, "stop": stop}
     return Study(**words.options(trusted=trusted, own=own), storage=store)

@@ -16,7 +16,7 @@ from hentropy.studies.study.study import Study
 from hentropy.studies.study.telling import is_count
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search came to: the verdict, and the study with all its trials."""
 
     verdict: Verdict
@@ -32,7 +32,7 @@ def search(
     progress: bool = True,
     console: Console | None = None,
     **options: Any,
-) -> Found:
+) -> SearchResult:
     """Run `budget` experiments f(**params), each chosen for the decision, and decide.
 
     f returns a number or (value, standard error); where it raises, the trial counts as failed and the search goes on,
@@ -54,7 +54,7 @@ def search(
     try:
         with bar:
             _run(study, f, budget, bar)
-        return Found(study.decide(), study)
+        return SearchResult(study.decide(), study)
     except HentropyError as error:
         error.study = study
         raise

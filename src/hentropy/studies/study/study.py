@@ -30,8 +30,8 @@ from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import NONE_LEFT, Asker, first_left
 from hentropy.studies.study.book import Book, in_state
 from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
-from hentropy.studies.study.keeping import Options, enrolled, number_of_first
-from hentropy.studies.study.openings import open_rows
+from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
+from hentropy.studies.study.open_designs import open_rows
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.telling import (
     check_options,
@@ -42,7 +42,7 @@ from hentropy.studies.study.telling import (
     told,
     withdrawn,
 )
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 
 if TYPE_CHECKING:
     import pandas
@@ -97,7 +97,7 @@ class Study:
         self._verdict: Verdict | None = None
         self.store = MemoryStore() if storage is None else open_store(storage)
         self.first = number_of_first(first, space, self.store.find(name))
-        self.options = Options(
+        self.options = StudyParts(
             name,
             space,
             decision,
@@ -126,7 +126,7 @@ class Study:
 
         A decision of one's own, `python = "module:Class"`, is imported: this runs code.
         """
-        words = Words.read(Path(path))
+        words = LocatedDescription.read(Path(path))
         study = cls(**words.options(trusted=True), storage=words.place if storage is None else storage)
         study.book.study = words.with_objective(study.store, study.book.study)
         return study

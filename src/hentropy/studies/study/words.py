@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Options:
+class StudyParts:
     """What a study is made of."""
 
     name: str
@@ -38,7 +38,7 @@ class Options:
     stop_when_exhausted: bool
 
 
-def in_words(options: Options) -> dict[str, Any]:
+def in_words(options: StudyParts) -> dict[str, Any]:
     """A definition for a store; who evaluates and where it is kept are not part of a study made in Python."""
     from hentropy.studies.definition import describe  # noqa: PLC0415
 
@@ -61,25 +61,25 @@ def in_words(options: Options) -> dict[str, Any]:
 
 def as_words(study: StudyRecord) -> dict[str, Any]:
     """The definition of a study in a store with all its parts, also those that were not there when it was written."""
-    return Words.recorded(study, Path()).description.model_dump(mode="json")
+    return LocatedDescription.recorded(study, Path()).description.model_dump(mode="json")
 
 
 @dataclass(frozen=True)
-class Words:
+class LocatedDescription:
     """A description, and the folder from which its paths and modules are taken."""
 
     description: "Description"
     folder: Path
 
     @classmethod
-    def read(cls, path: Path) -> "Words":
+    def read(cls, path: Path) -> "LocatedDescription":
         """Those of a study file."""
         from hentropy.studies.definition import read  # noqa: PLC0415
 
         return cls(read(path), path.absolute().parent)
 
     @classmethod
-    def recorded(cls, study: StudyRecord, folder: Path) -> "Words":
+    def recorded(cls, study: StudyRecord, folder: Path) -> "LocatedDescription":
         """Those of a study in a store."""
         from hentropy.studies.definition import validated  # noqa: PLC0415
 

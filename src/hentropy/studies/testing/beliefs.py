@@ -50,7 +50,7 @@ def _check_batches(belief: Belief, points: Tensor, x: Tensor, tolerance: float) 
     pairs = points.reshape(3, 2, -1)
     together = belief.moments(pairs, Needs.JOINT)
     nodes = outcome_nodes(4, 1, belief.components).to(x)
-    ahead = belief.look_ahead(x.unsqueeze(1)).fantasy(nodes).pool_moments(pairs, Needs.VARIANCE)
+    ahead = belief.look_ahead(x.unsqueeze(1)).fantasy(nodes).shared_moments(pairs, Needs.VARIANCE)
     for i, pair in enumerate(pairs):
         alone = belief.moments(pair, Needs.JOINT)
         require_close("a batch of points is not a loop over it (mean)", together.mean[:, i], alone.mean, 0.0, tolerance)
@@ -59,7 +59,7 @@ def _check_batches(belief: Belief, points: Tensor, x: Tensor, tolerance: float) 
         )
     ahead_mean = ahead.mean.expand(-1, x.shape[0], -1, -1, -1)  # a belief may leave a dimension to broadcasting
     for i, design in enumerate(x):
-        alone = belief.look_ahead(design.view(1, 1, -1)).fantasy(nodes).pool_moments(pairs, Needs.VARIANCE)
+        alone = belief.look_ahead(design.view(1, 1, -1)).fantasy(nodes).shared_moments(pairs, Needs.VARIANCE)
         require_close("a batch of designs is not a loop over it", ahead_mean[:, i], alone.mean[:, 0], 0.0, tolerance)
 
 
@@ -68,12 +68,12 @@ def _check_conditioning(belief: Belief, points: Tensor, x: Tensor, tolerance: fl
         designs = x[:q].unsqueeze(0)
         fantasy = belief.look_ahead(designs).fantasy(outcome_nodes(3, q, belief.components, seed).to(x))
         own = fantasy.moments(points.expand(1, 1, *points.shape), Needs.JOINT)
-        pool = fantasy.pool_moments(points.unsqueeze(0), Needs.JOINT)
+        pool = fantasy.shared_moments(points.unsqueeze(0), Needs.JOINT)
         mean, var = own.total()
         values = fantasy.values
         require(tuple(values.shape) == (1, 3, q), f"outcomes of {q} designs have shape {tuple(values.shape)}")
-        require_close("moments and pool_moments differ", pool.total()[0][:, :, 0], mean, 0.0, tolerance)
-        require_close("moments and pool_moments differ (variance)", pool.total()[1][:, :, 0], var, 0.0, tolerance)
+        require_close("moments and shared_moments differ", pool.total()[0][:, :, 0], mean, 0.0, tolerance)
+        require_close("moments and shared_moments differ (variance)", pool.total()[1][:, :, 0], var, 0.0, tolerance)
         for n in range(3):
             after_mean, after_var = belief.condition(designs[0], values[0, n]).moments(points, Needs.VARIANCE).total()
             require_close("looking ahead is not conditioning (mean)", mean[0, n], after_mean, 0.0, tolerance)
@@ -88,7 +88,7 @@ def _check_total_expectation(belief: Belief, points: Tensor, x: Tensor, toleranc
     for replicate in range(REPLICATES):
         nodes = outcome_nodes(OUTCOMES, x.shape[-2], belief.components, None if exact else seed + replicate).to(x)
         fantasy = belief.look_ahead(x).fantasy(nodes)
-        mean, var = fantasy.pool_moments(points.unsqueeze(0), Needs.VARIANCE).total()  # b x N x 1 x m
+        mean, var = fantasy.shared_moments(points.unsqueeze(0), Needs.VARIANCE).total()  # b x N x 1 x m
         second = var + (mean - now_mean).square()
         average = [
             torch.einsum("n,bnm->bm", nodes.weights, v.expand(x.shape[0], OUTCOMES, 1, -1)[:, :, 0])

@@ -12,7 +12,7 @@ from hentropy.errors import HentropyError, InputError
 from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.study import Study
 from hentropy.studies.study.asking import first_left
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import AsJson, Force, StoreUrl
 from hentropy.views.cli.files import write_new
 from hentropy.views.cli.objective_check import objective_mistakes
@@ -27,7 +27,7 @@ from hentropy.views.text.sentences import decision_sentence, first_sentence, not
 class Checked:
     """A study file that can be used, as it would be begun or go on."""
 
-    words: Words
+    words: LocatedDescription
     first: int
     place: str
     kept: Kept | None
@@ -60,7 +60,7 @@ def check(
 
 def checked(file: Path, url: str | None = None) -> Checked:
     """A study file with all that it needs, or an error that names every mistake."""
-    words = Words.read(file)
+    words = LocatedDescription.read(file)
     mistakes = objective_mistakes(words)
     try:
         study = Study(**words.options(trusted=True))

@@ -100,20 +100,20 @@ def _check_repeats(study: Study, data: Data, again: bool) -> None:
         )
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """What can be written."""
 
     CSV = "csv"
     JSONL = "jsonl"
 
 
-ENDINGS = {".csv": Format.CSV, ".jsonl": Format.JSONL, ".ndjson": Format.JSONL}
+ENDINGS = {".csv": TableFormat.CSV, ".jsonl": TableFormat.JSONL, ".ndjson": TableFormat.JSONL}
 
 
 def export(
     study: StudyName,
     form: Annotated[
-        Format | None,
+        TableFormat | None,
         typer.Option(
             "--format",
             help="csv for spreadsheets, jsonl (JSON lines) for programs. Default: by the ending of FILE, else csv.",
@@ -141,7 +141,7 @@ def export(
     with found(place) as it:
         entries = it.entries
     names = space_of(it.words.description).names
-    text = csv_text(entries, names) if kind is Format.CSV else json_lines(entries)
+    text = csv_text(entries, names) if kind is TableFormat.CSV else json_lines(entries)
     if out is None:
         typer.echo(text, nl=False)
     else:
@@ -149,12 +149,12 @@ def export(
         note(f"{counted(len(entries), 'trial')} written to {out}")
 
 
-def _kind(form: Format | None, out: Path | None) -> Format:
+def _kind(form: TableFormat | None, out: Path | None) -> TableFormat:
     """What is written: as it is said, or as the file is called."""
     called = None if out is None else ENDINGS.get(out.suffix.lower())
     if form is not None and called is not None and form is not called:
         raise typer.BadParameter(f"{out} is called as {called}, but the format is {form}", param_hint="--format")
-    return form or called or Format.CSV
+    return form or called or TableFormat.CSV
 
 
 def import_(

@@ -15,7 +15,7 @@ from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.views.cli.arguments import Force
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.objective_check import starter
-from hentropy.views.cli.plan import Plan, completed, read_options, read_parameters, text_of
+from hentropy.views.cli.plan import FilePlan, completed, read_options, read_parameters, text_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.questions import confirmed, questioned
 
@@ -76,7 +76,7 @@ def init(
         raise typer.BadParameter(f"{decision!r} is none of {', '.join(DECISIONS)}", param_hint="--decision")
     if option and decision is None:
         raise typer.BadParameter("an option needs --decision", param_hint="--option")
-    plan = Plan(
+    plan = FilePlan(
         name=name or file.stem,
         parameters=read_parameters(parameter or []),
         pool=pool,
@@ -107,7 +107,7 @@ def _objective(given: Objectives | None, function: str | None, command: str | No
     return chosen[0].value if chosen else None
 
 
-def _say_next(plan: Plan, file: Path, made: Path | None) -> None:
+def _say_next(plan: FilePlan, file: Path, made: Path | None) -> None:
     if plan.examples:
         say("Nothing was said of the parameters: x1 and x2 from 0 to 1 are examples. Change them in the file.")
     if made:

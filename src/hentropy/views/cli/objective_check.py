@@ -14,9 +14,9 @@ from typing import Any
 from hentropy.errors import InputError
 from hentropy.studies.definition import imported, space_of
 from hentropy.studies.definition.objectives import Command, PythonFunction
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.files import naming
-from hentropy.views.cli.plan import Plan
+from hentropy.views.cli.plan import FilePlan
 
 FUNCTION = '''\
 """The experiment."""
@@ -43,7 +43,7 @@ params = json.load(sys.stdin)
 '''
 
 
-def starter(plan: Plan, folder: Path) -> Path | None:
+def starter(plan: FilePlan, folder: Path) -> Path | None:
     """Write the file of a function or program that is not there; None if there is nothing to write."""
     if plan.objective == "python" and plan.function:
         module, _, name = plan.function.partition(":")
@@ -72,7 +72,7 @@ LOOKED_AT = 10_000
 """Bytes at the start of a program in which a stub is looked for."""
 
 
-def objective_mistakes(words: Words) -> list[str]:
+def objective_mistakes(words: LocatedDescription) -> list[str]:
     """What would keep experiments from being run here."""
     said = words.description.objective
     if isinstance(said, PythonFunction):
@@ -80,7 +80,7 @@ def objective_mistakes(words: Words) -> list[str]:
     return _program(words, said.command[0]) if isinstance(said, Command) else []
 
 
-def _function(words: Words, reference: str) -> list[str]:
+def _function(words: LocatedDescription, reference: str) -> list[str]:
     try:
         function = imported(reference, words.folder)
     except InputError as error:
@@ -99,7 +99,7 @@ def _function(words: Words, reference: str) -> list[str]:
     return []
 
 
-def _program(words: Words, program: str) -> list[str]:
+def _program(words: LocatedDescription, program: str) -> list[str]:
     if os.sep not in program:
         return [] if shutil.which(program) else [f"objective.command: there is no program {program} on the PATH"]
     path = words.folder / program

@@ -16,7 +16,7 @@ from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study import Study, load_study
 from hentropy.studies.study.keeping import number_of_first
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import study_files
 
 
@@ -27,16 +27,16 @@ class Place:
     name: str
     url: str
     file: Path | None = None
-    words: Words | None = None
+    words: LocatedDescription | None = None
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredStudy:
     """A study that is in a store, as it is recorded there; no code of its own is run."""
 
     store: Store
     record: StudyRecord
-    words: Words
+    words: LocatedDescription
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -54,7 +54,7 @@ def located(which: str, url: str | None) -> Place:
     """Where the study is that a person calls `which`."""
     path = Path(which)
     if path.is_file():
-        words = Words.read(path)
+        words = LocatedDescription.read(path)
         return Place(words.description.name, url or words.place, path, words)
     if url is not None and path.suffix.lower() not in ENDINGS:
         return Place(which, url)
@@ -81,7 +81,7 @@ def _which(files: list[str], there: str) -> str:
 
 
 @contextmanager
-def found(place: Place) -> Iterator[Found]:
+def found(place: Place) -> Iterator[StoredStudy]:
     """The study as its store knows it; an error if it is not there.
 
     No store is made, no study begun; to open a store of an earlier version brings its tables up to date.
@@ -93,7 +93,7 @@ def found(place: Place) -> Iterator[Found]:
             raise StudyError(
                 f"there is no study {place.name!r} in {shown(store.place)}; there are: {known}{_begin(place)}"
             )
-        yield Found(store, record, Words.recorded(record, Path()))
+        yield StoredStudy(store, record, LocatedDescription.recorded(record, Path()))
 
 
 def _store(place: Place) -> Store:
@@ -130,12 +130,12 @@ def opened(place: Place, *, begin: bool = False, trusted: bool = False, folder: 
         yield study
 
 
-def words_of(place: Place, folder: Path | None = None) -> Words:
+def words_of(place: Place, folder: Path | None = None) -> LocatedDescription:
     """The words of the file, or else of the store's record."""
     if place.words is not None:
         return place.words
     with found(place) as there:
-        return Words(there.words.description, (folder or Path()).absolute())
+        return LocatedDescription(there.words.description, (folder or Path()).absolute())
 
 
 def is_there(url: str) -> bool:

@@ -76,7 +76,7 @@ def _plain(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Plan:
+class FilePlan:
     """The parts of a study file; None, or no parameters, where nothing is decided yet."""
 
     name: str
@@ -101,7 +101,7 @@ class Plan:
         return not (self.decision and self.has_designs and self.objective and self.trials)
 
 
-def completed(plan: Plan) -> Plan:
+def completed(plan: FilePlan) -> FilePlan:
     """The plan with a default for all that is open."""
     if not plan.has_designs:
         plan = replace(plan, parameters={"x1": Real(0.0, 1.0), "x2": Real(0.0, 1.0)}, examples=True)
@@ -117,7 +117,7 @@ def completed(plan: Plan) -> Plan:
     )
 
 
-def text_of(plan: Plan, file: Path) -> str:
+def text_of(plan: FilePlan, file: Path) -> str:
     """The study file of a complete plan; an `InputError` if it could not be read again."""
     kinds: dict[str, Literal["manual", "python", "command"]] = {
         "manual": "manual",

@@ -9,7 +9,7 @@ import typer
 from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
 
 
-class Format(StrEnum):
+class PictureFormat(StrEnum):
     """What can be written."""
 
     PNG = "png"
@@ -33,7 +33,7 @@ def plot(
             metavar="DIR", help="The folder, made if it is not there. Default: NAME-pictures.", show_default=False
         ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="The format of the files.")] = Format.PNG,
+    form: Annotated[PictureFormat, typer.Option("--format", help="The format of the files.")] = PictureFormat.PNG,
     force: Force = False,
     store: StoreUrl = None,
 ) -> None:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from hentropy.core.spaces import Integer, Parameter, Real
 from hentropy.errors import InputError
-from hentropy.studies.definition import CHOICES, Ask, Description, asks_for
+from hentropy.studies.definition import CHOICES, Description, Question, asks_for
 from hentropy.studies.definition.importing import split
-from hentropy.views.cli.plan import Plan
+from hentropy.views.cli.plan import FilePlan
 from hentropy.views.cli.printing import console, say
 from hentropy.views.text.formats import number
 from hentropy.views.text.sentences import decision_sentence, objective_sentence, stop_sentence
@@ -22,7 +22,7 @@ WHO = ("manual", "python", "command")
 WHO_WORDS = ("I do, and tell the values", "a Python function", "a program")
 
 
-def questioned(plan: Plan, file: Path) -> Plan:
+def questioned(plan: FilePlan, file: Path) -> FilePlan:
     """The plan with what a person answers."""
     say(f"A few questions for {file}; an empty answer takes what is in [brackets].")
     open_options = plan.decision is None
@@ -68,7 +68,7 @@ def _decision() -> str:
     return CHOICES[chosen("What will you decide on in the end?", tuple(choice.answer for choice in CHOICES))].decision
 
 
-def _options(plan: Plan) -> Plan:
+def _options(plan: FilePlan) -> FilePlan:
     """The options of the decision; their defaults go with the parameters, which are known by now."""
     asks = asks_for(plan.decision or "", plan.parameters)
     if asks:
@@ -76,13 +76,13 @@ def _options(plan: Plan) -> Plan:
     return replace(plan, options={ask.option: _option(ask) for ask in asks})
 
 
-def _option(ask: Ask) -> Any:
+def _option(ask: Question) -> Any:
     if ask.words:
         return ask.words[chosen(ask.question, ask.words)]
     return answered(ask.question, _default(ask), ask.value)
 
 
-def _default(ask: Ask) -> str:
+def _default(ask: Question) -> str:
     if isinstance(ask.default, list):
         return " ".join(number(value) for value in ask.default)
     return {True: "yes", False: "no"}[ask.default] if isinstance(ask.default, bool) else str(ask.default)
@@ -120,7 +120,7 @@ def _parameter(name: str) -> Parameter:
             say(f"  {error}", "yellow")
 
 
-def _objective(plan: Plan) -> Plan:
+def _objective(plan: FilePlan) -> FilePlan:
     kind = WHO[chosen("Who runs the experiments?", WHO_WORDS)]
     if kind == "python":
         plan = replace(plan, function=answered("  Which function, as module:function?", "objective:measure", _function))
@@ -151,7 +151,7 @@ def _count(text: str) -> int:
 
 
 def _yes(text: str) -> bool:
-    answer: Any = Ask("", "", False, "yes or no").value(text)
+    answer: Any = Question("", "", False, "yes or no").value(text)
     return bool(answer)
 
 

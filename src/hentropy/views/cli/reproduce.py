@@ -11,7 +11,7 @@ WHAT = (*(f"figure-{number}" for number in range(1, 8)), "timing", "all")
 What = Enum("What", {name: name for name in WHAT}, type=str)  # type: ignore[misc]
 
 
-class Executors(StrEnum):
+class Crews(StrEnum):
     """Who does the runs."""
 
     PROCESSES = "processes"
@@ -30,7 +30,7 @@ def reproduce(
         int | None, typer.Option(min=1, help="Runs side by side. Default: one per core, or per worker of --scheduler.")
     ] = None,
     executor: Annotated[
-        Executors | None,
+        Crews | None,
         typer.Option(help="Who does the runs. Default: processes; dask with --scheduler.", show_default=False),
     ] = None,
     scheduler: Annotated[
@@ -47,7 +47,7 @@ def reproduce(
     # the experiments and matplotlib take as long to import as all the rest: other commands do without them
     from hentropy.views.cli.reproducing import make  # noqa: PLC0415
 
-    on_dask = executor is Executors.DASK or (executor is None and scheduler is not None)
+    on_dask = executor is Crews.DASK or (executor is None and scheduler is not None)
     make(
         {each.value for each in what},
         seeds=seeds,

@@ -13,8 +13,8 @@ from hentropy.bench.experiments.crew import Crew
 from hentropy.bench.experiments.figures import FIGURES
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.plan import Plan, Results
-from hentropy.bench.experiments.run import Job
-from hentropy.bench.experiments.sweep import Kind, News, Report, crew_of
+from hentropy.bench.experiments.run import RunKey
+from hentropy.bench.experiments.sweep import Kind, Report, RunNews, crew_of
 from hentropy.bench.experiments.tables import markdown, printed, task_table
 from hentropy.bench.experiments.timing import markdown as timing_markdown
 from hentropy.bench.experiments.timing import printed as timing_printed
@@ -22,7 +22,7 @@ from hentropy.bench.experiments.timing import timings
 
 
 @contextmanager
-def watched(done: Mapping[Job, int], console: Console) -> Iterator[Report]:
+def watched(done: Mapping[RunKey, int], console: Console) -> Iterator[Report]:
     """Bars that follow the news of runs, of which so many steps are done already."""
     bars = Progress(
         TextColumn("{task.description}", markup=False),
@@ -43,7 +43,7 @@ def watched(done: Mapping[Job, int], console: Console) -> Iterator[Report]:
         lines = {name: bars.add_task(name, total=total[name], completed=reached[name]) for name in total}
         everything = bars.add_task("all", total=total.total(), completed=reached.total())
 
-        def report(news: News) -> None:
+        def report(news: RunNews) -> None:
             more = news.steps - known[news.job]
             if more > 0:
                 known[news.job] = news.steps
@@ -121,7 +121,7 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _tell_failures(failures: dict[Job, str], ledger: Ledger, console: Console) -> None:
+def _tell_failures(failures: dict[RunKey, str], ledger: Ledger, console: Console) -> None:
     """Runs that failed are named at the end, and the command says so by its exit code."""
     if not failures:
         return

@@ -11,7 +11,7 @@ from hentropy.errors import InputError
 from hentropy.studies.definition import Description
 from hentropy.studies.execution.chosen import Kind, executor_of, objective_of, terms_of
 from hentropy.studies.execution.executor import Outcome
-from hentropy.studies.execution.runner import Watch
+from hentropy.studies.execution.runner import RunListener
 from hentropy.studies.execution.runner import run as run_to_the_end
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
@@ -139,7 +139,7 @@ def worker(
         say_begin(it)
         with going_on_later(it):
             executor = executor_of("local", objective_of(words), 1)
-            why = run_to_the_end(it, executor, terms_of(words), Watch(ended=partial(_ended, it)))
+            why = run_to_the_end(it, executor, terms_of(words), RunListener(ended=partial(_ended, it)))
     say(f"The end: {why}.", "bold")
 
 

@@ -16,11 +16,11 @@ from rich.text import Text
 from hentropy.errors import HentropyError, InputError, StorageError
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.execution.executor import Outcome
-from hentropy.studies.execution.runner import Watch
+from hentropy.studies.execution.runner import RunListener
 from hentropy.studies.records import State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import shown
 from hentropy.views.cli.printing import console, note, printable, say
@@ -92,7 +92,7 @@ class Follower:
         self._out = sys.stdout
 
     @contextmanager
-    def watch(self) -> Iterator[Watch]:
+    def watch(self) -> Iterator[RunListener]:
         """A watch for the runner; on a terminal, a line below says what runs now.
 
         What an objective prints must not get between lines of JSON: then it goes to standard error.
@@ -100,7 +100,7 @@ class Follower:
         live = self._console.is_terminal and not self._as_json
         self._status = Status(CHOOSING, console=self._console) if live else None
         with self._status or (redirect_stdout(sys.stderr) if self._as_json else nullcontext()):
-            yield Watch(self._began, self._ended, self._trouble)
+            yield RunListener(self._began, self._ended, self._trouble)
 
     def _began(self, trial: Trial) -> None:
         if trial.note and trial.number not in self._begun:  # a search cut short; later it says why a try failed
@@ -164,7 +164,7 @@ def _plain(trial: Trial, outcome: Outcome, verdict: Verdict | None) -> dict[str,
     }
 
 
-def check_not_manual(words: Words, called: str) -> None:
+def check_not_manual(words: LocatedDescription, called: str) -> None:
     """Refuse a study whose experiments a person runs."""
     if isinstance(words.description.objective, Manual):
         raise InputError(
@@ -173,7 +173,7 @@ def check_not_manual(words: Words, called: str) -> None:
         )
 
 
-def check_objective(words: Words) -> None:
+def check_objective(words: LocatedDescription) -> None:
     """Refuse to begin where the function or the program is not there: every experiment would fail."""
     mistakes = objective_mistakes(words)
     if mistakes:

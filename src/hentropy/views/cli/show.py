@@ -9,7 +9,7 @@ from hentropy.studies.definition import space_of
 from hentropy.studies.records import Entry, State
 from hentropy.studies.study.asking import first_left
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number
-from hentropy.views.cli.opening import Found, as_typed, found, located, opened, shown, words_of
+from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
 from hentropy.views.cli.printing import console, in_commands, note, print_json, say, table
 from hentropy.views.cli.running import say_first
 from hentropy.views.cli.store_check import file_differs
@@ -21,7 +21,7 @@ from hentropy.views.text.trials import as_json, history_json, verdict_json, why
 LONGEST_NOTE = 50
 
 
-def print_history(it: Found, number: int) -> None:
+def print_history(it: StoredStudy, number: int) -> None:
     """A trial and its history for a person."""
     entry = entry_of(it, number)
     trial = entry.trial
@@ -52,7 +52,7 @@ def print_history(it: Found, number: int) -> None:
         say(trial.note)
 
 
-def entry_of(it: Found, number: int) -> Entry:
+def entry_of(it: StoredStudy, number: int) -> Entry:
     """A trial of a study by its number."""
     entries = it.entries
     if number >= len(entries):
@@ -98,14 +98,14 @@ def show(
                 note(f"{study} {differ}")
 
 
-def _print_one(it: Found, one: int, json: bool) -> None:
+def _print_one(it: StoredStudy, one: int, json: bool) -> None:
     if json:
         print_json(history_json(entry_of(it, one), it.store.observations(it.record, one)))
     else:
         print_history(it, one)
 
 
-def _print(it: Found, called: str, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
+def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> None:
     description = it.words.description
     say(f"{description.name}, in {shown(it.store.place)}", "bold")
     say(decision_sentence(description))
@@ -144,7 +144,7 @@ def _range(entries: tuple[Entry, ...]) -> str:
     return f" Values from {number(values[low])} (trial {low}) to {number(values[high])} (trial {high})."
 
 
-def _plain(it: Found, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> dict[str, Any]:
+def _plain(it: StoredStudy, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> dict[str, Any]:
     verdicts = it.store.verdicts(it.record)
     now = it.store.now()
     running = [entry for entry in entries if entry.trial.state is State.RUNNING]

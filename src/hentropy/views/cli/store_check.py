@@ -12,7 +12,7 @@ from hentropy.studies.records import StudyRecord, Trial
 from hentropy.studies.storage import open_store
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import differences, number_of_first
-from hentropy.studies.study.words import Words, as_words, in_words
+from hentropy.studies.study.words import LocatedDescription, as_words, in_words
 from hentropy.views.cli.opening import file_of, shown
 from hentropy.views.text.formats import counted
 
@@ -37,7 +37,7 @@ def no_folder(url: str) -> list[str]:
     return [f"storage.url: there is no folder {path.parent} for {path.name}; make it first"]
 
 
-def kept_in(url: str, words: Words, study: Study) -> Kept | None:
+def kept_in(url: str, words: LocatedDescription, study: Study) -> Kept | None:
     """What a store has of the study that a file describes, which `study` is in memory; None if there is no store."""
     try:
         opened = open_store(url, make=False)
@@ -62,7 +62,7 @@ def kept_in(url: str, words: Words, study: Study) -> Kept | None:
     )
 
 
-def file_differs(record: StudyRecord, words: Words) -> str:
+def file_differs(record: StudyRecord, words: LocatedDescription) -> str:
     """What a study file says otherwise than the store, without running code that it names; nothing if they agree."""
     there, here = as_words(record), words.description.model_dump(mode="json")
     if here["first"] is None:

@@ -103,7 +103,7 @@ def gain_map(
     `designs` are the trials'.
     """
     fewest = _designs(_views(scene, reference, READABLE))
-    appraisal = with_pool(known.appraisal, known.actions, numbers / fewest)
+    appraisal = with_contenders(known.appraisal, known.actions, numbers / fewest)
     way, exact = quick(appraisal), appraisal.applicable(1) is not None
     value = _at(way, reference)
     affordable = numbers / numbers_of(appraisal)
@@ -163,26 +163,26 @@ def audited_numbers(appraisal: Appraisal) -> int:
     if not isinstance(search, ContinuousSearch):
         return SLOWER * numbers
     at_each = len(belief.X) + (len(search.draws) if _drawn(search) else 0)
-    points = search.decision.points(search.pool[:1]).shape[-2]
+    points = search.decision.points(search.contenders[:1]).shape[-2]
     return numbers + DESCENT * outcomes * effort.steps * points * belief.components * at_each
 
 
 def _drawn(search: ContinuousSearch) -> bool:
     """Whether the expected loss is an average over draws; closed forms of joint losses are those of two values."""
     closed = type(search.decision).expected_loss is not Decision.expected_loss
-    pairs = search.decision.points(search.pool[:1]).shape[-2] <= 2
+    pairs = search.decision.points(search.contenders[:1]).shape[-2] <= 2
     return search.decision.needs is Needs.JOINT and not (closed and pairs)
 
 
-def with_pool(appraisal: Appraisal, actions: Tensor | None, numbers: float) -> Appraisal:
+def with_contenders(appraisal: Appraisal, actions: Tensor | None, numbers: float) -> Appraisal:
     """The appraisal with actions (m x event) added to its pool, as many as such numbers for each design allow."""
     search = appraisal.search
     if actions is None or not isinstance(search, ContinuousSearch) or appraisal.applicable(1) is not None:
         return appraisal
-    now = numbers_of(appraisal) / len(search.pool)
-    most = max(FEWEST_ADDED, min(MOST_ADDED, int(numbers / now) - len(search.pool)))
-    far = _far_apart(search.domain.to_unit(actions), search.domain.to_unit(search.pool), most)
-    return replace(appraisal, search=replace(search, pool=torch.cat([search.pool, actions[far]])))
+    now = numbers_of(appraisal) / len(search.contenders)
+    most = max(FEWEST_ADDED, min(MOST_ADDED, int(numbers / now) - len(search.contenders)))
+    far = _far_apart(search.domain.to_unit(actions), search.domain.to_unit(search.contenders), most)
+    return replace(appraisal, search=replace(search, contenders=torch.cat([search.contenders, actions[far]])))
 
 
 def _far_apart(u: Tensor, others: Tensor, most: int) -> Tensor:

@@ -43,7 +43,7 @@ HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "||")
 
 
 @dataclass(frozen=True)
-class Look:
+class RoleStyle:
     """The colour of a role, its marker by matplotlib's and by plotly's name, its size in points, its dash, its place.
 
     A `filled` marker has the colour inside and a black border; another is all border. Of two marks at one place, the
@@ -60,23 +60,23 @@ class Look:
 
 
 LOOKS = {
-    Role.MEAN: Look(BLUE),
-    Role.UNCERTAINTY: Look(SKY),
-    Role.FIRST: Look(WHITE, "X", "x", 7.0),
-    Role.DATA: Look(WHITE, "o", "circle", 6.0),
-    Role.ATTACHED: Look(WHITE, "s", "square", 6.0),
-    Role.FAILED: Look(VERMILION, "x", "x-thin", 7.0, filled=False),
-    Role.PENDING: Look(SKY, "D", "diamond", 7.0, order=31),
-    Role.DECIDED: Look(VERMILION, "*", "star", 14.0, order=33),
-    Role.SPREAD: Look(ORANGE, "h", "hexagon", 4.5, order=29),
-    Role.PROPOSED: Look(PURPLE, "^", "triangle-up", 10.0, order=32),
-    Role.GAIN: Look(GREEN, "o", "circle", 6.0),
-    Role.LOSS: Look(PURPLE, "s", "square", 5.5),
-    Role.TRUTH: Look(GREY, "P", "cross", 8.0, dash="dotted"),
-    Role.LIMIT: Look(GREY, "d", "diamond-tall", 7.0, dash="dashed"),
-    Role.LOW: Look(BLUE, "v", "triangle-down", 8.0, dash="dashed"),
-    Role.MIDDLE: Look(GREEN, "o", "circle", 7.0),
-    Role.HIGH: Look(VERMILION, "^", "triangle-up", 8.0, dash="dashdot"),
+    Role.MEAN: RoleStyle(BLUE),
+    Role.UNCERTAINTY: RoleStyle(SKY),
+    Role.FIRST: RoleStyle(WHITE, "X", "x", 7.0),
+    Role.DATA: RoleStyle(WHITE, "o", "circle", 6.0),
+    Role.ATTACHED: RoleStyle(WHITE, "s", "square", 6.0),
+    Role.FAILED: RoleStyle(VERMILION, "x", "x-thin", 7.0, filled=False),
+    Role.PENDING: RoleStyle(SKY, "D", "diamond", 7.0, order=31),
+    Role.DECIDED: RoleStyle(VERMILION, "*", "star", 14.0, order=33),
+    Role.SPREAD: RoleStyle(ORANGE, "h", "hexagon", 4.5, order=29),
+    Role.PROPOSED: RoleStyle(PURPLE, "^", "triangle-up", 10.0, order=32),
+    Role.GAIN: RoleStyle(GREEN, "o", "circle", 6.0),
+    Role.LOSS: RoleStyle(PURPLE, "s", "square", 5.5),
+    Role.TRUTH: RoleStyle(GREY, "P", "cross", 8.0, dash="dotted"),
+    Role.LIMIT: RoleStyle(GREY, "d", "diamond-tall", 7.0, dash="dashed"),
+    Role.LOW: RoleStyle(BLUE, "v", "triangle-down", 8.0, dash="dashed"),
+    Role.MIDDLE: RoleStyle(GREEN, "o", "circle", 7.0),
+    Role.HIGH: RoleStyle(VERMILION, "^", "triangle-up", 8.0, dash="dashdot"),
 }
 
 LIGHT = {Role.FIRST, Role.DATA, Role.ATTACHED}
@@ -101,7 +101,7 @@ DASHES: dict[str, tuple[Any, str]] = {
 """Dashes by the names that matplotlib and plotly have for them."""
 
 
-def look(mark: Band | Bars | Contour | Dots | Line | Rule) -> Look:
+def look(mark: Band | Bars | Contour | Dots | Line | Rule) -> RoleStyle:
     """How a mark looks."""
     return LOOKS[mark.role]
 

@@ -11,7 +11,7 @@ from hentropy.studies.definition import Description, validated
 from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
-from hentropy.studies.study.words import Words, in_words
+from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.plots.with_plotly import specification
@@ -163,7 +163,7 @@ def _description(study: Study) -> Description:
     """The study in words: those of its store, or, for one in memory, made now."""
     record = study.book.study
     if record.definition:
-        return Words.recorded(record, Path()).description
+        return LocatedDescription.recorded(record, Path()).description
     return validated(in_words(study.options), f"the study {study.name!r}")
 
 

@@ -15,24 +15,24 @@ from hentropy.errors import HentropyError
 from hentropy.studies.storage import open_store
 from hentropy.views.server import events, login
 from hentropy.views.server.api import data, studies, work
-from hentropy.views.server.desk import Desk
 from hentropy.views.server.guard.answers import Catching, Headers, Heads, Packing
 from hentropy.views.server.guard.bodies import Bodies
 from hentropy.views.server.guard.door import Door, Doorman
 from hentropy.views.server.guard.hosts import Hosts
 from hentropy.views.server.guard.rates import Pace
 from hentropy.views.server.jobs import Workshop
-from hentropy.views.server.live import Watcher
 from hentropy.views.server.pages import posting, reading, rendering
-from hentropy.views.server.pages.picture_view import Prints
+from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.problems import answer, problem_of
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings
+from hentropy.views.server.study_service import StudyService
+from hentropy.views.server.watcher import Watcher
 
 
 def add_pages(app: FastAPI) -> None:
     """Give an app its pages."""
-    app.state.prints = Prints()
+    app.state.prints = PictureTexts()
     for part in (rendering, reading, posting):
         app.include_router(part.router)
 
@@ -61,7 +61,7 @@ def make_app(settings: Settings) -> FastAPI:
                 )
             ) as workshop,
         ):
-            desk = Desk(store, settings.limits.upload_rows)
+            desk = StudyService(store, settings.limits.upload_rows)
             watcher = Watcher(store, workshop, listeners=limits.listeners, each=limits.listeners_each)
             app.state.services = Services(settings, store, desk, workshop, watcher, doorman)
             try:

@@ -8,8 +8,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hentropy.views.server.guard.rates import client_in
-from hentropy.views.server.live import Event, Mailbox, Watcher
 from hentropy.views.server.services import Here, check_meant
+from hentropy.views.server.watcher import Event, Subscriber, Watcher
 from hentropy.views.text.formats import json_text
 
 HEARTBEAT = 15.0
@@ -39,7 +39,7 @@ async def events(study_id: int, here: Here, request: Request, begun: str = "") -
 class Events(StreamingResponse):
     """The events of a mailbox; whoever goes away is let go at once."""
 
-    def __init__(self, watcher: Watcher, mailbox: Mailbox) -> None:
+    def __init__(self, watcher: Watcher, mailbox: Subscriber) -> None:
         super().__init__(stream(mailbox, self._pace), headers=HEADERS, media_type="text/event-stream")
         self._watcher = watcher
         self._mailbox = mailbox
@@ -55,7 +55,7 @@ class Events(StreamingResponse):
             self._watcher.leave(self._mailbox)
 
 
-async def stream(mailbox: Mailbox, pace: Callable[[], float], heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
+async def stream(mailbox: Subscriber, pace: Callable[[], float], heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
     """Events as text, with comments while there are none; `pace` says how many seconds to wait after each delivery."""
     yield "retry: 2000\n\n"
     while True:

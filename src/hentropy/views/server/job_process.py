@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from multiprocessing import Pipe
 from typing import Any
 
-from hentropy.views.server.orders import Orders
+from hentropy.views.server.job_queue import JobQueue
 from hentropy.views.server.work import Job, Kind
 
 NICE = 10
 """How much the process that looks gives way to others, from its start on."""
 
 
-class Child:
+class JobProcess:
     """A process of its own, which ends when this one does, and can be killed at any moment.
 
     `start` says where the store is and how much memory the process may take.
@@ -81,7 +81,7 @@ log = logging.getLogger("hentropy.views.server")
 Message = Mapping[str, Any]
 
 
-class Bench:
+class JobRunner:
     """Works off the jobs of one kind. A child that is killed or dies is replaced when the next job comes.
 
     `task` says what the child has to know of a job, and `heard` takes what is neither a phase nor the end.
@@ -91,7 +91,7 @@ class Bench:
         self,
         kind: Kind,
         start: Message,
-        orders: Orders,
+        orders: JobQueue,
         task: Callable[[Job], Message],
         heard: Callable[[Job, Message], None],
     ) -> None:
@@ -100,7 +100,7 @@ class Bench:
         self._orders = orders
         self._task = task
         self._heard = heard
-        self._child: Child | None = None
+        self._child: JobProcess | None = None
         self._starting = threading.Lock()
         self._thread = threading.Thread(target=self._work, name=f"hentropy-{kind}", daemon=True)
         self._thread.start()
@@ -177,7 +177,7 @@ class Bench:
             self._heard(job, message)
         return "done" in message or "failed" in message
 
-    def _ready(self) -> Child:
+    def _ready(self) -> JobProcess:
         """The process, one that is there. The event loop takes the lock of the orders: nothing is started under it."""
         with self._starting:
             with self._orders.changed:
@@ -185,7 +185,7 @@ class Bench:
             if child is not None and child.alive:
                 return child
             self._end()  # it went while it had nothing to do
-            child = Child(self._start, self.kind)
+            child = JobProcess(self._start, self.kind)
             with self._orders.changed:
                 self._child = child
                 if self._orders.closed:

@@ -7,8 +7,8 @@ from typing import Any
 
 from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
-from hentropy.views.server.job_process import Bench, Message
-from hentropy.views.server.orders import Listener, Orders, known
+from hentropy.views.server.job_process import JobRunner, Message
+from hentropy.views.server.job_queue import JobQueue, Listener, known
 from hentropy.views.server.problems import Busy
 from hentropy.views.server.work import Job, Look, Part, StudyKey, job_json
 
@@ -16,7 +16,7 @@ MOST = 20
 """Of how many studies looks are kept; a look is up to some megabytes."""
 
 
-class Shelf:
+class LatestLooks:
     """Looks by study; the one that was not wanted for the longest time goes first. Not safe for threads by itself."""
 
     def __init__(self, most: int = MOST) -> None:
@@ -92,12 +92,12 @@ class Workshop:
     ) -> None:
         if store_url == "memory://":
             raise InputError("a store in memory cannot be shared with other processes; give sqlite:///FILE")
-        self._orders = Orders(waiting)
-        self._shelf = Shelf()
+        self._orders = JobQueue(waiting)
+        self._shelf = LatestLooks()
         self._look_seconds = look_seconds
         start = {"store": store_url, "memory": memory}
-        self._asking = Bench("ask", start, self._orders, _asked, self._heard)
-        self._looking = Bench("look", start, self._orders, self._looked, self._heard)
+        self._asking = JobRunner("ask", start, self._orders, _asked, self._heard)
+        self._looking = JobRunner("look", start, self._orders, self._looked, self._heard)
 
     @property
     def processes(self) -> tuple[int, ...]:
@@ -171,7 +171,7 @@ class Workshop:
         for bench in (self._asking, self._looking):
             bench.close()
 
-    def _bench(self, job: Job) -> Bench:
+    def _bench(self, job: Job) -> JobRunner:
         return self._asking if job.kind == "ask" else self._looking
 
     def _looked(self, job: Job) -> dict[str, Any]:

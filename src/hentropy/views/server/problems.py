@@ -89,7 +89,7 @@ KINDS = {404: "gone", 409: "study", 429: "busy", 503: "store"} | dict.fromkeys((
 
 
 @dataclass(frozen=True)
-class Problem:
+class Failure:
     """What went wrong: its id is in the log too. `lines` are details for a person, such as one for each mistake."""
 
     id: str
@@ -120,7 +120,7 @@ class Refused(HTTPException):
         super().__init__(status, sentence, dict(headers) if headers else None)
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> Failure:
     """What an error means to the one who asked; one that is not expected is logged in full and says nothing."""
     problem = _problem(secrets.token_hex(4), error)
     if problem.status != 500:
@@ -132,27 +132,27 @@ def problem_of(error: Exception) -> Problem:
     return problem
 
 
-def _problem(identity: str, error: Exception) -> Problem:
+def _problem(identity: str, error: Exception) -> Failure:
     if isinstance(error, RequestValidationError):
         lines = tuple(map(_mistake, error.errors()))
-        return Problem(identity, 422, "the request cannot be used: " + "; ".join(lines[:3]), lines)
+        return Failure(identity, 422, "the request cannot be used: " + "; ".join(lines[:3]), lines)
     if isinstance(error, HTTPException):
         default = SENTENCES.get(error.status_code, "this cannot be done")
         given = isinstance(error, Refused) and error.detail
         busy = error.status_code == 503
-        return Problem(identity, error.status_code, str(given or default), headers=error.headers, busy=busy)
+        return Failure(identity, error.status_code, str(given or default), headers=error.headers, busy=busy)
     if isinstance(error, HentropyError):
         return _told(identity, error)
     LOG.error("%s: %s", identity, type(error).__name__, exc_info=error)
-    return Problem(identity, 500, INTERNAL)
+    return Failure(identity, 500, INTERNAL)
 
 
-def _told(identity: str, error: HentropyError) -> Problem:
+def _told(identity: str, error: HentropyError) -> Failure:
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 409)
     headers = {"Retry-After": str(RETRY)} if status == 503 else None
     said = in_words_of_the_page(str(error))
     lines = tuple(line.strip() for line in said.split("\n")[1:])
-    return Problem(identity, status, said, lines, headers, busy=isinstance(error, Busy))
+    return Failure(identity, status, said, lines, headers, busy=isinstance(error, Busy))
 
 
 def _mistake(detail: Mapping[str, Any]) -> str:
@@ -168,7 +168,7 @@ def is_api(path: str) -> bool:
     return path == "/api" or path.startswith("/api/")
 
 
-def answer(connection: HTTPConnection, problem: Problem) -> Response:
+def answer(connection: HTTPConnection, problem: Failure) -> Response:
     """A problem as JSON for programs, as a page for people."""
     headers = dict(problem.headers or {})
     if is_api(connection.scope["path"]):
@@ -176,7 +176,7 @@ def answer(connection: HTTPConnection, problem: Problem) -> Response:
     return Response(page(problem), problem.status, headers, "text/html")
 
 
-def page(problem: Problem) -> str:
+def page(problem: Failure) -> str:
     """A page that says what went wrong: it needs nothing but its style, so it works when nothing else does."""
     said = "".join(f"<p>{html.escape(line)}</p>" for line in _paragraphs(problem.sentence))
     return PAGE.format(title=TITLES.get(problem.status, "This did not work"), said=said, id=html.escape(problem.id))

@@ -11,14 +11,14 @@ from hentropy.studies.definition import stopping_of
 from hentropy.studies.records import State, StudyRecord
 from hentropy.studies.stopping import Budget
 from hentropy.studies.storage import Store
-from hentropy.views.server.cases import Case
-from hentropy.views.server.desk import Desk
 from hentropy.views.server.guard.door import Doorman
 from hentropy.views.server.guard.sessions import Access, access_of
 from hentropy.views.server.jobs import Workshop
-from hentropy.views.server.live import Watcher
-from hentropy.views.server.recent import Recent
+from hentropy.views.server.recent_results import Recent
 from hentropy.views.server.settings import Settings
+from hentropy.views.server.snapshot import Snapshot
+from hentropy.views.server.study_service import StudyService
+from hentropy.views.server.watcher import Watcher
 from hentropy.views.server.work import Job
 from hentropy.views.text.formats import iso
 
@@ -40,7 +40,7 @@ class Services:
 
     settings: Settings
     store: Store
-    desk: Desk
+    desk: StudyService
     workshop: Workshop
     watcher: Watcher
     doorman: Doorman
@@ -70,7 +70,7 @@ Visitor = Annotated[Access, Depends(who)]
 NOTHING = "nothing has been told yet, so nothing is known: ask for an experiment, run it, and enter its value"
 
 
-def place_ask(here: Services, case: Case, count: int, anyway: bool) -> Job:
+def place_ask(here: Services, case: Snapshot, count: int, anyway: bool) -> Job:
     """A job that asks, if the study can be computed here and does not have enough."""
     if case.computable is not None:
         raise StudyError(case.computable)
@@ -84,14 +84,14 @@ def place_ask(here: Services, case: Case, count: int, anyway: bool) -> Job:
     return here.workshop.ask(case.record, count, anyway)
 
 
-def budget_left(case: Case) -> int | None:
+def budget_left(case: Snapshot) -> int | None:
     """How many experiments the budget leaves, with those that run counted; None without one."""
     budgets = [rule.trials for rule in stopping_of(case.description) if isinstance(rule, Budget)]
     begun = sum(entry.trial.state is not State.WITHDRAWN and entry.trial.origin != "attached" for entry in case.entries)
     return min(budgets) - begun if budgets else None
 
 
-def place_look(here: Services, case: Case) -> Job:
+def place_look(here: Services, case: Snapshot) -> Job:
     """A job that decides, if there is something to decide by."""
     if case.computable is not None:
         raise StudyError(case.computable)
@@ -100,6 +100,6 @@ def place_look(here: Services, case: Case) -> Job:
     return here.workshop.look(case.record)
 
 
-def has_values(case: Case) -> bool:
+def has_values(case: Snapshot) -> bool:
     """Whether anything was measured."""
     return any(entry.trial.state is State.COMPLETE for entry in case.entries)

@@ -47,7 +47,7 @@ LONGEST_NOTE = 10_000
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """How much a server takes from its clients; all of it bounded."""
 
     body_bytes: int = 1_000_000
@@ -116,7 +116,7 @@ class Settings:
     hosts: tuple[str, ...] = ()
     secure: bool = False
     proxies: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: ServerLimits = ServerLimits()
 
     def __post_init__(self) -> None:
         if self.store == "memory://":

@@ -40,7 +40,7 @@ MARKS = 6
 
 
 @dataclass(frozen=True)
-class Line:
+class MethodCurve:
     """A method on a task: its score and its regret (None where the best is not known) after 0, 1, ... queries."""
 
     method: str
@@ -55,7 +55,7 @@ class CurvesInfo:
     task: str
     score: str
     best: float | None
-    lines: tuple[Line, ...]
+    lines: tuple[MethodCurve, ...]
     note: str
 
 
@@ -73,7 +73,7 @@ def curves_info(results: Results, task: str, methods: Sequence[str]) -> CurvesIn
     return CurvesInfo(task, score_name(on), best_score(on), tuple(lines), seeds_note(wanted, counts))
 
 
-def _line(method: str, runs: Mapping[int, list[Step]], queries: int) -> Line | None:
+def _line(method: str, runs: Mapping[int, list[Step]], queries: int) -> MethodCurve | None:
     score = curve(runs, queries)
     if score is None:
         return None
@@ -83,7 +83,7 @@ def _line(method: str, runs: Mapping[int, list[Step]], queries: int) -> Line | N
         for seed, steps in complete.items()
     }
     known = all(len(regrets[seed]) == len(steps) for seed, steps in complete.items())
-    return Line(method, score, curve(regrets, queries) if known else None)
+    return MethodCurve(method, score, curve(regrets, queries) if known else None)
 
 
 def seeds_note(wanted: Sequence[str], counts: Mapping[str, int]) -> str:

@@ -40,7 +40,7 @@ DECISIONS: tuple[tuple[str, Decision], ...] = (
 
 
 @dataclass(frozen=True)
-class Choice:
+class DecisionCurve:
     """A decision on the posterior: the Bayes action, the gain of each design of the grid (g), and the next query.
 
     `actions` are the chosen designs (k), `means` and `spreads` what is known of their values; none of them where the
@@ -67,7 +67,7 @@ class OneDimension:
     spread: np.ndarray
     designs: np.ndarray
     values: np.ndarray
-    choices: tuple[Choice, ...]
+    choices: tuple[DecisionCurve, ...]
 
 
 def posterior() -> Gaussian:
@@ -106,7 +106,7 @@ def _known(belief: Gaussian, x: Tensor) -> tuple[np.ndarray, np.ndarray]:
     return mean.numpy(), var.clamp_min(0.0).sqrt().numpy()
 
 
-def _choice(title: str, decision: Decision, belief: Gaussian, x: Tensor, effort: Effort | None) -> Choice:
+def _choice(title: str, decision: Decision, belief: Gaussian, x: Tensor, effort: Effort | None) -> DecisionCurve:
     now = entropy(decision, belief, SPACE)
     value = gain(decision, belief, x, SPACE, effort=effort)
     actions = means = spreads = chances = np.zeros(0)
@@ -116,7 +116,7 @@ def _choice(title: str, decision: Decision, belief: Gaussian, x: Tensor, effort:
     else:
         actions = now.action.reshape(-1).sort().values.numpy()
         means, spreads = _known(belief, torch.from_numpy(actions).unsqueeze(-1))
-    return Choice(
+    return DecisionCurve(
         title=title,
         actions=actions,
         means=means,
@@ -147,7 +147,7 @@ def draw_one_dimension(info: OneDimension, folder: Path, name: str) -> list[Path
     return drawn(folder, name, 6.2, draw)
 
 
-def _draw_block(block: SubFigure, info: OneDimension, choice: Choice, letter: str) -> None:
+def _draw_block(block: SubFigure, info: OneDimension, choice: DecisionCurve, letter: str) -> None:
     above, below = block.subplots(2, 1, sharex=True, height_ratios=(2.0, 1.0))
     above.set_title(f"({letter}) {choice.title}", loc="left", fontsize=8.5)
     above.fill_between(
@@ -168,7 +168,7 @@ def _draw_block(block: SubFigure, info: OneDimension, choice: Choice, letter: st
     below.locator_params(axis="y", nbins=3)
 
 
-def _draw_action(axes: Axes, info: OneDimension, choice: Choice) -> None:
+def _draw_action(axes: Axes, info: OneDimension, choice: DecisionCurve) -> None:
     """Chosen designs with the densities of their values to the right; a distribution as bars on the ground."""
     floor = axes.get_ylim()[0]
     if choice.chances.size:

@@ -11,7 +11,7 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from hentropy.bench.experiments.figures.page import SMALL, WIDTH, drawn, plain, title_of
-from hentropy.bench.experiments.figures.pictures import Ground, Picture, Pictures
+from hentropy.bench.experiments.figures.pictures import Ground, Pictures, RunPicture
 from hentropy.bench.experiments.methods import METHODS
 
 ORANGE, LIGHT_GREEN = "#d55e00", "#44e0b0"
@@ -79,7 +79,7 @@ def _shape(ground: Ground) -> float:
     return float(ground.stretch * (y[-1] - y[0]) / (x[-1] - x[0]))
 
 
-def _draw_panel(axes: Axes, ground: Ground, picture: Picture) -> None:
+def _draw_panel(axes: Axes, ground: Ground, picture: RunPicture) -> None:
     # flat bands keep the file small; so many of them look smooth
     axes.contourf(*ground.axes, ground.truth, BANDS, cmap="cividis").set_rasterized(True)
     axes.set(xlim=ground.axes[0][[0, -1]], ylim=ground.axes[1][[0, -1]], box_aspect=_shape(ground))
@@ -103,7 +103,7 @@ def _draw_panel(axes: Axes, ground: Ground, picture: Picture) -> None:
     axes.scatter(*picture.following.T, edgecolors=LIGHT_GREEN, linewidths=1.6, **NEXT)
 
 
-def _draw_title(axes: Axes, ground: Ground, picture: Picture, separator: str) -> None:
+def _draw_title(axes: Axes, ground: Ground, picture: RunPicture, separator: str) -> None:
     label, score = METHODS[picture.method].label, plain(float(f"{picture.score:.3g}"))
     # clear of a mark on the upper border
     axes.set_title(f"{label}{separator}{ground.score} {score}", fontsize=SMALL, pad=9)

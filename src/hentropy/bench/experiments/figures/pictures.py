@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import Job, Step, replayed
+from hentropy.bench.experiments.run import RunKey, Step, replayed
 from hentropy.bench.experiments.scores import best_labels, score, score_name
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.beliefs import Belief, Needs
@@ -43,7 +43,7 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Picture:
+class RunPicture:
     """One run: designs asked (n x 2; the `first` ones before the method began), and the next one (1 x 2 or 0 x 2).
 
     `chosen` are the designs of the decision in their order (k x 2). Of level sets, `mean` is the posterior mean
@@ -67,7 +67,7 @@ class Pictures:
     ground: Ground
     seed: int
     after: int
-    pictures: tuple[Picture, ...]
+    pictures: tuple[RunPicture, ...]
 
 
 def pictures(results: Results, task: str, methods: Sequence[str], after: int, grid: int = 121) -> Pictures | None:
@@ -91,7 +91,7 @@ def pictures(results: Results, task: str, methods: Sequence[str], after: int, gr
     on = problem(task)
     land = ground(on, grid)
     count = max(0, min(after, planned.queries - 1))  # the last query is kept back, to be shown as the next one
-    jobs = {name: Job(planned, name, seed, results.plan.quick) for name in shown}
+    jobs = {name: RunKey(planned, name, seed, results.plan.quick) for name in shown}
     made = [_picture(jobs[name], on, land, steps, count) for name, steps in shown.items()]
     return Pictures(land, seed, count, tuple(made))
 
@@ -136,12 +136,12 @@ def _stretch(space: DesignSpace) -> float | None:
     return 1.0 / math.cos(math.radians(float(space.bounds[:, 1].mean())))
 
 
-def _picture(job: Job, on: Problem, land: Ground, steps: Sequence[Step], count: int) -> Picture:
+def _picture(job: RunKey, on: Problem, land: Ground, steps: Sequence[Step], count: int) -> RunPicture:
     study = replayed(job, on, steps[: count + 1])
     action = study.decide().raw
     following = [on.space.encode(step.query) for step in steps[count + 1 : count + 2] if step.query is not None]
     levels = isinstance(on.decision, LevelSets)
-    return Picture(
+    return RunPicture(
         method=job.method,
         queries=study.belief.X.numpy(),
         first=job.task.first,

@@ -6,8 +6,8 @@ from typing import Any
 from hentropy.studies.definition import Description
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial
 from hentropy.studies.study.asking import first_left
-from hentropy.views.server.cases import Case
-from hentropy.views.server.standings import Standing
+from hentropy.views.server.snapshot import Snapshot
+from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Look
 from hentropy.views.text.formats import iso
 from hentropy.views.text.sentences import (
@@ -29,7 +29,7 @@ def about(record: StudyRecord) -> Answer:
     return {"id": record.id, "name": record.name, "created_at": iso(record.created_at)}
 
 
-def summary(found: Standing) -> Answer:
+def summary(found: ListedStudy) -> Answer:
     """A study in a list."""
     return {
         **about(found.record),
@@ -40,7 +40,7 @@ def summary(found: Standing) -> Answer:
     }
 
 
-def study(case: Case, now: float) -> Answer:
+def study(case: Snapshot, now: float) -> Answer:
     """A study and where it stands."""
     running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
     return {

@@ -33,7 +33,7 @@ class Mistake(BaseModel):
     details: Annotated[list[str] | None, Field(description="A line for each mistake.")] = None
 
 
-class Problem(BaseModel):
+class ErrorAnswer(BaseModel):
     """An answer that says what went wrong."""
 
     error: Mistake

@@ -9,12 +9,12 @@ from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import AttachedAnswer, TrialsAnswer
-from hentropy.views.server.api.questions import Attach
+from hentropy.views.server.api.requests import Attach
 from hentropy.views.server.api.router import Key, Meant, Text, takes
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.desk import Attached
-from hentropy.views.server.incoming import Row
+from hentropy.views.server.incoming_data import EarlierMeasurement
 from hentropy.views.server.services import Here
+from hentropy.views.server.study_service import Attached
 from hentropy.views.server.work import StudyKey
 
 router = made("data")
@@ -26,7 +26,7 @@ Column = Annotated[str | None, Query(max_length=LONGEST)]
 @router.post("/studies/{study}/attach", response_model=AttachedAnswer, status_code=201)
 def attach(here: Here, study: Meant, question: Attach, key: Key = None) -> Any:
     """Add earlier measurements: all rows, or none if one of them cannot be used."""
-    rows = [Row(row.params, row.value, row.std_error) for row in question.rows]
+    rows = [EarlierMeasurement(row.params, row.value, row.std_error) for row in question.rows]
     done = here.recent.once(
         StudyKey.of(study), "attach", key, lambda: here.desk.attach(study, rows, again=question.again)
     )

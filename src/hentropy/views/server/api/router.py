@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Header, Path, Request
 
 from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
-from hentropy.views.server.api.answers import Plain, Problem
+from hentropy.views.server.api.answers import ErrorAnswer, Plain
 from hentropy.views.server.services import Here, check_meant
 
 MOST = 2**53
@@ -48,8 +48,8 @@ TrialNumber = Annotated[int, Path(ge=0, lt=MOST, description="The number of the 
 def router(tag: str) -> APIRouter:
     """An empty router under /api."""
     problems: dict[int | str, dict[str, Any]] = {
-        "4XX": {"model": Problem, "description": "Not so: a sentence says why."},
-        "5XX": {"model": Problem, "description": "Not now: a sentence says why."},
+        "4XX": {"model": ErrorAnswer, "description": "Not so: a sentence says why."},
+        "5XX": {"model": ErrorAnswer, "description": "Not now: a sentence says why."},
     }
     return APIRouter(prefix="/api", tags=[tag], default_response_class=Plain, responses=problems)
 

@@ -16,10 +16,10 @@ from hentropy.views.server.api.answers import (
     TrialsAnswer,
     VerdictsAnswer,
 )
-from hentropy.views.server.api.questions import Definition, Fail, Tell, Withdraw
+from hentropy.views.server.api.requests import Definition, Fail, Tell, Withdraw
 from hentropy.views.server.api.router import MOST, Meant, TrialNumber
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.beginning import described, description_of
+from hentropy.views.server.new_study import described, description_of
 from hentropy.views.server.services import Here, Services
 from hentropy.views.text.trials import as_json
 

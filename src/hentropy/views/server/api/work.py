@@ -11,7 +11,7 @@ from hentropy.errors import Gone
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import JobsAnswer, LookAnswer, OnePicture, WorkAnswer
-from hentropy.views.server.api.questions import Ask, Decide
+from hentropy.views.server.api.requests import Ask, Decide
 from hentropy.views.server.api.router import Key, Meant
 from hentropy.views.server.api.router import router as made
 from hentropy.views.server.services import Here, Services, place_ask, place_look

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hentropy.views.server.guard.sessions import LOGIN
 from hentropy.views.server.problems import Refused
-from hentropy.views.server.settings import Limits
+from hentropy.views.server.settings import ServerLimits
 
 FILES = ("multipart/form-data", "text/csv", "application/x-ndjson")
 """The types of requests that carry a file."""
@@ -21,7 +21,7 @@ def content_type(headers: Headers) -> str:
 class Bodies:
     """Refuses bodies that are too long, also if they do not say so, and those that never end."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self.app = app
         self._limits = limits
 

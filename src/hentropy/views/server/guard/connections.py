@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hentropy.views.server.guard.answers import Catching, Headers
 from hentropy.views.server.guard.rates import client_of
 from hentropy.views.server.problems import RETRY, Refused
-from hentropy.views.server.settings import Limits, Settings
+from hentropy.views.server.settings import ServerLimits, Settings
 
 SPARE = 64
 """The connections beyond a limit that are told so; more than these are cut off without a word."""
@@ -24,13 +24,13 @@ class GuardedConfig(uvicorn.Config):
     """How uvicorn serves an app: its settings, and the connections that are open, by client."""
 
     def __init__(self, app: ASGIApp, settings: Settings, **more: Any) -> None:
-        self.limits: Limits = settings.limits
+        self.limits: ServerLimits = settings.limits
         self.proxies = settings.proxies
         self.full = Headers(Catching(_full))
         self.clients: Counter[str] = Counter()
         super().__init__(
             app,
-            http=Connection,
+            http=BoundedConnection,
             ws="none",
             lifespan="on",
             log_config=None,
@@ -47,7 +47,7 @@ class GuardedConfig(uvicorn.Config):
         return max(own, connections - self.limits.connections)
 
 
-class Connection(H11Protocol):
+class BoundedConnection(H11Protocol):
     """A connection that is closed if it keeps the server waiting."""
 
     config: GuardedConfig
@@ -109,5 +109,5 @@ class Connection(H11Protocol):
 
 
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:
-    headers = {"Retry-After": str(RETRY), "Connection": "close"}
+    headers = {"Retry-After": str(RETRY), "BoundedConnection": "close"}
     raise Refused(503, "too many connections are open; close pages that are not needed, and try again", headers)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hentropy.views.server.problems import Refused
-from hentropy.views.server.settings import Limits
+from hentropy.views.server.settings import ServerLimits
 
 Clock = Callable[[], float]
 
@@ -73,7 +73,7 @@ def client_of(address: str) -> str:
 class Pace:
     """Counts the requests of each client."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self.app = app
         self._rates = Rates(limits.per_second, limits.burst, limits.clients)
 

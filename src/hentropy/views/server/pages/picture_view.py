@@ -22,7 +22,7 @@ class Print:
     mark: str
 
 
-class Prints:
+class PictureTexts:
     """The texts of the last pictures, so that each is written once. Safe for threads."""
 
     def __init__(self, most: int = MOST) -> None:
@@ -70,7 +70,7 @@ class PictureView:
     note: str
 
 
-def picture_views(look: Look | None, observations: int, working: bool, prints: Prints) -> list[PictureView]:
+def picture_views(look: Look | None, observations: int, working: bool, prints: PictureTexts) -> list[PictureView]:
     """The pictures of a look at a study that has so many observations by now."""
     if look is None or (look.verdict is None and not look.pictures):
         return [PictureView(name, TITLES[name], "", "", "coming", "being made") for name in TITLES if working]
@@ -86,7 +86,7 @@ def picture_views(look: Look | None, observations: int, working: bool, prints: P
     return [view for view in views if view.name != "verdict"]
 
 
-def _drawn(look: Look, name: str, observations: int, prints: Prints) -> PictureView:
+def _drawn(look: Look, name: str, observations: int, prints: PictureTexts) -> PictureView:
     picture = look.pictures[name]
     which = urlencode({"mark": prints.of(picture).mark, "begun": iso(look.study.created_at)})
     source = f"/studies/{look.study.id}/pictures/{name}.json?{which}"

@@ -7,14 +7,14 @@ from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from hentropy.views.server.desk import Which
 from hentropy.views.server.pages.forms import Form
-from hentropy.views.server.pages.picture_view import Prints
+from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import Message, message_in, page
 from hentropy.views.server.pages.study_view import Forms, Seen, study_row, study_view
 from hentropy.views.server.pages.trial_view import trial_view, wanted
 from hentropy.views.server.problems import Busy
 from hentropy.views.server.services import Here, Services, Visitor, check_meant, has_values
+from hentropy.views.server.study_service import Which
 from hentropy.views.text.formats import iso
 
 router = APIRouter(include_in_schema=False)
@@ -64,10 +64,10 @@ def picture(study_id: int, name: str, here: Here, request: Request, mark: str = 
     return Response(printed.text, headers={"Cache-Control": keep}, media_type="application/json")
 
 
-def prints_of(request: Request) -> Prints:
+def prints_of(request: Request) -> PictureTexts:
     """The pictures that were written for browsers."""
     found = request.app.state.prints
-    assert isinstance(found, Prints)
+    assert isinstance(found, PictureTexts)
     return found
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.records import Entry, State
-from hentropy.views.server.cases import Case
 from hentropy.views.server.pages.forms import Form
-from hentropy.views.server.pages.picture_view import PictureView, Prints, picture_views
+from hentropy.views.server.pages.picture_view import PictureTexts, PictureView, picture_views
 from hentropy.views.server.pages.rendering import Moment, moment
-from hentropy.views.server.pages.trial_view import WORDS, Pending, TrialTable, Wanted, pending, trial_table
+from hentropy.views.server.pages.trial_view import WORDS, Pending, TrialTablePage, Wanted, pending, trial_table
 from hentropy.views.server.pages.verdict_view import VerdictView, verdict_view
 from hentropy.views.server.problems import sentence
-from hentropy.views.server.standings import Standing
+from hentropy.views.server.snapshot import Snapshot
+from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Job, Look
 from hentropy.views.text.formats import clock, counted, iso
 from hentropy.views.text.sentences import (
@@ -41,7 +41,7 @@ class StudyRow:
     verdict: str
 
 
-def study_row(study: Standing) -> StudyRow:
+def study_row(study: ListedStudy) -> StudyRow:
     """A study for the list."""
     states = study.counts
     said = [f"{states['complete']} done"]
@@ -60,7 +60,7 @@ def study_row(study: Standing) -> StudyRow:
     )
 
 
-def _standing(study: Standing) -> tuple[str, str]:
+def _standing(study: ListedStudy) -> tuple[str, str]:
     if study.counts["running"]:
         return f"{counted(study.counts['running'], 'experiment')} to do", "open"
     if study.stopped:
@@ -122,7 +122,7 @@ class StudyView:
     pictures: tuple[PictureView, ...]
     no_pictures: str
     counts: str
-    trials: TrialTable
+    trials: TrialTablePage
     attach: Form
     columns: str
     sentences: tuple[str, ...]
@@ -133,7 +133,7 @@ class StudyView:
 class Seen:
     """What is known of a study at this moment: recorded, computed, and being computed."""
 
-    case: Case
+    case: Snapshot
     look: Look | None
     jobs: Sequence[Job]
     place: str
@@ -155,7 +155,7 @@ class Seen:
         return looks[-1].error if looks and looks[-1].state == "failed" else None
 
 
-def study_view(seen: Seen, prints: Prints, how: Wanted, forms: Forms, now: float) -> StudyView:
+def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now: float) -> StudyView:
     """The page of a study; `now` by the clock of its store."""
     case, looking = seen.case, seen.looking
     record, description = case.record, case.description
@@ -227,7 +227,7 @@ def _computing(looking: Job | None) -> str:
     return "will be renewed" if looking.state == "waiting" else looking.phase
 
 
-def _worth(case: Case) -> str:
+def _worth(case: Snapshot) -> str:
     """Whether another experiment is worth it."""
     if case.stopped:
         return f"Enough: {case.stopped}."
@@ -246,7 +246,7 @@ def _worth(case: Case) -> str:
     )
 
 
-def _no_pending(case: Case) -> str:
+def _no_pending(case: Snapshot) -> str:
     if case.stopped:
         return f"Nothing is to be done: {case.stopped}."
     if not isinstance(case.description.objective, Manual):
@@ -285,7 +285,7 @@ def _counts(entries: Sequence[Entry]) -> str:
     return ", ".join(f"{count} {WORDS[State(state)]}" for state, count in by_state.items()) or "none yet"
 
 
-def _sentences(case: Case) -> tuple[str, ...]:
+def _sentences(case: Snapshot) -> tuple[str, ...]:
     description = case.description
     by_hand = isinstance(description.objective, Manual)
     who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)

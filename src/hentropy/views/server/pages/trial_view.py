@@ -67,7 +67,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class TrialRow:
+class TrialTableRow:
     """A trial in the table."""
 
     number: int
@@ -90,11 +90,11 @@ class PageLink:
 
 
 @dataclass(frozen=True)
-class TrialTable:
+class TrialTablePage:
     """A page of the table of trials; `shown` says which, and `links` lead to others, if not all are on it."""
 
     columns: tuple[Heading, ...]
-    rows: tuple[TrialRow, ...]
+    rows: tuple[TrialTableRow, ...]
     shown: str = ""
     links: tuple[PageLink, ...] = ()
 
@@ -118,7 +118,7 @@ def wanted(query: Mapping[str, str]) -> Wanted:
     return Wanted(query.get("sort", "number"), query.get("way", "down") != "up", number)
 
 
-def trial_table(entries: Sequence[Entry], names: Sequence[str], how: Wanted) -> TrialTable:
+def trial_table(entries: Sequence[Entry], names: Sequence[str], how: Wanted) -> TrialTablePage:
     """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many."""
     keys = _keys(names)
     key = keys.get(how.sort, keys["number"])
@@ -134,13 +134,13 @@ def trial_table(entries: Sequence[Entry], names: Sequence[str], how: Wanted) -> 
     titles |= {"gain": "gain expected", "note": "note", "when": "when"}
     columns = tuple(_heading(name, title, how) for name, title in titles.items())
     if pages == 1:
-        return TrialTable(columns, rows)
+        return TrialTablePage(columns, rows)
     said = f"Page {page} of {pages}: {begin + 1} to {begin + len(rows)} of {counted(len(ordered), 'trial')}"
     others = {"First": 1, "Previous": max(1, page - 1), "Next": min(pages, page + 1), "Last": pages}
     links = tuple(
         PageLink(title, "" if other == page else _link(how.sort, how.down, other)) for title, other in others.items()
     )
-    return TrialTable(columns, rows, said, links)
+    return TrialTablePage(columns, rows, said, links)
 
 
 def _keys(names: Sequence[str]) -> dict[str, Key]:
@@ -168,9 +168,9 @@ def _link(sort: str, down: bool, page: int = 1) -> str:
     return "?" + urlencode({"sort": sort, "way": "down" if down else "up", **({"page": page} if page > 1 else {})})
 
 
-def _row(entry: Entry, names: Sequence[str]) -> TrialRow:
+def _row(entry: Entry, names: Sequence[str]) -> TrialTableRow:
     trial = entry.trial
-    return TrialRow(
+    return TrialTableRow(
         trial.number,
         tuple(number(trial.params[name]) for name in names),
         trial.state.value,

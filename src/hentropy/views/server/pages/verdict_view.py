@@ -102,7 +102,7 @@ MEANING = (
 
 
 @dataclass(frozen=True)
-class Column:
+class VerdictColumn:
     """A column, whose numbers stand to the right."""
 
     name: str
@@ -110,7 +110,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class VerdictCell:
     """A value, and what it was before if it changed."""
 
     text: str
@@ -121,8 +121,8 @@ class Cell:
 class VerdictView:
     """What would be decided, how sure that is, and how it differs from before; `behind` says what it misses."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: tuple[VerdictColumn, ...]
+    rows: tuple[tuple[VerdictCell, ...], ...]
     more: str
     stands_on: str
     loss: str
@@ -148,7 +148,7 @@ def verdict_view(
     stands_on = f"after {counted(now['observations'], 'observation')}"
     loss, left = number(now["expected_loss"]), len(rows) - SHOWN_ROWS
     return VerdictView(
-        columns=tuple(Column(name, _numeric(rows, name)) for name in names),
+        columns=tuple(VerdictColumn(name, _numeric(rows, name)) for name in names),
         rows=cells,
         more=f"And {counted(left, 'more row')}. {_summary(now)}" if left > 0 else "",
         stands_on=stands_on,
@@ -163,7 +163,9 @@ def verdict_view(
 
 def _cells(row: Mapping[str, Any], then: Mapping[str, Any] | None, names: Sequence[str], space: DesignSpace) -> Any:
     return tuple(
-        Cell(_text(row.get(name)), _text(then.get(name)) if then is not None and moved(name, row, then, space) else "")
+        VerdictCell(
+            _text(row.get(name)), _text(then.get(name)) if then is not None and moved(name, row, then, space) else ""
+        )
         for name in names
     )
 

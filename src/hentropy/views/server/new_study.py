@@ -11,7 +11,7 @@ from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
-from hentropy.studies.study.words import Words, in_words
+from hentropy.studies.study.words import LocatedDescription, in_words
 
 WHERE = "this study"
 """How messages call the description."""
@@ -40,7 +40,7 @@ def described(words: Any) -> Study:
     large = _too_large(description)
     if large:
         raise InputError("\n".join([f"{WHERE} cannot be made here, but with the command line:", *large]))
-    return Study(**Words(description, Path()).options(trusted=False))
+    return Study(**LocatedDescription(description, Path()).options(trusted=False))
 
 
 def _refused(words: Mapping[str, Any]) -> list[str]:

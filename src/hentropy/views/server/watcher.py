@@ -23,7 +23,7 @@ class Event:
     subject: str = ""
 
 
-class Mailbox:
+class Subscriber:
     """Events for one listener, by subject; the `owner` is the client that listens. Used only in the event loop."""
 
     def __init__(self, owner: str = "") -> None:
@@ -88,7 +88,7 @@ class Watch:
 
     record: StudyRecord
     computable: bool
-    listeners: set[Mailbox] = field(default_factory=set)
+    listeners: set[Subscriber] = field(default_factory=set)
     trials: dict[int, Trial] = field(default_factory=dict)
     revision: int = 0
     read: bool = False
@@ -127,7 +127,7 @@ class Watcher:
         """How many studies are read."""
         return len(self._watches)
 
-    def join(self, record: StudyRecord, *, client: str = "", computable: bool = True) -> Mailbox:
+    def join(self, record: StudyRecord, *, client: str = "", computable: bool = True) -> Subscriber:
         """Listen to a study; `Busy` if too many listen. Whoever joins has to `leave`."""
         if self._closed:
             raise Busy("the server is about to end")
@@ -137,7 +137,7 @@ class Watcher:
             raise Busy(f"{self._each} pages of yours are open already, and no more are kept up to date; close some")
         key = StudyKey.of(record)
         watch = self._watches.setdefault(key, Watch(record, computable))
-        mailbox = Mailbox(client)
+        mailbox = Subscriber(client)
         watch.listeners.add(mailbox)
         if watch.read:
             mailbox.put(self._snapshot(watch))
@@ -147,7 +147,7 @@ class Watcher:
                 self._threads.submit(self._workshop.prepare)
         return mailbox
 
-    def leave(self, mailbox: Mailbox) -> None:
+    def leave(self, mailbox: Subscriber) -> None:
         """Listen no more; a study that nobody watches is no longer read."""
         for key, watch in tuple(self._watches.items()):
             watch.listeners.discard(mailbox)

@@ -1,4 +1,4 @@
-"""`Desk`: the verbs of the command line on the studies of a store, without those that compute.
+"""`StudyService`: the verbs of the command line on the studies of a store, without those that compute.
 
 Telling, failing, withdrawing and attaching need no decision, so no code of a study is ever run. Safe for threads.
 """
@@ -13,10 +13,10 @@ from hentropy.studies.records import Entry, Observation, State, StudyRecord, Tri
 from hentropy.studies.storage import Store
 from hentropy.studies.study.book import author
 from hentropy.studies.study.telling import told, withdrawn
-from hentropy.views.server.beginning import begun
-from hentropy.views.server.cases import Case, Memory
-from hentropy.views.server.incoming import Row, check_repeats, rows_in, usable
-from hentropy.views.server.standings import Standing, Standings
+from hentropy.views.server.incoming_data import EarlierMeasurement, check_repeats, rows_in, usable
+from hentropy.views.server.new_study import begun
+from hentropy.views.server.snapshot import Snapshot, SnapshotCache
+from hentropy.views.server.study_list import ListedStudy, Standings
 from hentropy.views.text.csv_tables import check_rows
 from hentropy.views.text.earlier_data import Data, earlier_data
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
@@ -37,22 +37,22 @@ class Attached:
     unused: tuple[str, ...] = ()
 
 
-class Desk:
+class StudyService:
     """The studies of a store by their ids; at most `rows` data are taken at once."""
 
     def __init__(self, store: Store, rows: int = 5_000) -> None:
         self.store = store
         self._rows = rows
-        self._memory = Memory(store)
+        self._memory = SnapshotCache(store)
         self._standings = Standings(store, self._memory)
         self._by = author()
         self._names: dict[int, str] = {}
 
-    def studies(self) -> tuple[Standing, ...]:
+    def studies(self) -> tuple[ListedStudy, ...]:
         """All studies, the oldest first."""
         return self._standings.all()
 
-    def named(self, name: str) -> tuple[Standing, ...]:
+    def named(self, name: str) -> tuple[ListedStudy, ...]:
         """The study with this name, if there is one."""
         # no study has a zero character in its name, and not every database lets one ask for it
         record = None if "\x00" in name else self.store.find(name)
@@ -73,7 +73,7 @@ class Desk:
             raise Gone(f"there is no study {study}; it may have been deleted")
         return found
 
-    def case(self, study: Which) -> Case:
+    def case(self, study: Which) -> Snapshot:
         """A study with all that is recorded of it."""
         return self._memory.case(self.record(study))
 
@@ -114,7 +114,7 @@ class Desk:
         self.entry(study, number)
         return self.store.change(self.record(study), number, rule, self._by)
 
-    def attach(self, study: Which, rows: Sequence[Row], *, again: bool = False) -> Attached:
+    def attach(self, study: Which, rows: Sequence[EarlierMeasurement], *, again: bool = False) -> Attached:
         """Data that were there before: all rows, or none if one of them cannot be used."""
         check_rows(len(rows), self._rows)
         data = rows_in(rows, self._memory.meaning(self.record(study)).space)

@@ -1,4 +1,4 @@
-"""`Case`: all that is recorded of a study, read at once; nothing is computed and no code of the study is run."""
+"""`Snapshot`: all that is recorded of a study, read at once; nothing is computed and no code of the study is run."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from hentropy.studies.storage import Store
 from hentropy.studies.study.asking import NONE_LEFT
 from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
 from hentropy.studies.study.keeping import number_of_first
-from hentropy.studies.study.openings import open_rows
-from hentropy.studies.study.words import Words
+from hentropy.studies.study.open_designs import open_rows
+from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.text.sentences import to_come
 
 REMEMBERED = 64
@@ -30,7 +30,7 @@ def key_of(record: StudyRecord) -> Key:
 
 
 @dataclass(frozen=True)
-class Case:
+class Snapshot:
     """A study as its store knows it.
 
     `stopped` says why it has enough, `enough` the same with running trials counted as if they had ended. `computable`
@@ -72,7 +72,7 @@ class Trials:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class RecordedDefinition:
     """What the definition of a study says."""
 
     record: StudyRecord
@@ -80,14 +80,14 @@ class Meaning:
     space: DesignSpace
 
 
-class Memory:
+class SnapshotCache:
     """What was read of the studies of a store; a later reading asks only for what is newer. Safe for threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
         self._trials: OrderedDict[Key, Trials] = OrderedDict()
-        self._meanings: OrderedDict[Key, Meaning] = OrderedDict()
+        self._meanings: OrderedDict[Key, RecordedDefinition] = OrderedDict()
 
     def trials(self, record: StudyRecord) -> Trials:
         """The trials as they stand."""
@@ -107,25 +107,25 @@ class Memory:
             _forget_oldest(self._trials, key)
         return now
 
-    def meaning(self, record: StudyRecord) -> Meaning:
+    def meaning(self, record: StudyRecord) -> RecordedDefinition:
         """The description and the space of a study."""
         key = key_of(record)
         with self._lock:
             known = self._meanings.get(key)
         if known is not None and known.record == record:
             return known
-        description = Words.recorded(record, Path()).description
-        meaning = Meaning(record, description, space_of(description))
+        description = LocatedDescription.recorded(record, Path()).description
+        meaning = RecordedDefinition(record, description, space_of(description))
         with self._lock:
             self._meanings[key] = meaning
             _forget_oldest(self._meanings, key)
         return meaning
 
-    def case(self, record: StudyRecord) -> Case:
+    def case(self, record: StudyRecord) -> Snapshot:
         """A study with all that is recorded of it."""
         meaning, trials = self.meaning(record), self.trials(record)
         entries = tuple(trials.entries.values())
-        return Case(
+        return Snapshot(
             record,
             meaning.description,
             meaning.space,
@@ -138,13 +138,13 @@ class Memory:
         )
 
 
-def _forget_oldest(kept: OrderedDict[Key, Trials] | OrderedDict[Key, Meaning], used: Key) -> None:
+def _forget_oldest(kept: OrderedDict[Key, Trials] | OrderedDict[Key, RecordedDefinition], used: Key) -> None:
     kept.move_to_end(used)
     while len(kept) > REMEMBERED:
         kept.popitem(last=False)
 
 
-def why_enough(meaning: Meaning, entries: tuple[Entry, ...], running: bool) -> str | None:
+def why_enough(meaning: RecordedDefinition, entries: tuple[Entry, ...], running: bool) -> str | None:
     """Why the study has enough, by those of its rules that look at trials, or because nothing is left to ask."""
     trials = [entry.trial for entry in entries]
     reason = reason_to_stop(stopping_of(meaning.description), trials, seconds=0.0, running=running)

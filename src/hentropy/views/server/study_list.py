@@ -9,7 +9,7 @@ from threading import Lock
 from hentropy.errors import Gone
 from hentropy.studies.records import StoredVerdict, StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.views.server.cases import Key, Memory, key_of, why_enough
+from hentropy.views.server.snapshot import Key, SnapshotCache, key_of, why_enough
 from hentropy.views.text.sentences import counts, decided_sentence, last_activity
 
 REMEMBERED = 10_000
@@ -17,7 +17,7 @@ REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
-class Standing:
+class ListedStudy:
     """A study in a list of studies: `decision` as programs call it, `decided` in words, `stopped` if it has enough."""
 
     record: StudyRecord
@@ -38,13 +38,13 @@ class Standing:
 class Standings:
     """The standings of the studies of a store. A list takes three queries, and more for what changed. For threads."""
 
-    def __init__(self, store: Store, memory: Memory) -> None:
+    def __init__(self, store: Store, memory: SnapshotCache) -> None:
         self._store = store
         self._memory = memory
         self._lock = Lock()
-        self._kept: OrderedDict[Key, Standing] = OrderedDict()
+        self._kept: OrderedDict[Key, ListedStudy] = OrderedDict()
 
-    def all(self) -> tuple[Standing, ...]:
+    def all(self) -> tuple[ListedStudy, ...]:
         """All studies, the oldest first."""
         revisions, verdicts = self._store.revisions(), self._store.latest_verdicts()
         found = []
@@ -53,12 +53,12 @@ class Standings:
                 found.append(replace(self._of(record, revisions.get(record.id)), verdict=verdicts.get(record.id)))
         return tuple(found)
 
-    def one(self, record: StudyRecord) -> Standing:
+    def one(self, record: StudyRecord) -> ListedStudy:
         """One study."""
         verdicts = self._store.verdicts(record)
         return replace(self._of(record, None), verdict=verdicts[-1] if verdicts else None)
 
-    def _of(self, record: StudyRecord, revision: int | None) -> Standing:
+    def _of(self, record: StudyRecord, revision: int | None) -> ListedStudy:
         """A study as it stands, its verdict aside; what is kept serves if it is of this revision."""
         key = key_of(record)
         with self._lock:
@@ -68,7 +68,7 @@ class Standings:
         meaning, trials = self._memory.meaning(record), self._memory.trials(record)
         entries = tuple(trials.entries.values())
         words = record.definition.get("decision", {})
-        now = Standing(
+        now = ListedStudy(
             record,
             trials.revision,
             words.get("name") or words.get("python") or "made in Python",

@@ -15,7 +15,7 @@ SHOWN_BAD = 20
 
 
 @dataclass(frozen=True)
-class Row:
+class EarlierMeasurement:
     """An earlier measurement: its design and its value."""
 
     params: Mapping[str, Any]
@@ -23,7 +23,7 @@ class Row:
     std_error: float | None = None
 
 
-def rows_in(rows: Sequence[Row], space: DesignSpace) -> Data:
+def rows_in(rows: Sequence[EarlierMeasurement], space: DesignSpace) -> Data:
     """Rows checked against the space."""
     good, bad = [], []
     for number, row in enumerate(rows):

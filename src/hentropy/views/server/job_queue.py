@@ -21,7 +21,7 @@ LONGEST_REST = 30.0
 Listener = Callable[[Job | Part], None]
 
 
-class Orders:
+class JobQueue:
     """Jobs by their ids. Every change is announced, in order: listeners are called under the lock, so must be quick."""
 
     def __init__(self, most_waiting: int) -> None:

@@ -19,24 +19,24 @@ Note = Annotated[str, Field(max_length=LONGEST_NOTE)]
 Replace = Annotated[bool, Field(description="Correct what was told before; that is kept too.")]
 
 
-class Question(BaseModel):
+class RequestBody(BaseModel):
     """A body; a key that is not known is a mistake."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Ask(Question):
+class Ask(RequestBody):
     """How many experiments to run side by side."""
 
     count: Annotated[int, Field(ge=1, le=1_000, description="How many."), BeforeValidator(_whole)] = 1
     anyway: Annotated[bool, Field(description="Ask even if the study has enough by its rules.")] = False
 
 
-class Decide(Question):
+class Decide(RequestBody):
     """Nothing more has to be said: {}."""
 
 
-class Tell(Question):
+class Tell(RequestBody):
     """What an experiment measured."""
 
     value: Annotated[Finite, Field(description="What was measured.")]
@@ -45,20 +45,20 @@ class Tell(Question):
     replace: Replace = False
 
 
-class Fail(Question):
+class Fail(RequestBody):
     """That an experiment was run and failed."""
 
     why: Annotated[Note, Field(description="What went wrong.")] = ""
     replace: Replace = False
 
 
-class Withdraw(Question):
+class Withdraw(RequestBody):
     """That an experiment will not be run after all."""
 
     note: Annotated[Note, Field(description="A remark that is kept with it.")] = ""
 
 
-class EarlierRow(Question):
+class EarlierRow(RequestBody):
     """An earlier measurement."""
 
     params: Annotated[dict[str, Finite], Field(description="The design, by parameter.")]
@@ -66,7 +66,7 @@ class EarlierRow(Question):
     std_error: Annotated[Finite | None, Field(ge=0)] = None
 
 
-class Attach(Question):
+class Attach(RequestBody):
     """Earlier measurements: all are added, or none if one of them cannot be used."""
 
     rows: Annotated[list[EarlierRow], Field(min_length=1, max_length=MOST)]
