@@ -117,7 +117,7 @@ def test_todays_action_is_found_once_for_a_belief(monkeypatch: pytest.MonkeyPatc
         searched.append(decision)
         return find_incumbent(decision, *others)
 
-    monkeypatch.setattr("hentropy.core.action_search.continuous.prepare_present", counted)
+    monkeypatch.setattr("hentropy.core.action_search.continuous.find_incumbent", counted)
     decision, known = he.TopK(2, weight=1.0, cap=1.0), replace(belief(10, "map"))
     first = entropy(decision, known, SPACE)
     propose(decision, known, SPACE)
@@ -150,3 +150,19 @@ def test_a_belief_travels_without_what_was_found() -> None:
     there = pickle.loads(pickle.dumps(known))
     assert not there.found
     torch.testing.assert_close(propose(he.Maximize(), there, SPACE).x, said.x)
+
+
+def test_a_copy_of_the_action_is_the_action_itself() -> None:
+    """A decision may build the points that it looks at anew: the search is the same."""
+
+    class Copied(he.TopK):
+        def points(self, a: Any) -> Tensor:
+            return a + 0.0
+
+    known = belief(10, "map")
+    plain, copied = he.TopK(2, weight=1.0, cap=1.0), Copied(2, weight=1.0, cap=1.0)
+    first, second = (prepare_search(decision, replace(known), SPACE) for decision in (plain, copied))
+    torch.testing.assert_close(second.contenders, first.contenders)  # type: ignore[attr-defined]
+    said = [propose(decision, replace(known), SPACE, seed=3) for decision in (plain, copied)]
+    torch.testing.assert_close(said[1].x, said[0].x)
+    assert said[1].gain == pytest.approx(said[0].gain)

@@ -4,9 +4,9 @@ import torch
 
 import hentropy as he
 from hentropy.core.action_search.base import loss_now
-from hentropy.core.action_search.domains import PointsDomain
 from hentropy.core.action_search.incumbent import probe
 from hentropy.core.clock import Clock
+from hentropy.core.decisions.actions import PointsDomain
 from hentropy.core.entropy import entropy
 
 BREAD = he.Space(temperature=he.Real(20, 90), minutes=he.Integer(5, 60))

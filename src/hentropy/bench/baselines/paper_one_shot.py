@@ -88,7 +88,7 @@ class PaperOneShot(Solver):
         if isinstance(decision.actions, Points):
             middle = appraisal.space.bounds.mean(0).expand(decision.actions.k, -1)
             points = decision.points(middle)
-            if not published or points is middle:
+            if not published or decision.looks_at_itself(appraisal.space):
                 return self._points(decision, decision.actions.k, points.shape[-2], appraisal)
         can = (
             "Points(k) that the loss looks at" if published else "Points(k), or memberships of LevelSets by difference"

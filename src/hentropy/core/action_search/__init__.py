@@ -6,7 +6,6 @@ from torch import Tensor
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
 from hentropy.core.action_search.continuous import ContinuousSearch
 from hentropy.core.action_search.descent import descend
-from hentropy.core.action_search.domains import BoxDomain, PointsDomain
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.incumbent import SEED
 from hentropy.core.action_search.listed import ListedSearch, OptionsSearch, all_tuples, enumerable, rows_given
@@ -15,7 +14,7 @@ from hentropy.core.action_search.solved import SolvedSearch
 from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Belief, Gaussian
 from hentropy.core.clock import Clock
-from hentropy.core.decisions import BestObserved, Box, Decision, Listed, Options, Points, Solved, base_samples
+from hentropy.core.decisions import BestObserved, Decision, Listed, Options, Points, Solved, base_samples
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 
@@ -26,16 +25,8 @@ VALUE_DRAWS, MIXTURE_DRAWS = 64, 128
 def points_per_action(decision: Decision, space: DesignSpace, observed: Tensor) -> int:
     """How many values the loss of one action looks at, at most, once designs n x d have been observed."""
     actions = decision.actions_given(observed) if decision.follows_data else decision.actions
-    if isinstance(actions, Options):
-        return max(torch.as_tensor(decision.points(item)).shape[0] for item in actions.items)
-    if isinstance(actions, Points):
-        middle = space.bounds.mean(0).expand(actions.k, -1)
-        return decision.points(middle).shape[-2]
-    if isinstance(actions, Box):
-        return decision.points(actions.bounds.mean(0)).shape[-2]
-    if isinstance(actions, Listed):
-        return decision.points(actions.rows[:1]).shape[-2]
-    return 1
+    counts = [torch.as_tensor(decision.points(action)).shape[-2] for action in actions.shapes(space)]
+    return max(counts, default=1)
 
 
 @torch.no_grad()
@@ -72,17 +63,14 @@ def _prepared(
     actions = decision.actions
     if decision.follows_data:
         return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
+    domain = actions.domain(space)
+    if domain is not None:
+        return ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, known)
     if isinstance(actions, Listed):
         return ListedSearch.prepare(decision, belief, actions.rows.to(belief.X), draws)
     if isinstance(actions, Options):
         return OptionsSearch.prepare(decision, belief, actions, draws)
-    if isinstance(actions, Box):
-        domain = BoxDomain(actions.bounds)
-        return ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, known)
-    if isinstance(actions, Points):
-        if space.points is None:
-            domain_of_points = PointsDomain(space, actions.k)
-            return ContinuousSearch.prepare(decision, belief, space, domain_of_points, draws, clock, known)
+    if isinstance(actions, Points) and space.points is not None:
         points = space.points.to(belief.X)
         if enumerable(points.shape[0], actions):
             return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)

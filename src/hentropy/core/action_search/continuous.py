@@ -5,18 +5,19 @@ where descent starts (`incumbent` finds both).
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss, loss_now
 from hentropy.core.action_search.descent import descend, polish
-from hentropy.core.action_search.domains import Domain, PointsDomain
-from hentropy.core.action_search.incumbent import Incumbent, find_incumbent, looks_at_itself, refine, replacements
+from hentropy.core.action_search.incumbent import Incumbent, find_incumbent, refine, replacements
 from hentropy.core.action_search.tuples import exchange, gather_points
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
+from hentropy.core.decisions.actions import Domain, PointsDomain
 from hentropy.core.spaces import DesignSpace
 
 EVERY = 2
@@ -89,6 +90,10 @@ class ContinuousSearch(ActionSearch):
         moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
         return expected_loss(self.decision, moments, actions, self.draws if draws is None else draws)
 
+    @cached_property
+    def _at_itself(self) -> bool:
+        return self.decision.looks_at_itself(self.space)
+
     def pick(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best of the contenders after each outcome, the new design in place of a member included."""
         draws = self.draws if draws is None else draws
@@ -116,7 +121,7 @@ class ContinuousSearch(ActionSearch):
     def _swapped_losses(self, fantasy: Fantasy, x: Tensor, shared: Moments, swapped: Tensor, draws: Tensor) -> Tensor:
         """Losses of the swapped actions, b x N x V. Marginal moments come from the first contender and x."""
         points = self.decision.points(swapped)
-        if self.decision.needs is Needs.JOINT or points is not swapped:
+        if self.decision.needs is Needs.JOINT or not self._at_itself:
             return expected_loss(
                 self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws
             )
@@ -161,7 +166,7 @@ class ContinuousSearch(ActionSearch):
         """Better actions than those found, and by how much the last round lowered their losses (b x N)."""
         b, N = found.loss.shape
         late, some = None, torch.arange(0, N, EVERY, device=x.device)
-        if rounds >= WIDE and isinstance(self.domain, PointsDomain) and looks_at_itself(self.decision, self.domain):
+        if rounds >= WIDE and self._at_itself:
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
         start = self.domain.to_unit(found.actions)

@@ -21,7 +21,7 @@ from hentropy.core.action_search.sums import LongExchange, exchange_sums, gains_
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
 from hentropy.core.beliefs import Belief, Fantasy, Gaussian
 from hentropy.core.clock import DEFAULT_MEMORY, Clock, pieces
-from hentropy.core.decisions import Decision, GainFormula, Points, Sums
+from hentropy.core.decisions import Decision, GainFormula, Sums
 from hentropy.core.decisions.normal import excess, expected_rise
 from hentropy.core.spaces.rows import RowIndex
 
@@ -258,7 +258,7 @@ def _near_the_top(m: Tensor, s: Tensor) -> Tensor:
 
 
 def _distinct(decision: Decision) -> bool:
-    return isinstance(decision.actions, Points) and decision.actions.as_set
+    return decision.actions.as_set
 
 
 def _standing(mean: Tensor, surprise: Tensor, barriers: Tensor, u: Tensor) -> Tensor:

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from hentropy.core.action_search.base import expected_loss, loss_now, moments_now, take
 from hentropy.core.action_search.descent import descend, polish
-from hentropy.core.action_search.domains import Domain, PointsDomain
 from hentropy.core.action_search.sums import exchange_sums, gains_of
 from hentropy.core.action_search.tuples import exchange
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
+from hentropy.core.decisions.actions import Domain, PointsDomain
 from hentropy.core.spaces import DesignSpace
 
 TRIES = 32
@@ -126,7 +126,7 @@ def find_incumbent(
 ) -> Incumbent:
     """Find the best action now and its contenders; `known` (S x event) are actions that were good before."""
     before = draws.new_empty(0, *domain.event) if known is None else domain.project(known.to(belief.X))
-    if not isinstance(domain, PointsDomain) or not looks_at_itself(decision, domain):
+    if not isinstance(domain, PointsDomain) or not decision.looks_at_itself(space):
         starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
         return refine(decision, belief, domain, draws, starts, clock)
     affine = decision.needs is Needs.MEAN
@@ -178,12 +178,6 @@ def replacements(k: int, device: torch.device) -> Tensor:
     """Which members of an action move to a new point: each one alone, and all together where they must agree."""
     one = torch.eye(k, dtype=torch.bool, device=device)
     return one if k == 1 else torch.cat([one, torch.ones_like(one[:1])])
-
-
-def looks_at_itself(decision: Decision, domain: PointsDomain) -> bool:
-    """Whether the loss of an action looks at f at the points of the action itself."""
-    middle = domain.space.bounds.mean(0).expand(domain.event)
-    return decision.points(middle) is middle
 
 
 def refine(

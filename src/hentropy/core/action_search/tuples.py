@@ -142,7 +142,7 @@ class TupleSearch(ActionSearch):
         moments = fantasy.shared_moments(listed.unsqueeze(0), self.decision.needs)  # H x b x N x 1 x M
         b, N = x.shape[0], fantasy.weights.shape[0]
         start = where[self.index].expand(b, N, 1, 1, -1)
-        distinct = isinstance(self.decision.actions, Points) and self.decision.actions.as_set
+        distinct = self.decision.actions.as_set
         sweeps = 1
         if steps > 0:
             start, sweeps = torch.cat([start, self._other_starts(moments, listed, distinct)], -2), 4

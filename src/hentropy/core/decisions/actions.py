@@ -9,25 +9,153 @@
 
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces import DesignSpace, sobol
 from hentropy.errors import InputError
 
 
-class ActionSpace:
-    """What can finally be done; one of the classes of this module."""
+class Domain(ABC):
+    """A continuous set of actions as a unit cube of `size` coordinates."""
+
+    size: int
+    event: tuple[int, ...]
+
+    @abstractmethod
+    def to_action(self, u: Tensor) -> Tensor:
+        """Unit coordinates ... x size to actions ... x event."""
+
+    @abstractmethod
+    def to_unit(self, a: Tensor) -> Tensor:
+        """Actions to unit coordinates."""
+
+    @abstractmethod
+    def project(self, a: Tensor) -> Tensor:
+        """The nearest action that can really be taken."""
+
+    def sample(self, count: int, seed: int) -> Tensor:
+        """Actions that fill the domain evenly: count x event."""
+        return self.project(self.to_action(sobol(count, self.size, seed)))
+
+
+@dataclass(frozen=True)
+class PointsDomain(Domain):
+    """k points of a design space."""
+
+    space: DesignSpace
+    k: int
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """k d."""
+        return self.k * self.space.dim
+
+    @property
+    def event(self) -> tuple[int, ...]:  # type: ignore[override]
+        """(k, d)."""
+        return (self.k, self.space.dim)
+
+    def to_action(self, u: Tensor) -> Tensor:
+        """... x kd to ... x k x d."""
+        return self.space.from_unit(u.reshape(*u.shape[:-1], *self.event))
+
+    def to_unit(self, a: Tensor) -> Tensor:
+        """... x k x d to ... x kd."""
+        return self.space.to_unit(a).flatten(-2)
+
+    def project(self, a: Tensor) -> Tensor:
+        """Clamped and rounded as the space says."""
+        return self.space.project(a)
+
+
+@dataclass(frozen=True)
+class BoxDomain(Domain):
+    """A box of vectors: bounds 2 x p."""
+
+    bounds: Tensor
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """p."""
+        return self.bounds.shape[-1]
+
+    @property
+    def event(self) -> tuple[int, ...]:  # type: ignore[override]
+        """(p,)."""
+        return (self.size,)
+
+    def to_action(self, u: Tensor) -> Tensor:
+        """Unit coordinates to the box."""
+        low, high = self.bounds.to(u)
+        return low + (high - low) * u
+
+    def to_unit(self, a: Tensor) -> Tensor:
+        """The box to unit coordinates."""
+        low, high = self.bounds.to(a)
+        return (a - low) / (high - low)
+
+    def project(self, a: Tensor) -> Tensor:
+        """Clamped to the box."""
+        low, high = self.bounds.to(a)
+        return a.clamp(low, high)
+
+
+class ActionSpace(ABC):
+    """What can finally be done: one of the classes of this module.
+
+    `event` is the number of trailing dimensions that make one action, 0 where actions are no tensors; `of_designs` says
+    that these are designs, k x d. `as_set`: the order of the designs does not matter. `items` are the things that can
+    be chosen, where they have names.
+    """
+
+    event: ClassVar[int] = 0
+    of_designs: ClassVar[bool] = False
+    as_set: bool = False
+    items: Sequence[Any] = ()
+
+    @abstractmethod
+    def sample(self, space: DesignSpace, count: int, seed: int) -> Sequence[Any] | Tensor:
+        """At most so many actions that are spread over all that there are."""
+
+    def points(self, a: Any) -> Tensor | None:
+        """The designs that a loss looks at, ... x K x d; None where only the decision can say."""
+        return None
+
+    def domain(self, space: DesignSpace) -> Domain | None:
+        """The actions as a unit cube in which to descend; None where they are finitely many."""
+        return None
+
+    def shapes(self, space: DesignSpace) -> Sequence[Any] | Tensor:
+        """Actions that between them have all numbers of points that a loss may look at."""
+        return self.sample(space, 1, seed=0)
+
+    def count_on(self, size: int) -> float:
+        """How many actions there are on a finite space of so many designs, where they are tuples of them."""
+        return math.inf
+
+    def check(self, space: DesignSpace, decision: str) -> None:  # noqa: B027 (most can be taken anywhere)
+        """An `InputError` where no action can be taken on this space."""
+
+    def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
+        """The action as rows of a table for a person."""
+        if self.of_designs:
+            return [space.decode(row) for row in a]
+        values = a.reshape(-1).tolist() if isinstance(a, Tensor) else [a]
+        return [{"action": value} for value in values]
 
 
 @dataclass(frozen=True)
 class Points(ActionSpace):
     """k points of the design space. `as_set`: their order does not matter, and of a list none is taken twice."""
 
+    event: ClassVar[int] = 2
+    of_designs: ClassVar[bool] = True
     k: int
     as_set: bool = False
 
@@ -39,15 +167,39 @@ class Points(ActionSpace):
         if k < 1:
             raise InputError(f"an action needs a whole number of points, at least 1, got {self.k!r}")
 
-    def count_on(self, size: int) -> int:
+    def sample(self, space: DesignSpace, count: int, seed: int) -> Tensor:
+        """Tuples of designs, of a list with different members where they are sets: count x k x d."""
+        if space.points is None:
+            return space.sample(count * self.k, seed).reshape(count, self.k, -1)
+        generator, size = torch.Generator().manual_seed(seed), len(space.points)
+        if not self.as_set:
+            return space.points[torch.randint(size, (count, self.k), generator=generator)]
+        return space.points[torch.stack([torch.randperm(size, generator=generator)[: self.k] for _ in range(count)])]
+
+    def points(self, a: Any) -> Tensor:
+        """The action itself."""
+        return a
+
+    def domain(self, space: DesignSpace) -> Domain | None:
+        """All tuples of designs, unless these are listed."""
+        return PointsDomain(space, self.k) if space.points is None else None
+
+    def count_on(self, size: int) -> float:
         """How many actions there are on a finite space of so many designs."""
         return math.comb(size, self.k) if self.as_set else size**self.k
+
+    def check(self, space: DesignSpace, decision: str) -> None:
+        """A set needs as many different designs."""
+        size = None if space.points is None else space.points.shape[0]
+        if self.as_set and size is not None and self.k > size:
+            raise InputError(f"{decision} asks for {self.k} different designs, but the space lists only {size}")
 
 
 @dataclass(frozen=True)
 class Box(ActionSpace):
     """A vector between `low` and `high` (p numbers each); `at` are the designs its loss looks at (K x d)."""
 
+    event: ClassVar[int] = 1
     low: Sequence[float]
     high: Sequence[float]
     at: Any = None
@@ -64,16 +216,41 @@ class Box(ActionSpace):
         """2 x p."""
         return torch.tensor([list(self.low), list(self.high)], dtype=torch.float64)
 
+    def sample(self, space: DesignSpace, count: int, seed: int) -> Tensor:
+        """Vectors that fill the box: count x p."""
+        return BoxDomain(self.bounds).sample(count, seed)
+
+    def points(self, a: Any) -> Tensor | None:
+        """The designs `at`, for each action."""
+        if self.at is None:
+            return None
+        at = torch.as_tensor(self.at, dtype=torch.float64).to(a)
+        return at.expand(*a.shape[:-1], *at.shape)
+
+    def domain(self, space: DesignSpace) -> Domain:
+        """The box."""
+        return BoxDomain(self.bounds)
+
 
 @dataclass(frozen=True)
 class Listed(ActionSpace):
     """One of m sets of k points: m x k x d."""
 
+    event: ClassVar[int] = 2
+    of_designs: ClassVar[bool] = True
     rows: Tensor
 
     def __post_init__(self) -> None:
         if self.rows.dim() != 3 or self.rows.shape[0] == 0:
             raise InputError(f"listed actions have shape m x k x d with at least one row, got {tuple(self.rows.shape)}")
+
+    def sample(self, space: DesignSpace, count: int, seed: int) -> Tensor:
+        """The first rows."""
+        return self.rows[:count]
+
+    def points(self, a: Any) -> Tensor:
+        """The action itself."""
+        return a
 
 
 @dataclass(frozen=True)
@@ -87,12 +264,28 @@ class Options(ActionSpace):
         if len(self.items) == 0:
             raise InputError("a decision needs at least one option to choose from")
 
+    def sample(self, space: DesignSpace, count: int, seed: int) -> Sequence[Any]:
+        """The first items."""
+        return self.items[:count]
+
+    def points(self, a: Any) -> Tensor | None:
+        """The designs `at`, the same for all."""
+        return None if self.at is None else torch.as_tensor(self.at, dtype=torch.float64)
+
+    def shapes(self, space: DesignSpace) -> Sequence[Any]:
+        """All items: a decision may look elsewhere for each."""
+        return self.items
+
 
 @dataclass(frozen=True)
 class Report(ActionSpace):
     """Something stated about fixed points (labels, numbers, a distribution): its best value follows from the belief."""
 
     what: str
+
+    def sample(self, space: DesignSpace, count: int, seed: int) -> Sequence[Any]:
+        """None: what is stated follows from a belief."""
+        return ()
 
 
 Places = Any

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.core.beliefs.base import robust_root
-from hentropy.core.decisions.actions import ActionSpace, Box, Listed, Options, Points
+from hentropy.core.decisions.actions import ActionSpace
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import DecisionError, InputError
+from hentropy.errors import DecisionError
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,21 @@ class Decision(ABC):
 
     def points(self, a: Any) -> Tensor:
         """The designs that the loss of a looks at: ... x K x d. For `Points` and `Listed`, the action itself."""
-        if isinstance(self.actions, Points | Listed):
-            return a
-        if isinstance(self.actions, Box | Options) and self.actions.at is not None:
-            at = torch.as_tensor(self.actions.at, dtype=torch.float64)
-            return at if isinstance(self.actions, Options) else at.to(a).expand(*a.shape[:-1], *at.shape)
-        raise DecisionError(
-            f"{type(self).__name__} does not say where its loss looks at f: define points(a), or give at=... to"
-            f" {type(self.actions).__name__}"
-        )
+        points = self.actions.points(a)
+        if points is None:
+            raise DecisionError(
+                f"{type(self).__name__} does not say where its loss looks at f: define points(a), or give at=... to"
+                f" {type(self.actions).__name__}"
+            )
+        return points
+
+    def looks_at_itself(self, space: DesignSpace) -> bool:
+        """Whether the loss of an action looks at f at the designs that the action is made of."""
+        if not self.actions.of_designs:
+            return False
+        some = torch.as_tensor(self.actions.sample(space, 3, seed=0))
+        points = self.points(some)
+        return points.shape == some.shape and bool(torch.equal(points, some))
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The expected loss in each component: moments H x ... x K, base samples M x K: H x ... .
@@ -109,9 +115,7 @@ class Decision(ABC):
 
     def within(self, space: DesignSpace) -> "Decision":
         """The same decision, checked against a design space and with what it leaves open settled."""
-        size = None if space.points is None else space.points.shape[0]
-        if isinstance(self.actions, Points) and self.actions.as_set and size is not None and self.actions.k > size:
-            raise InputError(f"{self!r} asks for {self.actions.k} different designs, but the space lists only {size}")
+        self.actions.check(space, repr(self))
         return self
 
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
@@ -120,10 +124,7 @@ class Decision(ABC):
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The action as rows of a table for a person."""
-        if isinstance(self.actions, Points | Listed):
-            return [space.decode(row) for row in a]
-        values = a.reshape(-1).tolist() if isinstance(a, Tensor) else [a]
-        return [{"action": value} for value in values]
+        return self.actions.describe(a, space)
 
     def __repr__(self) -> str:
         shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in ("actions", "needs")}
@@ -236,10 +237,8 @@ def shares_of_draws(draws: Tensor, components: int) -> Tensor:
 
 def _spread(a: Any, f: Tensor, decision: Decision) -> Any:
     """The action with the leading dimensions of f, so that a loss may combine the two as it likes."""
-    if not isinstance(a, Tensor) or isinstance(decision.actions, Options):
-        return a
-    event = 1 if isinstance(decision.actions, Box) else 2
-    return a.expand(*f.shape[:-1], *a.shape[-event:])
+    event = decision.actions.event
+    return a.expand(*f.shape[:-1], *a.shape[-event:]) if event and isinstance(a, Tensor) else a
 
 
 def base_samples(decision: Decision, count: int, points: int, seed: int) -> Tensor:

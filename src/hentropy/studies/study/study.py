@@ -18,7 +18,7 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.clock import Limits
-from hentropy.core.decisions import Decision, Listed, Points
+from hentropy.core.decisions import Decision
 from hentropy.core.entropy import Entropy, entropy
 from hentropy.core.models import fit
 from hentropy.core.solvers import Auto, Cost, Proposal, Solver
@@ -299,7 +299,7 @@ class Study:
     def _rows(self, found: Entropy, belief: Belief) -> list[dict[str, Any]]:
         """The action as rows for a person; designs with what is known of their values."""
         rows: list[Params] = found.decision.describe(found.action, self.space)
-        designs = isinstance(found.decision.actions, Points | Listed) and isinstance(found.action, Tensor)
+        designs = found.decision.actions.of_designs and isinstance(found.action, Tensor)
         if not designs or len(rows) != found.action.shape[0]:
             return rows
         mean, var = belief.moments(found.action, Needs.VARIANCE).total()

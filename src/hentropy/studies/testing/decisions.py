@@ -10,10 +10,10 @@ from torch import Tensor
 from hentropy.core.action_search import expected_loss
 from hentropy.core.beliefs import Belief, Gaussian, Needs, value_draws
 from hentropy.core.beliefs.base import robust_root
-from hentropy.core.decisions import Box, Decision, Listed, Options, Points, Solved, checked_loss
+from hentropy.core.decisions import Decision, Solved, checked_loss
 from hentropy.core.entropy import check_fit, entropy
 from hentropy.core.gain import gain
-from hentropy.core.spaces import DesignSpace, sobol
+from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 from hentropy.studies.testing.relations import SIGMAS, replicated, require, require_close
 
@@ -46,7 +46,7 @@ def check_decision(
     if not isinstance(settled, Solved) or settled.scores_actions:
         _check_expected_loss(settled, belief, tried, seed)
         _check_bayes_action(settled, belief, space, tried, seed)
-    if isinstance(settled.actions, Points) and settled.actions.as_set:
+    if settled.actions.as_set:
         _check_order(settled, belief, tried)
     x = space.sample(designs, seed + 11).to(belief.X)
     _check_gain(decision, belief, space, x, seed)
@@ -61,19 +61,8 @@ def _actions(decision: Decision, belief: Belief, space: DesignSpace, count: int,
     if isinstance(decision, Solved):
         return _reports(decision, belief, space, count, seed)
     kind = decision.actions_given(belief.X) if decision.follows_data else decision.actions
-    if isinstance(kind, Points) and kind.as_set and space.points is not None:
-        generator = torch.Generator().manual_seed(seed)
-        points = space.points.to(belief.X)
-        return [points[torch.randperm(points.shape[0], generator=generator)[: kind.k]] for _ in range(count)]
-    if isinstance(kind, Points):
-        return list(space.sample(count * kind.k, seed).to(belief.X).reshape(count, kind.k, -1))
-    if isinstance(kind, Box):
-        low, high = kind.bounds.to(belief.X)
-        return list(low + (high - low) * sobol(count, low.shape[0], seed).to(belief.X))
-    if isinstance(kind, Listed):
-        return list(kind.rows[:count].to(belief.X))
-    require(isinstance(kind, Options), f"the actions are {kind!r}; use Points, Box, Listed or Options")
-    return list(kind.items[:count]) if isinstance(kind, Options) else []
+    actions = kind.sample(space, count, seed)
+    return [action.to(belief.X) if isinstance(action, Tensor) and kind.event else action for action in actions]
 
 
 def _reports(decision: Solved, belief: Belief, space: DesignSpace, count: int, seed: int) -> list[Any]:
@@ -113,8 +102,8 @@ def _points(decision: Decision, belief: Belief, action: Any) -> Tensor:
 
 
 def _repeated(decision: Decision, action: Any, count: int) -> Any:
-    plain = isinstance(decision.actions, Options) or not isinstance(action, Tensor)
-    return action if plain else action.expand(count, *action.shape)
+    many = decision.actions.event and isinstance(action, Tensor)
+    return action.expand(count, *action.shape) if many else action
 
 
 def _check_loss(decision: Decision, belief: Belief, action: Any, seed: int) -> None:

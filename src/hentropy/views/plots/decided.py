@@ -7,7 +7,7 @@ A decision that chooses designs shows them (`chosen`); any other that has no pic
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hentropy.core.decisions import Estimate, Identify, LevelSets, Listed, Points
+from hentropy.core.decisions import Estimate, Identify, LevelSets
 from hentropy.views.plots.chosen import ChosenInfo, chosen_info, chosen_panels, chosen_picture
 from hentropy.views.plots.density import (
     MaximumInfo,
@@ -65,7 +65,7 @@ def decided_info(
         return places_info(scene, order=order)
     if isinstance(decision, Estimate | Identify):
         return estimates_info(scene, points, plane)
-    if isinstance(decision.actions, Points | Listed):
+    if decision.actions.of_designs:
         return chosen_info(scene, draws, candidates, points, plane, order)
     return own_info(scene)
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.decisions import Box, Listed, Points, checked_loss
+from hentropy.core.decisions import checked_loss
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.marks import Axis, Bars, Panel, Picture, Role, Rule
 from hentropy.views.plots.scene import Scene
@@ -65,7 +65,7 @@ def loss_draws(scene: Scene, draws: int = DRAWS) -> np.ndarray:
 def _for_each(scene: Scene, count: int) -> Any:
     """The action with a leading dimension, where losses are promised one."""
     action = scene.action
-    if isinstance(action, Tensor) and isinstance(scene.decision.actions, Points | Listed | Box):
+    if isinstance(action, Tensor) and scene.decision.actions.event:
         return action.expand(count, *action.shape)
     return action
 

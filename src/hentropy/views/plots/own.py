@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from hentropy.core.action_search import expected_loss
-from hentropy.core.decisions import Options, base_samples
+from hentropy.core.decisions import base_samples
 from hentropy.studies.records.numbers import short
 from hentropy.views.plots.marks import Axis, Bars, Panel, Picture, Role, Rule, Table
 from hentropy.views.plots.scene import Scene
@@ -51,14 +51,12 @@ def own_info(scene: Scene) -> OwnInfo:
 def _options(scene: Scene) -> tuple[tuple[str, ...], np.ndarray]:
     """The options with their expected losses, on draws that did not choose between them."""
     decision, belief = scene.decision, scene.belief
-    if not isinstance(decision.actions, Options):
-        return (), np.zeros(0)
-    losses = []
-    for item in decision.actions.items[:MOST_OPTIONS]:
+    items, losses = decision.actions.items[:MOST_OPTIONS], []
+    for item in items:
         points = torch.as_tensor(decision.points(item)).to(belief.X)
         draws = base_samples(decision, VALUE_DRAWS, points.shape[-2], scene.seed + 1).to(belief.X)
         losses.append(float(expected_loss(decision, belief.moments(points, decision.needs), item, draws)))
-    return tuple(str(item) for item in decision.actions.items[:MOST_OPTIONS]), np.array(losses)
+    return tuple(str(item) for item in items), np.array(losses)
 
 
 def own_panels(info: OwnInfo) -> tuple[Panel | Table, ...]:

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.action_search.descent import descend
-from hentropy.core.action_search.domains import PointsDomain
 from hentropy.core.action_search.listed import ENUMERABLE, all_tuples, rows_given
 from hentropy.core.action_search.tuples import exchange, gather_points, replacement_losses
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss
+from hentropy.core.decisions.actions import PointsDomain
 from hentropy.views.plots.scene import Scene
 
 JOINT_POINTS = 1024
@@ -212,7 +212,7 @@ def best_tuples(decision: Decision, points: Tensor, values: Tensor, today: Tenso
     """
     S, M = values.shape
     k = today.shape[0]
-    distinct = isinstance(decision.actions, Points) and decision.actions.as_set
+    distinct = decision.actions.as_set
     certain = _certain(values)
     nothing = values.new_zeros(1, k)
     if isinstance(decision.actions, Points) and decision.actions.count_on(M) <= ENUMERABLE:
@@ -268,7 +268,7 @@ def _of_list(scene: Scene, rows: Tensor, count: int) -> Spread:
     values = function_values(scene.belief, points, count, scene.seed)  # S x m x K
     best = checked_loss(decision, values, rows.expand(count, *rows.shape)).argmin(-1)
     at_points = values[torch.arange(count), best]
-    own = points is rows or torch.equal(points, rows)
+    own = torch.equal(points, rows)
     return Spread(rows[best], at_points if own else torch.full(rows[best].shape[:-1], torch.nan).to(rows))
 
 

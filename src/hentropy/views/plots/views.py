@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.decisions import Identify, LevelSets, Listed, Points
+from hentropy.core.decisions import Identify, LevelSets
 from hentropy.core.spaces import DesignSpace, Integer, Space
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short
@@ -74,7 +74,7 @@ def reference_design(scene: Scene) -> Tensor:
     decision about all of the space is looked at from the middle of the data.
     """
     # what an estimate states may have as many numbers as a design, and is none
-    if isinstance(scene.decision.actions, Points | Listed) and isinstance(scene.action, Tensor):
+    if scene.decision.actions.of_designs and isinstance(scene.action, Tensor):
         return scene.action.reshape(-1, scene.space.dim)[0].detach().cpu().to(torch.float64)
     if isinstance(scene.decision, Identify) and scene.decision.what == "argmax":
         return scene.decision.settled_points[int(scene.action.argmax())].detach().cpu().to(torch.float64)
