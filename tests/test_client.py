@@ -71,7 +71,7 @@ def test_errors_are_those_of_a_study(lab: Served) -> None:
     study = lab.create()
     far = remote(lab)
     [trial] = far.attach_many([({"x": 1.0}, 2.0)])
-    with pytest.raises(StudyError, match="told already: value 2; open that trial to correct it"):
+    with pytest.raises(StudyError, match="told already: value 2; pass replace_value=True to correct it"):
         far.tell(trial, 3.0)
     assert far.tell(trial, 3.0, note="misread", replace_value=True).value == 3.0
     with pytest.raises(StudyError, match="there is no trial 7"):

@@ -1,11 +1,13 @@
 """What goes wrong is told by an id and a plain sentence; the details are in the log alone."""
 
 import logging
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from hentropy.errors import (
+    Advice,
     DecisionError,
     Gone,
     HentropyError,
@@ -15,7 +17,7 @@ from hentropy.errors import (
     StorageError,
     StudyError,
 )
-from hentropy.views.server.problems import Busy, Failure, in_words_of_the_page, page
+from hentropy.views.server.problems import Busy, Failure, page, problem_of
 from hentropy.views.server.settings import Settings
 from support.serving import Served, served
 
@@ -130,12 +132,16 @@ def test_what_is_told_is_escaped() -> None:
 
 
 def test_nobody_is_told_to_call_a_function() -> None:
-    said = in_words_of_the_page("trial 1 was told already: value 2; pass replace_value=True to correct it")
-    assert said == "trial 1 was told already: value 2; open that trial to correct it"
-    said = in_words_of_the_page(
-        "there is no column 'x' for the parameter x; the columns of f are a: use --map COLUMN=x"
-    )
-    assert said.endswith("the columns of f are a: say which column it is")
+    """What to do next is a value: a page has its own words for it, a program gets the value."""
+    failure = problem_of(StudyError("trial 1 was told already: value 2", Advice.CORRECT))
+    assert failure.sentence == "trial 1 was told already: value 2; open that trial to correct it"
+    told = failure.plain()["error"]
+    assert (told["what"], told["advice"]) == ("trial 1 was told already: value 2", "correct")
+    missing = InputError("there is no column 'x'; the columns of f are a", Advice.MAP_COLUMN, between=": ")
+    assert problem_of(missing).sentence == "there is no column 'x'; the columns of f are a: say which column it is"
+    for advice in Advice:
+        said = problem_of(StudyError("so", advice)).sentence
+        assert not re.search(r"[(=`]|--|replace_value", said), said
 
 
 def test_a_store_that_is_gone_is_told_plainly(here: Served, sqlite_url: str) -> None:

@@ -15,15 +15,41 @@
 Every message says what happened with the values, the likeliest cause, and what to change.
 """
 
+from collections.abc import Mapping
+from enum import Enum
 from importlib.util import find_spec
 from typing import Any
 
 
+class Advice(Enum):
+    """What to do next, as a value on an error, in the words of Python; other surfaces have words of their own."""
+
+    CORRECT = "pass replace_value=True to correct it"
+    TELL_FAILED = "if the experiment did not work, tell it with failed='why'"
+    GIVE_NUMBER = "it must be a number or (value, standard error)"
+    ASK_AND_TELL = "ask a design, run it, tell its value"
+    TRUST = "load it only where you trust it"
+    RUN_AGAIN = "Fix the objective, then run again: all that was measured is kept."
+    MAP_COLUMN = "say which column it is"
+    NAME_VALUES = "say which column has them"
+    ATTACH = "other data are attached, not imported"
+
+
 class HentropyError(Exception):
-    """The root of all errors that hentropy raises on purpose."""
+    """The root of all errors that hentropy raises on purpose: what happened, and what to do next if that is known."""
 
     study: Any = None
     """The study of a search that ended with this error: nothing that was told is lost."""
+
+    def __init__(self, what: str = "", advice: Advice | None = None, between: str = "; ") -> None:
+        self.what, self.advice, self.between = what, advice, between
+        super().__init__(self.worded({}))
+
+    def worded(self, words: Mapping[Advice, str]) -> str:
+        """The error with advice in the words of some surface; in those of Python where it has none."""
+        return (
+            self.what if self.advice is None else self.what + self.between + words.get(self.advice, self.advice.value)
+        )
 
 
 class InputError(HentropyError, ValueError):

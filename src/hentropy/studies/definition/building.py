@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import InputError
+from hentropy.errors import Advice, InputError
 from hentropy.studies.definition.decisions import Named, OwnClass, option_words
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import mistakes, told
@@ -33,9 +33,7 @@ def decision_of(description: Description, trusted: bool, folder: Path | None = N
             f"the decision of {description.name} was made in Python and has no words; hand over the decision itself"
         )
     if not trusted:
-        raise InputError(
-            f"the decision of {description.name} is {words.python}, which runs code; load it only where you trust it"
-        )
+        raise InputError(f"the decision of {description.name} is {words.python}, which runs code", Advice.TRUST)
     return _own(words, folder)
 
 

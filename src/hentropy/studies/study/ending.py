@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from hentropy.errors import StudyError
+from hentropy.errors import Advice, StudyError
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.stopping import Standing, StoppingRule
 
@@ -85,8 +85,9 @@ class Failures:
     def _broken(self, row: list[Trial]) -> StudyError:
         first = row[0]
         broken = StudyError(
-            f"{len(row)} experiments in a row failed; the first of them (trial {first.number}) with: {first.note}\n"
-            "Fix the objective, then run again: all that was measured is kept."
+            f"{len(row)} experiments in a row failed; the first of them (trial {first.number}) with: {first.note}",
+            Advice.RUN_AGAIN,
+            between="\n",
         )
         broken.__cause__ = self._errors.get(first.number)
         return broken

@@ -23,7 +23,7 @@ from hentropy.core.entropy import Entropy, entropy
 from hentropy.core.models import fit
 from hentropy.core.solvers import Auto, Cost, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
-from hentropy.errors import InputError, Outdated, StudyError
+from hentropy.errors import Advice, InputError, Outdated, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
@@ -258,7 +258,7 @@ class Study:
     def _belief(self) -> Belief:
         complete = in_state(self.book.trials, State.COMPLETE)
         if not complete:
-            raise StudyError("nothing has been told yet, so nothing is known: ask a design, run it, tell its value")
+            raise StudyError("nothing has been told yet, so nothing is known", Advice.ASK_AND_TELL, between=": ")
         if self._fitted is None or self._fitted[0] != complete:
             X = torch.stack([self.book.row(trial) for trial in complete])
             Y = torch.tensor([trial.value for trial in complete], dtype=torch.float64)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import InputError, StudyError
+from hentropy.errors import Advice, InputError, StudyError
 from hentropy.studies.records import Entry, State, Trial, Value
 from hentropy.studies.stopping import StoppingRule
 
@@ -48,9 +48,9 @@ def checked_value(value: Any) -> tuple[float, float | None]:
     number = _number(given)
     spread = None if error is None else _number(error)
     if number is None or (error is not None and spread is None):
-        raise InputError(f"the value told is {value!r}; it must be a number or (value, standard error)")
+        raise InputError(f"the value told is {value!r}", Advice.GIVE_NUMBER)
     if not math.isfinite(number):
-        raise InputError(f"the value told is {number}; if the experiment did not work, tell it with failed='why'")
+        raise InputError(f"the value told is {number}", Advice.TELL_FAILED)
     if spread is not None and not (math.isfinite(spread) and spread >= 0):
         raise InputError(f"the standard error told is {spread}; it must be finite and not negative, or left out")
     return number, spread
@@ -109,9 +109,7 @@ def told(
         if was.state in (State.COMPLETE, State.FAILED) and not again:
             if (was.state, was.value, was.std_error) == (new.state, new.value, new.std_error):
                 return replace(old, trial=new)  # only the note may be another one
-            raise StudyError(
-                f"trial {was.number} was told already: {_outcome(was)}; pass replace_value=True to correct it"
-            )
+            raise StudyError(f"trial {was.number} was told already: {_outcome(was)}", Advice.CORRECT)
         return replace(old, trial=new, ended_at=now, owner=None, lease_until=None)
 
     return rule

@@ -17,7 +17,7 @@ from hentropy.views.cli.check import check, schema
 from hentropy.views.cli.data import attach, export, import_
 from hentropy.views.cli.init import init
 from hentropy.views.cli.plot import plot, report
-from hentropy.views.cli.printing import console, printable
+from hentropy.views.cli.printing import IN_COMMANDS, console, printable
 from hentropy.views.cli.reproduce import reproduce
 from hentropy.views.cli.run import run, worker
 from hentropy.views.cli.serve import serve
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=arguments)
     except HentropyError as error:
-        _end(str(error))
+        _end(error.worded(IN_COMMANDS))
     except OSError as error:
         _end(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
 

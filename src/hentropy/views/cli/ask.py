@@ -8,7 +8,7 @@ from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName
 from hentropy.views.cli.opening import as_typed, located, opened
-from hentropy.views.cli.printing import console, in_commands, note, print_json, say
+from hentropy.views.cli.printing import console, note, print_json, say
 from hentropy.views.cli.running import say_first
 from hentropy.views.cli.trial_tables import asked_table
 from hentropy.views.text.formats import counted, number
@@ -30,7 +30,7 @@ def ask(
     Example: hentropy ask lab.toml
     """
     place = located(study, store)
-    with in_commands(), opened(place, begin=True) as it:
+    with opened(place, begin=True) as it:
         enough = None if anyway else it.enough
         asked = [] if enough else it.ask_many(count) if anyway else it.ask_if_worth(count)
         enough = enough or (None if asked else it.enough)

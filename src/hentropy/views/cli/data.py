@@ -13,7 +13,7 @@ from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
 from hentropy.views.cli.files import check_new, read_text, write_new
 from hentropy.views.cli.opening import file_of, found, located, opened, shown, words_of
-from hentropy.views.cli.printing import in_commands, note, say
+from hentropy.views.cli.printing import note, say
 from hentropy.views.cli.running import say_first
 from hentropy.views.text.earlier_data import Data, earlier_data, repeated
 from hentropy.views.text.formats import counted
@@ -60,7 +60,7 @@ def attach(
     if dry_run:
         say(f"{counted(len(data.good), 'row')} would be attached; nothing was changed")
         return
-    with in_commands(), opened(place, begin=True) as it:
+    with opened(place, begin=True) as it:
         _check_repeats(it, data, again)
         it.attach_many(data.good)
         say(f"{counted(len(data.good), 'row')} attached")
@@ -172,7 +172,7 @@ def import_(
     place = located(study, store)
     # before the study is begun: a file that cannot be used leaves nothing behind
     imported = exported_in(read_text(file), str(file), space_of(words_of(place).description))
-    with in_commands(), opened(place, begin=True) as it:
+    with opened(place, begin=True) as it:
         has = f"{it.name!r} in {shown(it.store.place)} has trials already; import into a study that has none"
         if it.records:
             raise StudyError(has)

@@ -8,7 +8,7 @@ import typer
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.views.cli.files import check_new, file_name, naming, write_new
 from hentropy.views.cli.opening import file_of, located, opened
-from hentropy.views.cli.printing import in_commands, note, say
+from hentropy.views.cli.printing import note, say
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_matplotlib import rendered
@@ -30,7 +30,7 @@ def plot_all(study: str, what: Sequence[str], out: Path | None, form: str, *, fo
     if folder.is_dir():
         for path in files.values():
             check_new(path, force=force)
-    with in_commands(), opened(place) as it:
+    with opened(place) as it:
         scene = scene_of(it)
         with naming(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def write_report(study: str, out: Path | None, *, force: bool, store: str | None
     if path.resolve() in {own.resolve() for own in (place.file, file_of(place.url)) if own}:
         raise InputError(f"{path} is the study itself; name another file to write the report to")
     check_new(path, force=force)
-    with in_commands(), opened(place) as it:
+    with opened(place) as it:
         text = report_html(it)
     write_new(path, text, force=force)
     say(f"The report is in {path} ({len(text.encode('utf-8')) / 1e6:.1f} MB); open it in a browser.")

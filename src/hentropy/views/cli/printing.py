@@ -1,8 +1,7 @@
 """How commands print: lines and tables for a person, JSON for a script, errors in the words of the command line."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
@@ -10,28 +9,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.errors import InputError, StudyError
+from hentropy.errors import Advice
 from hentropy.views.text.formats import json_text
 
-IN_OTHER_WORDS = {
-    "pass replace_value=True to correct it": "give --replace to correct it",
-    "if the experiment did not work, tell it with failed='why'": "if the experiment did not work, use `hentropy fail`",
-    "all that was measured is kept.": "all that was measured is kept. `hentropy delete` first forgets these failures.",
-    "load it only where you trust it": "name its study file instead of its name in the store",
+IN_COMMANDS = {
+    Advice.CORRECT: "give --replace to correct it",
+    Advice.TELL_FAILED: "if the experiment did not work, use `hentropy fail`",
+    Advice.RUN_AGAIN: f"{Advice.RUN_AGAIN.value} `hentropy delete` first forgets these failures.",
+    Advice.TRUST: "name its study file instead of its name in the store",
+    Advice.MAP_COLUMN: "use --map COLUMN=PARAMETER",
+    Advice.NAME_VALUES: "use --value COLUMN",
+    Advice.ATTACH: "other data are added by `hentropy attach`",
 }
-
-
-@contextmanager
-def in_commands() -> Iterator[None]:
-    """What an error advises is said as one would type it."""
-    try:
-        yield
-    except (StudyError, InputError) as error:
-        text = str(error)
-        for python, command in IN_OTHER_WORDS.items():
-            text = text.replace(python, command)
-        raise type(error)(text) from None
-
+"""What an error advises, as one would type it."""
 
 WIDTH = 100
 """The most columns of a table that is not printed on a terminal."""

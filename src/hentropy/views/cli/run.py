@@ -17,7 +17,7 @@ from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import StoreUrl, StudyName
 from hentropy.views.cli.opening import as_typed, located, opened, words_of
-from hentropy.views.cli.printing import in_commands, say
+from hentropy.views.cli.printing import say
 from hentropy.views.cli.running import (
     Follower,
     check_not_manual,
@@ -68,7 +68,7 @@ def run(
     kind = _kind(executor, workers, scheduler)
     if kind != "dask":  # the workers of a cluster may have what this machine has not
         check_objective(words)
-    with in_commands(), opened(place, begin=True, trusted=True) as it:
+    with opened(place, begin=True, trusted=True) as it:
         note_versions(it)
         if not json_lines:
             say_begin(it)
@@ -134,7 +134,7 @@ def worker(
     words = words_of(place, folder)
     check_not_manual(words, as_typed(study, store))
     check_objective(words)
-    with in_commands(), opened(place, begin=True, trusted=True, folder=folder) as it:
+    with opened(place, begin=True, trusted=True, folder=folder) as it:
         note_versions(it)
         say_begin(it)
         with going_on_later(it):

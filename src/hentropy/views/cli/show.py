@@ -10,7 +10,7 @@ from hentropy.studies.records import Entry, State
 from hentropy.studies.study.asking import first_left
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number
 from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
-from hentropy.views.cli.printing import console, in_commands, note, print_json, say, table
+from hentropy.views.cli.printing import console, note, print_json, say, table
 from hentropy.views.cli.running import say_first
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
@@ -171,7 +171,7 @@ def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> No
     Example: hentropy decide lab.toml --json
     """
     place = located(study, store)
-    with in_commands(), opened(place) as it:
+    with opened(place) as it:
         verdict = it.decide()
         if json:
             print_json(verdict_json(verdict))

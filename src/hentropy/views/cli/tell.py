@@ -10,7 +10,7 @@ from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, TrialNumber
 from hentropy.views.cli.opening import located, opened
-from hentropy.views.cli.printing import in_commands, print_json, say
+from hentropy.views.cli.printing import print_json, say
 from hentropy.views.text.formats import counted, measured
 from hentropy.views.text.trials import as_json
 
@@ -63,7 +63,7 @@ def tell(
     """
     measured = _number(VALUE, value)
     given = measured if std_error is None else (measured, _number("the standard error", std_error))
-    with in_commands(), opened(located(study, store)) as it:
+    with opened(located(study, store)) as it:
         confirm(it, it.tell(number, given, note=note, replace_value=replace), json)
 
 
@@ -95,7 +95,7 @@ def fail(
 
     Example: hentropy fail lab.toml 7 "the sample broke"
     """
-    with in_commands(), opened(located(study, store)) as it:
+    with opened(located(study, store)) as it:
         confirm(it, it.tell(number, failed=why or "no reason given", replace_value=replace), json)
 
 
@@ -112,5 +112,5 @@ def withdraw(
 
     Example: hentropy withdraw lab.toml 7 "no material left"
     """
-    with in_commands(), opened(located(study, store)) as it:
+    with opened(located(study, store)) as it:
         confirm(it, it.withdraw(number, note=why), json)

@@ -9,7 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from hentropy.errors import HentropyError, InputError, StorageError, StudyError
+from hentropy.errors import Advice, HentropyError, InputError, StorageError, StudyError
 
 SECONDS = 60.0
 """The most seconds without a byte from the server."""
@@ -114,7 +114,11 @@ class Connection:
         sentence = told["sentence"]
         if told.get("kind") == "internal":
             sentence = f"{sentence} ({told.get('id')})"
-        return KINDS.get(str(told.get("kind")), StorageError)(sentence), told.get("kind") == "busy"
+        kind, named = KINDS.get(str(told.get("kind")), StorageError), str(told.get("advice")).upper()
+        advised = isinstance(told.get("what"), str) and named in Advice.__members__
+        # what to do next is said in the words of Python here, not in those of a page
+        problem = kind(told["what"], Advice[named]) if advised else kind(sentence)
+        return problem, told.get("kind") == "busy"
 
 
 def _pause(error: HTTPError) -> float | None:

@@ -16,6 +16,7 @@ from hentropy.studies.study import State, Study
 from hentropy.views.plots.pictures import PICTURES, as_plain, information
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_plotly import specification
+from hentropy.views.server.work import ON_PAGES
 from hentropy.views.text.formats import counted, json_text
 from hentropy.views.text.trials import verdict_json
 
@@ -137,7 +138,7 @@ def _drawn(scene: Scene, name: str) -> dict[str, Any]:
             "observations": len(scene.in_state(State.COMPLETE)),
         }
     except HentropyError as error:
-        return {"trouble": str(error)}
+        return {"trouble": error.worded(ON_PAGES)}
     except Exception:
         log.exception("the picture %r of the study %r", name, scene.study.name)
         return {"trouble": "This picture could not be made; the server's log says why."}

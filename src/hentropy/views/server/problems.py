@@ -2,7 +2,6 @@
 
 import html
 import logging
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from hentropy.errors import (
     StorageError,
     StudyError,
 )
+from hentropy.views.server.work import ON_PAGES
 from hentropy.views.text.formats import json_text
 
 
@@ -30,29 +30,9 @@ class Busy(HentropyError):  # noqa: N818 (it reads better where it is caught)
     """More work waits already than may wait; later there is room again."""
 
 
-IN_OTHER_WORDS = (
-    (r"pass replace_value=True to correct it", "open that trial to correct it"),
-    (r"if the experiment did not work, tell it with failed='why'", "if the experiment did not work, mark it as failed"),
-    (r"ask a design, run it, tell its value", "ask for an experiment, run it, and enter its value"),
-    (r"load it only where you trust it", "ask and decide with the command line"),
-    (r": use --map COLUMN=\S+", ": say which column it is"),
-    (r": use --value COLUMN", ": say which column has them"),
-    (r"^--map: ", "columns: "),
-    (r"; other data are added by `hentropy attach`", "; other data are attached"),
-    (r"it must be a number or \(value, standard error\)", "it must be a number"),
-)
-
-
 def sentence(text: str) -> str:
     """The text as a sentence: it begins with a capital letter and ends with a point."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', ':')) else '.'}"
-
-
-def in_words_of_the_page(sentence: str) -> str:
-    """A sentence in which nobody is told to call a function or to type an option."""
-    for pattern, words in IN_OTHER_WORDS:
-        sentence = re.sub(pattern, words, sentence)
-    return sentence
 
 
 LOG = logging.getLogger("hentropy.views.server")
@@ -99,6 +79,8 @@ class Failure:
     headers: Mapping[str, str] | None = None
     busy: bool = False
     """Whether nothing was done, and the same request may be sent again."""
+    error: HentropyError | None = None
+    """The error behind it: what programs are told of its advice is a value, not words."""
 
     @property
     def kind(self) -> str:
@@ -109,7 +91,9 @@ class Failure:
 
     def plain(self) -> dict[str, Any]:
         """As the API says it."""
-        details = {"details": list(self.lines)} if self.lines else {}
+        details: dict[str, Any] = {"details": list(self.lines)} if self.lines else {}
+        if self.error is not None and self.error.advice is not None:
+            details |= {"what": self.error.what, "advice": self.error.advice.name.lower()}
         return {"error": {"id": self.id, "kind": self.kind, "sentence": self.sentence, **details}}
 
 
@@ -150,9 +134,9 @@ def _problem(identity: str, error: Exception) -> Failure:
 def _told(identity: str, error: HentropyError) -> Failure:
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 409)
     headers = {"Retry-After": str(RETRY)} if status == 503 else None
-    said = in_words_of_the_page(str(error))
+    said = error.worded(ON_PAGES)
     lines = tuple(line.strip() for line in said.split("\n")[1:])
-    return Failure(identity, status, said, lines, headers, busy=isinstance(error, Busy))
+    return Failure(identity, status, said, lines, headers, busy=isinstance(error, Busy), error=error)
 
 
 def _mistake(detail: Mapping[str, Any]) -> str:

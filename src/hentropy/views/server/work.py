@@ -4,9 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hentropy.errors import Advice
 from hentropy.studies.records import StudyRecord
-from hentropy.views.server.problems import in_words_of_the_page
 from hentropy.views.text.formats import iso
+
+ON_PAGES = {
+    Advice.CORRECT: "open that trial to correct it",
+    Advice.TELL_FAILED: "if the experiment did not work, mark it as failed",
+    Advice.GIVE_NUMBER: "it must be a number",
+    Advice.ASK_AND_TELL: "ask for an experiment, run it, and enter its value",
+    Advice.TRUST: "ask and decide with the command line",
+}
+"""What an error advises, where nobody is told to call a function or to type an option."""
 
 Kind = Literal["ask", "look"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -97,5 +106,5 @@ def job_json(job: Job) -> dict[str, Any]:
         "began_at": iso(job.began_at),
         "ended_at": iso(job.ended_at),
         "count": job.count,
-        "error": None if job.error is None else in_words_of_the_page(job.error),
+        "error": job.error,
     }

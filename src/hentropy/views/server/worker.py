@@ -33,7 +33,7 @@ from hentropy.studies.study import State, Study, load_study
 from hentropy.studies.study.ending import NOTHING_LEFT
 from hentropy.views.server.looking import TooLong, look
 from hentropy.views.server.settings import limit_memory
-from hentropy.views.server.work import StudyKey
+from hentropy.views.server.work import ON_PAGES, StudyKey
 from hentropy.views.text.formats import counted, json_text
 
 MOST = 8
@@ -119,9 +119,9 @@ def main(descriptor: int) -> None:
             else:
                 answer({"done": ask(study, job["count"], job["anyway"], answer)})
         except (Gone, StudyError) as error:  # what the person who asked has to know, nothing for the log
-            answer({"failed": str(error)})
+            answer({"failed": error.worded(ON_PAGES)})
         except HentropyError as error:
-            answer({"failed": str(error), "details": traceback.format_exc()})
+            answer({"failed": error.worded(ON_PAGES), "details": traceback.format_exc()})
         except TooLong:
             took = f"it took more than {job['seconds']:g} s of computing"
             answer({"failed": f"{took}, and others wait; decide with the command line"})

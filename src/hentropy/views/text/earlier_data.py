@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hentropy.core.spaces import DesignSpace, Params
-from hentropy.errors import InputError
+from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Trial, Value
 from hentropy.studies.study.telling import checked_value
 from hentropy.views.text.csv_tables import cells, csv_table, number_in
@@ -62,7 +62,7 @@ def _columns(
 ) -> Columns:
     unknown = [name for name in renamed if name not in parameters]
     if unknown:
-        raise InputError(f"--map: {unknown[0]!r} is not a parameter; the parameters are {', '.join(parameters)}")
+        raise InputError(f"columns: {unknown[0]!r} is not a parameter; the parameters are {', '.join(parameters)}")
     prefixed = titles(parameters)
     chosen = {name: renamed.get(name, prefixed[name] if prefixed[name] in names else name) for name in parameters}
     taken = set(chosen.values())
@@ -73,10 +73,12 @@ def _columns(
     for name, column in chosen.items():
         if column not in names:
             raise InputError(
-                f"there is no column {column!r} for the parameter {name}; {there}: use --map COLUMN={name}"
+                f"there is no column {column!r} for the parameter {name}; {there}", Advice.MAP_COLUMN, between=": "
             )
     if columns.value not in names or columns.value in taken:
-        raise InputError(f"there is no column {columns.value!r} for the values; {there}: use --value COLUMN")
+        raise InputError(
+            f"there is no column {columns.value!r} for the values; {there}", Advice.NAME_VALUES, between=": "
+        )
     if std_error is not None and std_error not in names:
         raise InputError(f"there is no column {std_error!r} for the standard errors; {there}")
     return columns

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import InputError
+from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.study.tables import NUMBERS, titles_of
 from hentropy.studies.study.telling import checked_record, clean
@@ -118,9 +118,7 @@ def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -
     unknown = [name for name in columns if name not in OTHERS and name not in named.values()]
     if missing or unknown:
         what = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
-        raise InputError(
-            f"{file} is not an export of this study: it {' and '.join(what)}; other data are added by `hentropy attach`"
-        )
+        raise InputError(f"{file} is not an export of this study: it {' and '.join(what)}", Advice.ATTACH)
     rows = []
     for line, row in table.rows:
         where = f"line {line}"

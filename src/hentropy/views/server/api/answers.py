@@ -31,6 +31,8 @@ class Mistake(BaseModel):
     ]
     sentence: Annotated[str, Field(description="What went wrong, for a person.")]
     details: Annotated[list[str] | None, Field(description="A line for each mistake.")] = None
+    what: Annotated[str | None, Field(description="The sentence without what it advises, where it advises.")] = None
+    advice: Annotated[str | None, Field(description="What it advises, as a value: correct, tell_failed, ...")] = None
 
 
 class ErrorAnswer(BaseModel):

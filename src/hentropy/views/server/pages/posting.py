@@ -28,9 +28,9 @@ from hentropy.views.server.pages.forms import (
 from hentropy.views.server.pages.reading import study_page, trial_page
 from hentropy.views.server.pages.rendering import Message
 from hentropy.views.server.pages.study_view import Forms
-from hentropy.views.server.problems import Busy, Refused, in_words_of_the_page, sentence
+from hentropy.views.server.problems import Busy, Refused, sentence
 from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
-from hentropy.views.server.work import StudyKey
+from hentropy.views.server.work import ON_PAGES, StudyKey
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted
 
@@ -60,7 +60,7 @@ def enter(
     except Mistaken as mistaken:
         form, status = mistaken.form, 422
     except (InputError, StudyError) as error:
-        form, status = Form(typed, {WHOLE: sentence(in_words_of_the_page(str(error)))}), 409
+        form, status = Form(typed, {WHOLE: sentence(error.worded(ON_PAGES))}), 409
     else:
         look_again(here, study)
         place = f"/studies/{study.id}/trials/{number}" if own else f"/studies/{study.id}"
@@ -195,7 +195,7 @@ def attach(
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(attach=mistaken.form), None, 422)
     except InputError as error:
-        form = Form(typed, {"file": sentence(in_words_of_the_page(str(error)))})
+        form = Form(typed, {"file": sentence(error.worded(ON_PAGES))})
         return study_page(here, visitor, request, study, Forms(attach=form), None, 422)
     look_again(here, study)
     return RedirectResponse(f"/studies/{study.id}?said=attached&number={len(attached.entries)}#said", 303)
