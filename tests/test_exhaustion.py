@@ -104,7 +104,7 @@ def exhausted() -> he.Study:
 def test_asked_for_something_worthwhile_it_asks_nothing() -> None:
     made = exhausted()
     assert made.stopped is None
-    assert made.ask_if_worth(2) == []
+    assert made.ask_within_rules(2) == []
     assert [trial.state for trial in made.records[25:]] == [State.WITHDRAWN] * 2
     assert made.stopped == made.enough == NOTHING_LEFT
     assert made.begin("worker", 60.0) is None
@@ -113,13 +113,13 @@ def test_asked_for_something_worthwhile_it_asks_nothing() -> None:
 
 def test_new_or_corrected_values_begin_it_again() -> None:
     made = exhausted()
-    made.ask_if_worth(1)
+    made.ask_within_rules(1)
     assert made.exhausted
     made.attach({"x": 2.9}, 30.0)
     assert not made.exhausted
-    assert made.ask_if_worth(1)
+    assert made.ask_within_rules(1)
     other = exhausted()
-    other.ask_if_worth(1)
+    other.ask_within_rules(1)
     other.tell(24, 30.0, replace_value=True)
     assert not other.exhausted
 

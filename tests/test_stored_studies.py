@@ -1,5 +1,7 @@
 """A study in a store: the same object, in one process or many, by its options, its file or its name alone."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hentropy.studies.records import State
 from hentropy.studies.storage import open_store
 from support.decisions import ROWS, SPACE
 from support.studies import LINE, PLANE, Worst, hill, study
+from support.waiting import PATIENCE
 
 
 def kept(url: str, **options: Any) -> he.Study:
@@ -217,3 +220,27 @@ def test_a_file_and_python_open_the_same_study(tmp_path: Path) -> None:
     assert found is not None
     assert found.definition["objective"]["command"] == ["./measure"]
     assert "storage" not in found.definition
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_many_who_ask_at_once_stay_within_the_budget(store_url: str, count: int) -> None:
+    """Each looked at the rules before it had the right to ask: 15 trials were asked where 3 were allowed."""
+    kept(store_url, stop=[he.Budget(3)]).close()
+    start = threading.Barrier(8)
+
+    def ask() -> list[he.Trial]:
+        made = he.load_study("hill", store_url)
+        start.wait(timeout=PATIENCE)
+        try:
+            return made.ask_within_rules(count)
+        finally:
+            made.close()
+
+    with ThreadPoolExecutor(8) as crowd:
+        asked = [trial for done in [crowd.submit(ask) for _ in range(8)] for trial in done.result()]
+    assert sorted(trial.number for trial in asked) == [0, 1, 2]
+    made = he.load_study("hill", store_url)
+    assert len(made.records) == 3
+    assert made.ask_within_rules(1) == []
+    assert len(made.ask_many(2)) == 2  # on purpose
+    made.close()

@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 from hentropy.errors import InputError
 
@@ -23,10 +24,24 @@ class StoppingRule(ABC):
     def reason(self, standing: Standing) -> str | None:
         """Why the study should stop now, or None."""
 
+    def left(self, standing: Standing) -> float:
+        """How many more trials may begin at once; without a bound unless the rule counts trials."""
+        return math.inf
 
-def _positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{name} must be a finite number above 0, got {value}")
+
+def _positive(name: str, value: Any) -> None:
+    if not (is_number(value) and math.isfinite(value) and value > 0):
+        raise InputError(f"{name} must be a finite number above 0, got {value!r}")
+
+
+def _count(name: str, value: Any) -> None:
+    if not (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, and not a truth value or text."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -36,12 +51,16 @@ class Budget(StoppingRule):
     trials: int
 
     def __post_init__(self) -> None:
-        _positive("the budget of trials", self.trials)
+        _count("the budget of trials", self.trials)
 
     def reason(self, standing: Standing) -> str | None:
         """Whether the budget is used up."""
         plural = "s" if self.trials != 1 else ""
         return f"the budget of {self.trials} trial{plural} is used up" if standing.trials >= self.trials else None
+
+    def left(self, standing: Standing) -> float:
+        """What the budget leaves."""
+        return max(0, self.trials - standing.trials)
 
 
 @dataclass(frozen=True)
@@ -67,7 +86,7 @@ class GainBelow(StoppingRule):
 
     def __post_init__(self) -> None:
         _positive("the threshold on the gain", self.threshold)
-        _positive("the patience", self.patience)
+        _count("the patience", self.patience)
 
     def reason(self, standing: Standing) -> str | None:
         """Whether the last gains were all below the threshold."""

@@ -1,5 +1,6 @@
 """When a study has enough by its rules, and when its objective is broken."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from hentropy.errors import Advice, StudyError
@@ -13,11 +14,21 @@ def reason_to_stop(
     rules: Iterable[StoppingRule], trials: Sequence[Trial], seconds: float, *, running: bool = False
 ) -> str | None:
     """What the first rule says that says stop; with `running`, trials that run count as if they had ended."""
+    standing = standing_of(trials, seconds, running)
+    return next((reason for rule in rules if (reason := rule.reason(standing))), None)
+
+
+def trials_left(rules: Iterable[StoppingRule], trials: Sequence[Trial]) -> float:
+    """How many more trials the rules let begin, with those that run counted as if they had ended."""
+    standing = standing_of(trials, 0.0, running=True)
+    return min((rule.left(standing) for rule in rules), default=math.inf)
+
+
+def standing_of(trials: Sequence[Trial], seconds: float, running: bool) -> Standing:
+    """What rules look at; data that were attached are no trials of the study."""
     ended = {State.COMPLETE, State.FAILED} | ({State.RUNNING} if running else set())
     count = sum(trial.state in ended and trial.origin != "attached" for trial in trials)
-    gains = tuple(trial.gain for trial in trials if trial.gain is not None)
-    standing = Standing(count, seconds, gains)
-    return next((reason for rule in rules if (reason := rule.reason(standing))), None)
+    return Standing(count, seconds, tuple(trial.gain for trial in trials if trial.gain is not None))
 
 
 def is_exhausted(entries: Iterable[Entry]) -> bool:

@@ -29,7 +29,7 @@ from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import NONE_LEFT, Asker, first_left
 from hentropy.studies.study.book import Book, in_state
-from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
+from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop, trials_left
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
 from hentropy.studies.study.open_designs import open_rows
 from hentropy.studies.study.tables import study_html, trials_table
@@ -166,25 +166,33 @@ class Study:
 
         Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer.
         """
-        if not is_count(count):
-            raise InputError(f"count must be a whole number of at least 1, got {count!r}")
-        with self.store.asking(self.book.study):
-            while True:
-                self.book.sync()
-                try:
-                    return self.book.add(self._asker.next(count))
-                except Outdated:  # data were attached meanwhile
-                    continue
+        return self._ask(count, within_rules=False)
 
-    def ask_if_worth(self, count: int) -> list[Trial]:
-        """As `ask_many`; but what finds nothing left to gain is withdrawn at once, and the list is empty."""
-        trials = self.ask_many(count)
+    def ask_within_rules(self, count: int) -> list[Trial]:
+        """As `ask_many`, but no more than the rules of the study allow: fewer, or none once it has enough.
+
+        The rules are looked at while nobody else can ask. What finds nothing left to gain is withdrawn at once.
+        """
+        trials = self._ask(count, within_rules=True)
         if not self.exhausted:
             return trials
         for trial in trials:
             if trial.gain == 0:
                 self.withdraw(trial, note=f"not run: {NOTHING_LEFT}")
         return [trial for trial in trials if trial.gain != 0]
+
+    def _ask(self, count: int, within_rules: bool) -> list[Trial]:
+        if not is_count(count):
+            raise InputError(f"count must be a whole number of at least 1, got {count!r}")
+        with self.store.asking(self.book.study):
+            while True:
+                self.book.sync()
+                if within_rules:
+                    count = 0 if self.enough else int(min(count, trials_left(self.stop, self.book.trials)))
+                try:
+                    return self.book.add(self._asker.next(count)) if count else []
+                except Outdated:  # data were attached meanwhile
+                    continue
 
     def begin(self, owner: str, lease: float) -> Trial | None:
         """The next experiment for a worker, its own for `lease` seconds, unless enough have begun: see `enough`.

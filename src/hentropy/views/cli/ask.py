@@ -31,11 +31,12 @@ def ask(
     """
     place = located(study, store)
     with opened(place, begin=True) as it:
-        enough = None if anyway else it.enough
-        asked = [] if enough else it.ask_many(count) if anyway else it.ask_if_worth(count)
-        enough = enough or (None if asked else it.enough)
-        if enough:
+        asked = it.ask_many(count) if anyway else it.ask_within_rules(count)
+        enough = it.enough if len(asked) < count else None
+        if not asked and enough:
             note(f"no new experiment: {enough}. --anyway asks for one nonetheless.")
+        elif enough:
+            note(f"{len(asked)} in place of {count}: with these {enough}. --anyway asks for more nonetheless.")
         elif not anyway and (stopped := it.stopped):
             note(f"by the rules of the study this need not be run any more: {stopped}")
         if json:

@@ -9,8 +9,8 @@ from starlette.requests import HTTPConnection
 from hentropy.errors import Gone, InputError, StudyError
 from hentropy.studies.definition import stopping_of
 from hentropy.studies.records import State, StudyRecord
-from hentropy.studies.stopping import Budget
 from hentropy.studies.storage import Store
+from hentropy.studies.study.ending import trials_left
 from hentropy.views.server.guard.door import Doorman
 from hentropy.views.server.guard.sessions import Access, access_of
 from hentropy.views.server.jobs import Workshop
@@ -79,16 +79,14 @@ def place_ask(here: Services, case: Snapshot, count: int, anyway: bool) -> Job:
     if case.enough is not None and not anyway:
         raise StudyError(f"no new experiment: {case.enough}; ask anyway to get one nonetheless")
     left = budget_left(case)
-    if left is not None and count > left and not anyway:
-        raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {left}")
+    if count > left and not anyway:
+        raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {left:g}")
     return here.workshop.ask(case.record, count, anyway)
 
 
-def budget_left(case: Snapshot) -> int | None:
-    """How many experiments the budget leaves, with those that run counted; None without one."""
-    budgets = [rule.trials for rule in stopping_of(case.description) if isinstance(rule, Budget)]
-    begun = sum(entry.trial.state is not State.WITHDRAWN and entry.trial.origin != "attached" for entry in case.entries)
-    return min(budgets) - begun if budgets else None
+def budget_left(case: Snapshot) -> float:
+    """How many experiments the rules let begin, with those that run counted."""
+    return trials_left(stopping_of(case.description), [entry.trial for entry in case.entries])
 
 
 def place_look(here: Services, case: Snapshot) -> Job:

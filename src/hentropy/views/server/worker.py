@@ -80,9 +80,9 @@ def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, A
     with study.store.asking(study.book.study):
         pass  # nobody asks now; should somebody be faster again, only these words are wrong
     answer({"phase": "valuing possible experiments" if proposed else "filling the space"})
-    asked = study.ask_many(count) if anyway else study.ask_if_worth(count)
+    asked = study.ask_many(count) if anyway else study.ask_within_rules(count)
     if not asked:
-        raise StudyError(f"{NOTHING_LEFT}; ask anyway to get one nonetheless")
+        raise StudyError(f"no new experiment: {study.enough or NOTHING_LEFT}; ask anyway to get one nonetheless")
     return [trial.number for trial in asked]
 
 
