@@ -103,3 +103,4 @@ def test_a_network_is_one_client() -> None:
     assert client_of("2001:db8::1") == client_of("2001:db8::ffff:1") != client_of("2001:db8:0:1::1")
     assert client_of("192.0.2.1") != client_of("192.0.2.2")
     assert client_of("::1") == "::1"
+    assert client_of("::ffff:192.0.2.1") == client_of("192.0.2.1") != client_of("::ffff:192.0.2.2")

@@ -60,11 +60,16 @@ class Rates:
 
 
 def client_of(address: str) -> str:
-    """A client by its address; one with version 6 may have any address of a network of 64 bits, so that counts."""
+    """A client by its address; one with version 6 may have any address of a network of 64 bits, so that counts.
+
+    An address of version 4 that came in by version 6 is the one of version 4: all of them share one network of 64 bits.
+    """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
+    if parsed.version == 6 and parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
     if parsed.version == 6 and not parsed.is_loopback:
         return str(ipaddress.ip_network((parsed, 64), strict=False))
     return str(parsed)
