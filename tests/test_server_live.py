@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -281,7 +280,7 @@ def test_the_text_of_events() -> None:
     async def texts(mailbox: Subscriber, count: int) -> list[str]:
         """So many texts, and the last ones after the end."""
         found = []
-        async for text in stream(mailbox, lambda: 0.0, heartbeat=0.01):
+        async for text in stream(mailbox, lambda: 0.0, lambda: True, heartbeat=0.01):
             found.append(text)
             if len(found) == count:
                 mailbox.end()
@@ -301,7 +300,7 @@ def test_the_text_of_events() -> None:
         mailbox = Subscriber()
         asyncio.get_running_loop().call_later(0.05, mailbox.end)
         async with asyncio.timeout(SOON):
-            assert len([text async for text in stream(mailbox, lambda: 60.0, heartbeat=0.01)]) > 1
+            assert len([text async for text in stream(mailbox, lambda: 60.0, lambda: True, heartbeat=0.01)]) > 1
 
     run(test)
     run(at_once)
@@ -327,7 +326,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.S
     study = he.Study(SPACE, he.Maximize(), storage=url, name="live", first=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hentropy.views.cli.serving.GRACE", 10 * SOON)
-        patch.setattr("hentropy.views.server.events.stream", partial(stream, heartbeat=10 * SOON))
+        patch.setattr("hentropy.views.server.events.HEARTBEAT", 10 * SOON)
         with served(Settings(url, limits=ServerLimits(listeners=2))) as server:
             yield server, study
     study.close()

@@ -16,6 +16,7 @@ from hentropy.views.server.pages.rendering import assets
 from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, moved, verdict_view
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import TOKEN, Served, served
+from support.visiting import fields
 
 SPACE = Space(temperature=Real(20, 90), minutes=Integer(5, 60))
 
@@ -204,6 +205,17 @@ def test_no_more_are_asked_than_the_budget_leaves(server: Served, visit: httpx.C
     assert refused.status_code == 409
     assert "3 experiments are more than the budget leaves; ask for at most 2" in refused.text
     assert "are being chosen" in sent(visit, page, f"{page}/ask", count="2").text
+
+
+def test_a_form_that_is_sent_twice_asks_once(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "twice", trials=0)
+    page, workshop = f"/studies/{study}", server.services.workshop
+    form = {**fields(visit.get(page)), "count": "1"}
+    for _ in range(2):
+        assert visit.post(f"{page}/ask", data=form).status_code in (200, 303)
+    assert len(workshop.jobs(server.services.desk.record(study))) == 1
+    assert visit.post(f"{page}/ask", data={**fields(visit.get(page)), "count": "1"}).status_code in (200, 303)
+    assert len(workshop.jobs(server.services.desk.record(study))) == 2
 
 
 def test_a_study_that_has_enough_is_asked_only_with_a_word(server: Served, visit: httpx.Client) -> None:

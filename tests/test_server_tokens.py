@@ -15,6 +15,7 @@ from hentropy.views.server.guard.sessions import Sessions
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import TOKEN, Served, served
 from support.visiting import JSON, browser, csrf, fields, log_in, of_the_api, of_the_pages
+from support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_tokens_are_compared_in_constant_time(guarded: Served, monkeypatch: pyte
     assert compared == [(b"wrong", TOKEN.encode())]
 
 
-def test_who_guesses_has_to_wait_and_who_has_the_token_never(sqlite_url: str) -> None:
+def test_who_guesses_has_to_wait_and_meanwhile_the_right_token_is_refused_too(sqlite_url: str) -> None:
     def bearer(token: str) -> httpx.Response:
         return server.http.get("/api/studies", headers={"Authorization": f"Bearer {token}"})
 
@@ -103,10 +104,44 @@ def test_who_guesses_has_to_wait_and_who_has_the_token_never(sqlite_url: str) ->
     with served(Settings(sqlite_url, token=TOKEN, limits=limits)) as server, browser(server) as client:
         assert [log_in(client, "wrong").status_code for _ in range(4)] == [401, 401, 401, 429]
         assert 1 <= int(log_in(client, "wrong").headers["retry-after"]) <= 60
-        # others may have this address, and programs are not people
-        assert [bearer(token).status_code for token in ("w", "w", "w", "w", TOKEN)] == [401, 401, 401, 429, 200]
+        assert log_in(client).status_code == 429
+        # programs are not people
+        assert bearer(TOKEN).status_code == 200
+        assert [bearer(token).status_code for token in ("w", "w", "w", "w", TOKEN)] == [401, 401, 401, 429, 429]
+
+
+def test_who_is_in_stays_in_while_others_guess(sqlite_url: str) -> None:
+    limits = ServerLimits(wrong_tokens=1, wrong_pause=60.0)
+    with served(Settings(sqlite_url, token=TOKEN, limits=limits)) as server, browser(server) as client:
         assert log_in(client).status_code == 303
+        with browser(server) as other:
+            assert [log_in(other, "wrong").status_code for _ in range(2)] == [401, 429]
         assert client.get("/").status_code == 200
+
+
+def test_a_slow_login_is_not_waited_for(sqlite_url: str) -> None:
+    """Before anybody has shown a token, a request must not hold a connection for as long as others may."""
+    settings = Settings(sqlite_url, token=TOKEN, limits=ServerLimits(login_seconds=0.3))
+    with served(settings) as server:
+        head = f"POST /login HTTP/1.1\r\nHost: {server.url[7:]}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), PATIENCE) as connection:
+            connection.sendall(f"{head}Content-Length: 40\r\n\r\ntoken=".encode())  # and no more of it comes
+            assert connection.recv(100).startswith(b"HTTP/1.1 408")
+    assert ServerLimits().login_seconds < ServerLimits().body_seconds / 10
+
+
+def test_logging_out_ends_open_streams(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hentropy.views.server.events.HEARTBEAT", 0.05)
+    with served(Settings(sqlite_url, token=TOKEN)) as server, browser(server) as client, browser(server) as same:
+        study = server.create()
+        log_in(client)
+        same.cookies = client.cookies
+        with client.stream("GET", f"/studies/{study}/events") as events:
+            lines = events.iter_lines()
+            assert next(lines) == "retry: 2000"
+            form = fields(same.get("/"))
+            assert same.post("/logout", data=form).status_code == 303
+            list(lines)  # it ends
 
 
 def test_nothing_is_read_of_those_who_are_not_let_in(guarded: Served) -> None:

@@ -8,12 +8,12 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hentropy.views.server.guard.rates import client_in
-from hentropy.views.server.services import Here, check_meant
+from hentropy.views.server.services import Here, Visitor, check_meant
 from hentropy.views.server.watcher import Event, Subscriber, Watcher
 from hentropy.views.text.formats import json_text
 
-HEARTBEAT = 15.0
-"""Seconds without news after which a comment is sent: proxies close what is silent, and who is gone is noticed."""
+HEARTBEAT = 5.0
+"""Seconds without news after which a comment is sent: proxies close what is silent; who is gone or out is noticed."""
 
 PACE = 0.25
 """Seconds between two deliveries to a page at least: what happens meanwhile is told once."""
@@ -27,20 +27,22 @@ router = APIRouter()
 
 
 @router.get("/studies/{study_id}/events", include_in_schema=False)
-async def events(study_id: int, here: Here, request: Request, begun: str = "") -> StreamingResponse:
-    """What changes in a study, for as long as the page is open; `begun` says which one that page shows."""
+async def events(study_id: int, here: Here, visitor: Visitor, request: Request, begun: str = "") -> StreamingResponse:
+    """What changes in a study, for as long as the page is open and its session; `begun` says which one it shows."""
     case = await run_in_threadpool(here.desk.case, study_id)
     if begun:
         check_meant(case.record, begun)
     mailbox = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
-    return Events(here.watcher, mailbox)
+    return Events(here.watcher, mailbox, lambda: here.doorman.still_in(visitor))
 
 
 class Events(StreamingResponse):
     """The events of a mailbox; whoever goes away is let go at once."""
 
-    def __init__(self, watcher: Watcher, mailbox: Subscriber) -> None:
-        super().__init__(stream(mailbox, self._pace), headers=HEADERS, media_type="text/event-stream")
+    def __init__(self, watcher: Watcher, mailbox: Subscriber, still_in: Callable[[], bool]) -> None:
+        super().__init__(
+            stream(mailbox, self._pace, still_in, HEARTBEAT), headers=HEADERS, media_type="text/event-stream"
+        )
         self._watcher = watcher
         self._mailbox = mailbox
 
@@ -55,11 +57,18 @@ class Events(StreamingResponse):
             self._watcher.leave(self._mailbox)
 
 
-async def stream(mailbox: Subscriber, pace: Callable[[], float], heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
-    """Events as text, with comments while there are none; `pace` says how many seconds to wait after each delivery."""
+async def stream(
+    mailbox: Subscriber, pace: Callable[[], float], still_in: Callable[[], bool], heartbeat: float
+) -> AsyncIterator[str]:
+    """Events as text, with comments while there are none; `pace` says how many seconds to wait after each delivery.
+
+    Who is no longer `still_in` is told nothing more.
+    """
     yield "retry: 2000\n\n"
     while True:
         taken = await mailbox.take(heartbeat)
+        if not still_in():
+            return
         yield "".join(map(as_text, taken)) or ": nothing new\n\n"
         if mailbox.ended:
             return

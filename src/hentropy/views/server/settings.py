@@ -62,6 +62,8 @@ class ServerLimits:
     """The time that a connection may wait for a request to begin, and a client to send its head."""
     body_seconds: float = 60.0
     """The most time that a client may take to send a request."""
+    login_seconds: float = 5.0
+    """The same for somebody who wants to log in."""
     per_second: float = 100.0
     """The requests of one client that are answered in a second, in the long run."""
     burst: int = 400

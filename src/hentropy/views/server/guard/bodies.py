@@ -36,7 +36,8 @@ class Bodies:
         if not announced.isdecimal() or int(announced[:20]) > most:
             raise _too_large(most)
         loop = asyncio.get_running_loop()
-        until = loop.time() + self._limits.body_seconds
+        stranger = scope["path"] == LOGIN  # anybody may send this: a slow one must not keep a connection for long
+        until = loop.time() + (self._limits.login_seconds if stranger else self._limits.body_seconds)
         came, ended = 0, False
 
         async def counted() -> Message:

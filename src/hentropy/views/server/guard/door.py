@@ -78,17 +78,22 @@ class Doorman:
     def _check(self, given: str, client: str, wrong: Rates) -> None:
         """Raise unless a token is the right one.
 
-        Who guesses is soon told to wait. The right one is always let in: many clients may share an address, and a
-        guess among 64^16 is not made likelier by an answer.
+        Who guesses is soon told to wait, and meanwhile the right one is refused as well: no guess is answered. Sessions
+        that are open stay so.
         """
+        check_pace(wrong.wait(client), TOO_OFTEN)
         if self._token is None or not same(given, self._token):
-            check_pace(wrong.take(client), TOO_OFTEN)
+            wrong.take(client)
             raise Refused(401, WRONG, {"WWW-Authenticate": "Bearer"})
 
     def log_in(self, given: str, client: str) -> str:
         """The id of a new session for somebody who has the token: never one that was there before."""
         self._check(given, client, self._wrong_forms)
         return self._sessions.begin()
+
+    def still_in(self, access: Access) -> bool:
+        """Whether somebody who was let in is so still: a session may have ended since."""
+        return access.how != "session" or self._sessions.is_open(access.session)
 
     def log_out(self, session: str) -> None:
         """End a session."""

@@ -30,7 +30,7 @@ from hentropy.views.server.pages.rendering import Message
 from hentropy.views.server.pages.study_view import Forms
 from hentropy.views.server.problems import Busy, Refused, sentence
 from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
-from hentropy.views.server.work import ON_PAGES, StudyKey
+from hentropy.views.server.work import ON_PAGES, Job, StudyKey
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted
 
@@ -123,11 +123,26 @@ VERBS: dict[str, Verb] = {
 
 
 @router.post("/studies/{study_id}/ask")
-def ask(study: Meant, here: Here, visitor: Visitor, request: Request, count: Text = "", anyway: Text = "") -> Response:
-    """Have the next experiments chosen; of a study that has enough only with `anyway`."""
+def ask(
+    study: Meant,
+    here: Here,
+    visitor: Visitor,
+    request: Request,
+    count: Text = "",
+    anyway: Text = "",
+    key: Text = "",
+) -> Response:
+    """Have the next experiments chosen; of a study that has enough only with `anyway`.
+
+    A form that is sent twice, as by a double click, has the same `key`, and asks once.
+    """
     typed = {"count": count, "anyway": anyway}
+
+    def place() -> Job:
+        return place_ask(here, here.desk.case(study), count_in(typed, here.settings.limits.count), bool(anyway))
+
     try:
-        place_ask(here, here.desk.case(study), count_in(typed, here.settings.limits.count), bool(anyway))
+        here.recent.once(StudyKey.of(study), "ask by form", key or None, place)
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
     except (Busy, StudyError) as error:

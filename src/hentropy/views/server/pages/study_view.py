@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.records import Entry, State
+from hentropy.views.server.guard.sessions import new_token
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.picture_view import PictureTexts, PictureView, picture_views
 from hentropy.views.server.pages.rendering import Moment, moment
@@ -127,6 +128,11 @@ class StudyView:
     columns: str
     sentences: tuple[str, ...]
     made: tuple[tuple[str, str], ...]
+
+    @property
+    def key(self) -> str:
+        """A new one for each form: by it a form that is sent twice is known."""
+        return new_token()
 
 
 @dataclass(frozen=True)
