@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -226,3 +227,64 @@ def test_outcomes_far_from_zero() -> None:
         plain.attach({"x": x}, hill(x))
     assert made.ask().params["x"] == pytest.approx(plain.ask().params["x"], abs=0.02)
     assert made.decide().expected_loss + 1e6 == pytest.approx(plain.decide().expected_loss, abs=1e-3)
+
+
+ONE = he.Space(x=he.Real(0, 1))
+LIB: Any = he
+"""As somebody calls it who has no type checker."""
+FEW = torch.linspace(0, 1, 5, dtype=torch.float64).unsqueeze(-1)
+
+
+def _costly(x: torch.Tensor) -> torch.Tensor:
+    raise ZeroDivisionError("no price")
+
+
+def _proposed(**options: Any) -> he.Proposal:
+    return he.propose(he.Maximize(), he.fit(FEW, FEW[:, 0], space=ONE), ONE, **options)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: LIB.fit(FEW, FEW[:, 0], draws=2.5), "draws of the hyperparameters must be a whole number"),
+        (lambda: LIB.fit(FEW, FEW[:, 0], seed="a"), "the seed must be a whole number"),
+        (lambda: _proposed(seed="a"), "the seed must be a whole number"),
+        (lambda: _proposed(seed=-1), "the seed must be a whole number"),
+        (lambda: _proposed(max_seconds="a"), "max_seconds must be a number above 0"),
+        (lambda: _proposed(max_memory="much"), "max_memory is in bytes"),
+        (lambda: _proposed(cost=3), "cost must be a function"),
+        (lambda: _proposed(cost=_costly), "the cost raised ZeroDivisionError: no price"),
+        (lambda: LIB.gain(he.TopK(2), he.fit(FEW, FEW[:, 0]), FEW, ONE, seed=1.5), "the seed must be a whole number"),
+        (lambda: LIB.entropy(he.Maximize(), he.fit(FEW, FEW[:, 0]), ONE, seed="a"), "the seed must be a whole number"),
+        (lambda: LIB.Study(ONE, he.Maximize(), cost=3), "cost must be a function"),
+        (lambda: LIB.Study(ONE, he.Maximize(), storage=3), "a store is named by a URL"),
+        (lambda: LIB.Estimate(at="x"), "the points are 'x', which is no table of numbers"),
+        (lambda: LIB.LevelSets(1.0, at=[["a"]]), "which is no table of numbers"),
+        (lambda: LIB.LevelSets("high"), "at least one threshold, all finite"),
+        (lambda: LIB.Improve("best"), "threshold"),
+        (lambda: LIB.Sequence("ab"), "at least one target, all finite"),
+        (lambda: LIB.TopK(2, weight="much"), "weight"),
+        (lambda: LIB.Budget(2.5), "the budget of trials must be a whole number"),
+        (lambda: LIB.Budget("ten"), "the budget of trials must be a whole number"),
+        (lambda: LIB.TimeLimit("soon"), "the time limit in seconds must be a finite number above 0"),
+        (lambda: LIB.GainBelow(0.1, patience=1.5), "the patience must be a whole number"),
+        (lambda: LIB.Real("a", 1), "the bounds 'a', 1 must be numbers"),
+        (lambda: LIB.Real(1e-310, 1.0, log=True), "a lower bound of at least 1e-300"),
+        (lambda: LIB.Box(["a"], [1.0]), "must be finite and in order"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_named(wrong: Callable[[], Any], said: str) -> None:
+    with pytest.raises(he.InputError, match=re.escape(said)):
+        wrong()
+
+
+def test_a_loss_that_raises_is_told_with_its_decision_and_cause() -> None:
+    class Tariff(he.Decision):
+        actions = he.Points(1)
+
+        def loss(self, f: torch.Tensor, a: Any) -> torch.Tensor:
+            raise KeyError("tariff")
+
+    with pytest.raises(he.DecisionError, match="the loss of Tariff raised KeyError: 'tariff'") as caught:
+        he.propose(Tariff(), he.fit(FEW, FEW[:, 0], space=ONE), ONE)
+    assert isinstance(caught.value.__cause__, KeyError)

@@ -24,9 +24,7 @@ from hentropy.studies.definition import (
     validated,
 )
 from hentropy.studies.definition.decisions import DECISIONS, Own, named_words
-from hentropy.studies.definition.schema import SEEDS
 from hentropy.studies.stopping import Standing, StoppingRule
-from hentropy.studies.study import telling
 from support.decisions import POOL, ROWS, SPACE
 from support.words import with_changes, written
 
@@ -170,10 +168,6 @@ def test_what_cannot_be_described() -> None:
         describe("", SPACE, he.Maximize())
     with pytest.raises(he.InputError, match="own: it has to name"):
         validated(with_changes(decision={"own": "x"}), "words")
-
-
-def test_seeds_are_those_of_a_study() -> None:
-    assert SEEDS == telling.SEEDS
 
 
 class Shop(he.Decision):

@@ -15,6 +15,7 @@ PACKAGE = Path(hentropy.__file__).parent
 
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "core": (
+        ("given",),
         ("clock", "spaces"),
         ("beliefs",),
         ("models", "decisions"),

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from hentropy.core.given import is_number
 from hentropy.errors import InputError
 
 DEFAULT_MEMORY = 64 * 2**20
@@ -60,10 +61,12 @@ class Limits:
     max_memory: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_seconds is not None and not self.max_seconds > 0:
-            raise InputError(f"max_seconds must be above 0, got {self.max_seconds}; leave it out for no bound")
-        if self.max_memory is not None and not self.max_memory >= 2**20:
-            raise InputError(f"max_memory is in bytes and must be at least 1 MiB (1048576), got {self.max_memory}")
+        if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
+            raise InputError(
+                f"max_seconds must be a number above 0, got {self.max_seconds!r}; leave it out for no bound"
+            )
+        if self.max_memory is not None and not (is_number(self.max_memory) and self.max_memory >= 2**20):
+            raise InputError(f"max_memory is in bytes and must be at least 1 MiB (1048576), got {self.max_memory!r}")
 
     def clock(self) -> Clock:
         """A clock that starts now."""

@@ -9,6 +9,7 @@ from torch import Tensor
 from hentropy.core.action_search import ActionSearch, expected_loss, prepare_search
 from hentropy.core.beliefs import Belief, Needs, value_draws
 from hentropy.core.decisions import Decision, Solved
+from hentropy.core.given import check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 
@@ -53,6 +54,7 @@ def entropy(
     actions to start the search from, such as that of an earlier verdict.
     """
     settled = check_fit(decision, belief, space)
+    check_seed(seed)
     return entropy_of(prepare_search(settled, belief, space, known=known), belief, seed)
 
 

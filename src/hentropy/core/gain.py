@@ -29,6 +29,7 @@ from hentropy.core.clock import Clock, Limits
 from hentropy.core.decisions import Decision, GainFormula, Solved
 from hentropy.core.decisions.normal import expected_rise
 from hentropy.core.entropy import check_fit
+from hentropy.core.given import check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 
@@ -110,6 +111,7 @@ class Appraisal:
         known: Tensor | None = None,
     ) -> "Appraisal":
         """Find the best action now and what else valuing a design needs; `known` as in `entropy`."""
+        check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
         settled = check_fit(decision, belief, space)

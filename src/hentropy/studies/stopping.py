@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from hentropy.core.given import is_count, is_finite
 from hentropy.errors import InputError
 
 
@@ -30,18 +31,13 @@ class StoppingRule(ABC):
 
 
 def _positive(name: str, value: Any) -> None:
-    if not (is_number(value) and math.isfinite(value) and value > 0):
+    if not (is_finite(value) and value > 0):
         raise InputError(f"{name} must be a finite number above 0, got {value!r}")
 
 
 def _count(name: str, value: Any) -> None:
-    if not (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+    if not is_count(value):
         raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number, and not a truth value or text."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

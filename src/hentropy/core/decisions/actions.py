@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from hentropy.core.given import as_table, is_finite
 from hentropy.core.spaces import DesignSpace, sobol
 from hentropy.errors import InputError
 
@@ -208,7 +209,7 @@ class Box(ActionSpace):
         if len(self.low) != len(self.high) or not self.low:
             raise InputError(f"a box needs as many lower as upper bounds, got {len(self.low)} and {len(self.high)}")
         for lo, hi in zip(self.low, self.high, strict=True):
-            if not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):
+            if not (is_finite(lo) and is_finite(hi) and lo < hi):
                 raise InputError(f"the bounds {lo}, {hi} of a box of actions must be finite and in order")
 
     @property
@@ -298,7 +299,7 @@ def as_places(at: Places) -> Tensor | None:
     """A tensor m x d, checked, or None."""
     if at is None:
         return None
-    places = torch.as_tensor(at, dtype=torch.float64)
+    places = as_table("the points", at)
     if places.dim() != 2 or places.shape[0] == 0:
         raise InputError(f"the points must have shape m x d with at least one row, got {tuple(places.shape)}")
     if not bool(torch.isfinite(places).all()):

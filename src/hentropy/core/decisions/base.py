@@ -24,7 +24,7 @@ from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.core.beliefs.base import robust_root
 from hentropy.core.decisions.actions import ActionSpace
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import DecisionError
+from hentropy.errors import DecisionError, HentropyError
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,15 @@ class Solved(Decision):
 
 def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
     """The loss, or a `DecisionError` that says what is wrong with it."""
-    loss = decision.loss(f, a)
     name = type(decision).__name__
+    try:
+        loss = decision.loss(f, a)
+    except HentropyError:
+        raise
+    except Exception as error:
+        raise DecisionError(
+            f"the loss of {name} raised {type(error).__name__}: {error} (for values of shape {tuple(f.shape)})"
+        ) from error
     if not isinstance(loss, Tensor):
         raise DecisionError(
             f"the loss of {name} returned {type(loss).__name__}; it must return a tensor of shape (...)"

@@ -1,6 +1,5 @@
 """`LevelSets`: say for each point whether its value is above each threshold; one threshold is level set estimation."""
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved
 from hentropy.core.decisions.normal import different_signs, excess
+from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 
@@ -31,7 +31,7 @@ class LevelSets(Solved):
         self, thresholds: Sequence[float] | float, at: Places = None, relation: Relation = "difference"
     ) -> None:
         levels = [thresholds] if isinstance(thresholds, int | float) else list(thresholds)
-        if not levels or not all(math.isfinite(c) for c in levels):
+        if not levels or not all(is_finite(c) for c in levels):
             raise InputError(f"level sets need at least one threshold, all finite, got {levels}")
         if any(later <= earlier for earlier, later in pairwise(levels)):
             raise InputError(f"the thresholds must rise from one to the next, got {levels}; sort them and drop repeats")

@@ -5,7 +5,6 @@ that were measured; expected improvement (Proposition 3). `Improve`: the last on
 threshold; the probability of improvement (Proposition 4).
 """
 
-import math
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import ActionSpace, Listed, Points
 from hentropy.core.decisions.base import Decision, GainFormula, Sums
 from hentropy.core.decisions.normal import distribution, expected_rise
+from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
 
@@ -123,7 +123,7 @@ class Improve(Decision):
     follows_data = True
 
     def __init__(self, threshold: float, above: bool = True) -> None:
-        if not math.isfinite(threshold):
+        if not is_finite(threshold):
             raise InputError(f"the threshold must be a finite number, got {threshold}")
         self.threshold = float(threshold)
         self.above = above

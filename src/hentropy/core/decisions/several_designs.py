@@ -4,7 +4,6 @@
 is least and where it is greatest; `Sequence`, whose values run through a list of targets.
 """
 
-import math
 from collections.abc import Callable
 from collections.abc import Sequence as Targets
 from copy import copy
@@ -17,6 +16,7 @@ from hentropy.core.beliefs import Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Sums, monte_carlo_loss
 from hentropy.core.decisions.normal import absolute, maximum_of_two
+from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
 
@@ -84,7 +84,7 @@ class TopK(Decision):
         scaled: bool = False,
     ) -> None:
         self.actions = Points(k, as_set=True)
-        if not (math.isfinite(weight) and weight >= 0):
+        if not (is_finite(weight) and weight >= 0):
             raise InputError(f"the weight of the distances must be finite and not negative, got {weight}")
         if cap is not None and not cap > 0:
             raise InputError(f"the cap on distances must be above 0, got {cap}; leave it out for no cap")
@@ -217,11 +217,11 @@ class Sequence(Decision):
     needs = Needs.VARIANCE
 
     def __init__(self, targets: Targets[float], power: int = 2, link: float = 0.0) -> None:
-        if len(targets) == 0 or not all(math.isfinite(t) for t in targets):
+        if len(targets) == 0 or not all(is_finite(t) for t in targets):
             raise InputError(f"a sequence needs at least one target, all finite, got {list(targets)}")
         if power not in (1, 2):
             raise InputError(f"the power of a sequence's deviations is 1 or 2, got {power}")
-        if not (math.isfinite(link) and link >= 0):
+        if not (is_finite(link) and link >= 0):
             raise InputError(f"the weight of the path length must be finite and not negative, got {link}")
         self.actions = Points(len(targets))
         self.targets = tuple(float(t) for t in targets)

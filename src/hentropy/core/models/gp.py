@@ -12,6 +12,7 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.beliefs.kernels import Profile, Stationary
+from hentropy.core.given import check_seed, is_count
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.hyperparameters import LogPosterior
 from hentropy.core.models.maximum import maximise, summits
@@ -99,8 +100,9 @@ def fit_with(
     """As `fit`, and what the next fit may start from."""
     if hyperparameters not in ("auto", "map", "mixture"):
         raise InputError(f'hyperparameters must be "auto", "map" or "mixture", got {hyperparameters!r}')
-    if draws < 1:
-        raise InputError(f"at least 1 draw of the hyperparameters is needed, got {draws}")
+    if not is_count(draws):
+        raise InputError(f"draws of the hyperparameters must be a whole number of at least 1, got {draws!r}")
+    check_seed(seed)
     data = Observations.of(X, Y, noise, space)
     target = LogPosterior(data.inputs, data.outcomes, data.noise, _profile(profile))
     generator = torch.Generator().manual_seed(seed)

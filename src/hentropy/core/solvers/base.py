@@ -69,7 +69,14 @@ def per_cost(gains: Tensor, x: Tensor, cost: Cost | None) -> Tensor:
 
 def checked_cost(cost: Cost, x: Tensor) -> Tensor:
     """The costs of designs b x q x d, or an error that says what is wrong with them: b."""
-    costs = cost(x)
+    if not callable(cost):
+        raise InputError(f"cost must be a function from designs b x q x d to their b costs, got {cost!r}")
+    try:
+        costs = cost(x)
+    except Exception as error:
+        raise InputError(
+            f"the cost raised {type(error).__name__}: {error} (for designs of shape {tuple(x.shape)}, b x q x d)"
+        ) from error
     if not isinstance(costs, Tensor) or costs.shape != x.shape[:1]:
         got = f"shape {tuple(costs.shape)}" if isinstance(costs, Tensor) else repr(costs)
         raise InputError(

@@ -3,10 +3,16 @@
 import math
 from dataclasses import dataclass
 
+from hentropy.core.given import is_number
 from hentropy.errors import InputError
+
+LEAST_LOG = 1e-300
+"""Below it numbers have few digits left, and a logarithm that is taken back is another number."""
 
 
 def _check_range(low: float, high: float, log: bool) -> None:
+    if not (is_number(low) and is_number(high)):
+        raise InputError(f"the bounds {low!r}, {high!r} must be numbers")
     try:
         finite, narrow = math.isfinite(low) and math.isfinite(high), math.isfinite(float(high) - float(low))
     except OverflowError:  # a whole number that no float can hold
@@ -19,6 +25,8 @@ def _check_range(low: float, high: float, log: bool) -> None:
         raise InputError(f"the lower bound {low} must be below the upper bound {high}; exchange or widen them")
     if log and low <= 0:
         raise InputError(f"a logarithmic parameter needs a lower bound above 0, got {low}; raise it or drop log=True")
+    if log and low < LEAST_LOG:
+        raise InputError(f"a logarithmic parameter needs a lower bound of at least {LEAST_LOG:g}, got {low}; raise it")
 
 
 @dataclass(frozen=True)

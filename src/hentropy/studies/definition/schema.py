@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from hentropy.core.given import SEEDS
 from hentropy.core.spaces import DesignSpace, Space
 from hentropy.errors import InputError
 from hentropy.studies.definition.base import Label, StudyName, Whole, Words
@@ -13,7 +14,6 @@ from hentropy.studies.definition.objectives import AnyObjective, Manual
 from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
 
 VERSION = 1
-SEEDS = 2**32
 
 Part = Literal["decision", "solver", "cost", "stop"]
 """A part of a study that may be made in Python and have no words."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hentropy.errors import MissingExtra
+from hentropy.errors import InputError, MissingExtra
 from hentropy.studies.storage.base import Store
 from hentropy.studies.storage.memory import MemoryStore
 
@@ -15,6 +15,8 @@ def open_store(where: str | Path | Store, *, make: bool = True) -> Store:
     """
     if isinstance(where, Store):
         return where
+    if not isinstance(where, str | Path):
+        raise InputError(f"a store is named by a URL such as 'sqlite:///lab.db' or by a path, not by {where!r}")
     if where == "memory://":
         return MemoryStore()
     try:

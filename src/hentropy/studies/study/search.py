@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hentropy.core.decisions import Decision
+from hentropy.core.given import is_count
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.studies.records import Trial, Value, Verdict
 from hentropy.studies.study.ending import Failures, has_measured
 from hentropy.studies.study.study import Study
-from hentropy.studies.study.telling import is_count
 
 
 class SearchResult(NamedTuple):

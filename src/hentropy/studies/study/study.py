@@ -20,6 +20,7 @@ from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.entropy import Entropy, entropy
+from hentropy.core.given import is_count
 from hentropy.core.models import fit
 from hentropy.core.solvers import Auto, Cost, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
@@ -37,7 +38,6 @@ from hentropy.studies.study.telling import (
     check_options,
     checked_record,
     checked_value,
-    is_count,
     standard_errors,
     told,
     withdrawn,
@@ -84,7 +84,7 @@ class Study:
         name: str = "study",
         stop_when_exhausted: bool = True,
     ) -> None:
-        check_options(space, decision, seed, first, hyperparameters, stop)
+        check_options(space, decision, seed, first, hyperparameters, stop, cost)
         decision.within(space)
         self.space = space
         self.decision = decision

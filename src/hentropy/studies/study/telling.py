@@ -10,36 +10,30 @@ import torch
 from torch import Tensor
 
 from hentropy.core.decisions import Decision
+from hentropy.core.given import SEEDS, check_seed, is_count
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
 from hentropy.studies.records import Entry, State, Trial, Value
 from hentropy.studies.stopping import StoppingRule
 
 TREATMENTS = ("auto", "map", "mixture")
-SEEDS = 2**32
 
 
-def check_options(
-    space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Sequence[StoppingRule]
-) -> None:
+def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any, cost: Any) -> None:
     """Raise an `InputError` for the first option of a study that cannot be used."""
     if not isinstance(space, DesignSpace):
         raise InputError(f"the space is {space!r}; it must be a Space(x=Real(0, 1), ...) or a Pool(rows)")
     if not isinstance(decision, Decision):
         raise InputError(f"{decision!r} is not a decision; make one with he.decision(loss, actions=...)")
-    if not isinstance(seed, int) or not 0 <= seed < SEEDS:
-        raise InputError(f"the seed must be a whole number from 0 to {SEEDS - 1}, got {seed!r}")
+    check_seed(seed, below=SEEDS)
     if first is not None and not is_count(first):
         raise InputError(f"first, the number of first designs, must be a whole number of at least 1, got {first!r}")
     if hyperparameters not in TREATMENTS:
         raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
     if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):
         raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
-
-
-def is_count(value: Any) -> bool:
-    """Whether a value is a whole number of at least 1."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+    if cost is not None and not callable(cost):
+        raise InputError(f"cost must be a function from designs b x q x d to their b costs, got {cost!r}")
 
 
 def checked_value(value: Any) -> tuple[float, float | None]:

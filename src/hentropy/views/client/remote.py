@@ -15,10 +15,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+from hentropy.core.given import is_count
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
 from hentropy.studies.study.tables import trials_table
-from hentropy.studies.study.telling import checked_value, is_count
+from hentropy.studies.study.telling import checked_value
 from hentropy.views.client.connection import Again, Connection, NotThere
 
 if TYPE_CHECKING:
