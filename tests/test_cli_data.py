@@ -74,7 +74,7 @@ def test_earlier_data_in_their_many_forms(folder: Path, content: bytes, options:
         ("x;value\n0,5;1\n", ["line 2: x is '0,5': a decimal comma"]),
         ("x,value\n0,5,1\n", ["line 2: 3 cells for 2 columns; does it use decimal commas?"]),
         ("x,value,std_error\n0,1,-2\n", ["line 2: the standard error told is -2.0"]),
-        ("y,value\n0,1\n", ["no column 'x'", "the columns of old.csv are y, value", "--map COLUMN=x"]),
+        ("y,value\n0,1\n", ["no column 'x'", "the columns of old.csv are y, value", "--map COLUMN=PARAMETER"]),
         ("x,y\n0,1\n", ["no column 'value'", "--value COLUMN"]),
         ("x,x,value\n0,1,2\n", ["two columns named 'x'"]),
         ("x,value\n", ["no rows"]),
