@@ -115,7 +115,9 @@ def _number(name: str, value: Any) -> float:
         if isinstance(value, str | bytes):
             raise TypeError
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        raise InputError(f"parameter {name} is a whole number beyond what double precision can hold") from None
+    except (TypeError, ValueError):
         raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hentropy.errors import InputError
+from hentropy.views.text.formats import LONGEST, brief, one_line
 
 DELIMITERS = (",", ";", "\t")
 
@@ -83,7 +84,7 @@ def number_in(what: str, text: str) -> float:
         if not text:
             raise InputError(f"{what} is empty") from None
         comma = "a decimal comma; write numbers with a point" if re.fullmatch(r"[+-]?[\d.]*,\d+", text) else ""
-        raise InputError(f"{what} is {text!r}: {comma or 'not a number'}") from None
+        raise InputError(f"{what} is {brief(text)}: {comma or 'not a number'}") from None
     if not math.isfinite(number):
-        raise InputError(f"{what} is {text}: not a finite number")
+        raise InputError(f"{what} is {one_line(text, LONGEST)}: not a finite number")
     return number
