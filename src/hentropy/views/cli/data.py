@@ -127,8 +127,8 @@ def export(
     """Write all trials as CSV or JSON lines.
 
     `hentropy import` reads them again. Times are in UTC. A parameter that is called as another column, such as value,
-    is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @) gets a ' in
-    front; numbers stay numbers.
+    is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @, or a space) gets
+    a ' in front; numbers stay numbers.
 
     Example: hentropy export lab.toml --out lab.csv
     """

@@ -8,7 +8,7 @@ from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Trial, Value
 from hentropy.studies.study.telling import checked_value
 from hentropy.views.text.csv_tables import cells, csv_table, number_in
-from hentropy.views.text.trial_files import titles, unguarded
+from hentropy.views.text.trial_files import titles_read, unguarded
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _columns(
     unknown = [name for name in renamed if name not in parameters]
     if unknown:
         raise InputError(f"columns: {unknown[0]!r} is not a parameter; the parameters are {', '.join(parameters)}")
-    prefixed = titles(parameters)
+    prefixed = titles_read(parameters)
     chosen = {name: renamed.get(name, prefixed[name] if prefixed[name] in names else name) for name in parameters}
     taken = set(chosen.values())
     if std_error is None and "std_error" in names and "std_error" not in taken:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,8 +22,11 @@ TIMES = ("asked_at", "ended_at")
 OTHERS = ("number", "state", *NUMBERS, *TEXTS, *TIMES)
 """The columns that are not parameters."""
 
-RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
+RISKY = tuple("=+-@'")
 """How a text begins that a spreadsheet would take for a formula, or that begins as a guarded one does."""
+
+UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
+"""Categories of letters that are not seen, spaces and line breaks among them: a formula may be found behind them."""
 
 
 def titles(names: Iterable[str]) -> dict[str, str]:
@@ -31,13 +35,20 @@ def titles(names: Iterable[str]) -> dict[str, str]:
 
 
 def guarded(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(RISKY) else text
+    """A text that no spreadsheet takes for a formula: a ' in front of what could be one."""
+    # full-width and small signs count as the usual ones, which they become by normalising, as in some spreadsheets
+    risky = unicodedata.normalize("NFKC", text[:1]).startswith(RISKY)
+    return f"'{text}" if risky or (text and unicodedata.category(text[0]) in UNSEEN) else text
 
 
 def unguarded(text: str) -> str:
     """The text that was guarded."""
     return text.removeprefix("'")
+
+
+def titles_read(names: Iterable[str]) -> dict[str, str]:
+    """The columns of parameters as they come back from a table, which takes spaces around a column's name away."""
+    return {name: unguarded(guarded(title).strip()) for name, title in titles(names).items()}
 
 
 def csv_text(entries: Sequence[Entry], names: Sequence[str]) -> str:
@@ -128,7 +139,7 @@ def _json_rows(text: str, file: str, most_rows: int | None) -> list[tuple[str, d
 def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
     table = csv_table(text, str(file), most_rows)
     columns = tuple(unguarded(name) for name in table.columns)
-    named = titles(space.names)
+    named = titles_read(space.names)
     missing = [name for name in (*NEEDED, *named.values()) if name not in columns]
     unknown = [name for name in columns if name not in OTHERS and name not in named.values()]
     if missing or unknown:
