@@ -61,7 +61,7 @@ def _number(value: Any) -> float | None:
 
     An `InputError` for whole numbers that no double can hold, which may be too long even to be written in a message.
     """
-    if isinstance(value, str | bytes):
+    if isinstance(value, str | bytes | complex | np.complexfloating):  # NumPy would drop the imaginary part
         return None
     try:
         return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)

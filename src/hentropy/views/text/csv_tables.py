@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hentropy.errors import InputError
+from hentropy.studies.records.numbers import plain_number
 from hentropy.views.text.formats import LONGEST, brief, one_line
 
 DELIMITERS = (",", ";", "\t")
@@ -78,8 +79,7 @@ def number_in(what: str, text: str) -> float:
     """A number in a cell."""
     text = text.strip()
     try:
-        # Python reads 1_5 as 15, but nobody else does: it is a slip of the hand
-        number = float(text.replace("_", "?"))
+        number = plain_number(text)
     except ValueError:
         if not text:
             raise InputError(f"{what} is empty") from None
