@@ -6,8 +6,10 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
+from hentropy.studies.records import Entry, State, Trial
 from hentropy.views.text.csv_tables import MOST_COLUMNS, csv_table, number_in
-from hentropy.views.text.trial_files import exported_in
+from hentropy.views.text.earlier_data import earlier_data
+from hentropy.views.text.trial_files import csv_text, exported_in, guarded, unguarded
 
 pytestmark = pytest.mark.core
 
@@ -65,3 +67,44 @@ def test_underscores_are_no_part_of_a_number(text: str) -> None:
     with pytest.raises(InputError, match=f"x is '{text}': not a number"):
         number_in("x", text)
     assert number_in("x", " 15e-1 ") == 1.5
+
+
+FORMULAS = [
+    "=1+1", "+1", "-1", "@SUM(A1)", "\n=1", "\r\n=1", " =1", "\u00a0=1", "\t=1", "\r=1", "\u3000=1", "\x0b=1", "\x1f=1",
+    "\ufeff=1", "\u200b=1", "\u2028=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff201", "\ufe661", " \uff1d1", "'=1", "''",
+    "\n\n", " ",
+]  # fmt: skip
+"""Texts that some spreadsheet takes for a formula, perhaps after it has taken away what is not seen; and their like."""
+
+PLAIN = ["", "plain", "x = 1", "a\n=1", "über", "1 - 2", "(=1)", "\u2012"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_what_looks_like_a_formula_is_guarded(text: str) -> None:
+    assert guarded(text) == f"'{text}"
+    assert unguarded(guarded(text)) == text
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert guarded(text) == unguarded(text) == text
+
+
+def test_texts_come_back_as_they_were_written() -> None:
+    notes = [*FORMULAS, *PLAIN]
+    entries = [
+        Entry(Trial(number, {"x": 0.5}, State.COMPLETE, 1.0, note=note), 0.0, 0.0) for number, note in enumerate(notes)
+    ]
+    text = csv_text(entries, ["x"])
+    assert ",' =1," in text
+    assert [one.trial.note for one in exported_in(text, "the file", SPACE)] == notes
+
+
+def test_names_of_parameters_come_back_too() -> None:
+    names = [" =x", "\u00a0y", "\uff1dz", "w ", "'v", "value"]
+    space = he.Space(**{name: he.Real(0, 1) for name in names})
+    entry = Entry(Trial(0, dict.fromkeys(names, 0.5), State.COMPLETE, 1.0), 0.0, 0.0)
+    text = csv_text([entry], names)
+    assert text.startswith("number,' =x,'\u00a0y,'\uff1dz,w ,''v,param_value,state,")
+    assert exported_in(text, "the file", space)[0].trial.params == entry.trial.params
+    assert earlier_data(text, "the file", space, {}).good == ((entry.trial.params, 1.0),)

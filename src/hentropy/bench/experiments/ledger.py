@@ -10,6 +10,7 @@ when the run goes on; anything else that does not fit is refused, never overwrit
 
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -135,9 +136,10 @@ class Ledger:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a small file as a whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
+    """Write a small file as a whole or not at all; no other process can know, or be writing, the part of it."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    with part.open("x", encoding="utf-8") as file:
+        file.write(text)
     os.replace(part, path)
 
 

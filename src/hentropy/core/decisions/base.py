@@ -198,6 +198,8 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
         raise DecisionError(
             f"the loss of {name} returned {type(loss).__name__}; it must return a tensor of shape (...)"
         )
+    if loss.is_complex():
+        raise DecisionError(f"the loss of {name} returned complex numbers, which have no order; return real ones")
     if not loss.is_floating_point():
         loss = loss.to(f)
     expected = tuple(f.shape[:-1])

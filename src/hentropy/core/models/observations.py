@@ -4,14 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Frame
 from hentropy.core.models.hyperparameters import NOISE_FLOOR
 from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces.arrays import real_array
 from hentropy.errors import InputError
+
+ROUNDING = 1e-12
+"""Outcomes whose differences are a smaller share of their size differ by rounding alone."""
+
+LEAST_SPREAD = 1e-140
+"""The square of a smaller spread, times a rounding error, is no longer a number in full precision."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Observations:
 
     @classmethod
     def of(cls, X: Any, Y: Any, noise: Any, space: DesignSpace | None) -> "Observations":
-        """Check and standardise; constant outcomes keep scale 1."""
+        """Check and standardise; outcomes that differ by no more than rounding are constant, and keep scale 1."""
         designs = _as_tensor(X, "X")
         values = _as_tensor(Y, "Y", designs.device)
         if designs.dim() != 2 or 0 in designs.shape:
@@ -64,28 +70,39 @@ class Observations:
         if space is not None:
             space.check(designs)
         variances = None if noise is None else _variances(noise, n, designs.device)
-        shift, spread = values.mean(), values.std(correction=0)
-        if not bool(torch.isfinite(spread)):
-            raise InputError(
-                f"the outcomes range from {float(values.min()):g} to {float(values.max()):g}, a spread beyond"
-                " what numbers can hold; correct the one that is wrong, or give them in other units"
-            )
-        # rounding gives equal outcomes a spread of about their size times 1e-16, which is not a scale
-        scale = torch.where(spread > 1e-12 * values.abs().max(), spread, torch.ones_like(spread))
+        shift, scale = _shift_and_scale(values)
         to_unit: Callable[[Tensor], Tensor] = UnitRange.of(designs) if space is None else space.to_unit
         if variances is not None:
             variances = (variances / scale.square()).clamp_min(NOISE_FLOOR)
         return cls(designs, Frame(to_unit, shift, scale), to_unit(designs), (values - shift) / scale, variances)
 
 
+def _shift_and_scale(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean and the standard deviation of outcomes (n), or an `InputError` if no number can hold their variance."""
+    low, high = values.min(), values.max()
+    if bool(high - low <= ROUNDING * values.abs().max()):
+        return low, torch.ones_like(low)
+    spread = values.std(correction=0)
+    if not bool(torch.isfinite(spread)):
+        raise InputError(
+            f"the outcomes range from {float(low):g} to {float(high):g}, a spread beyond"
+            " what numbers can hold; correct the one that is wrong, or give them in other units"
+        )
+    if float(spread) < LEAST_SPREAD:
+        raise InputError(
+            f"the outcomes range from {float(low):g} to {float(high):g}, so close together that their variance is"
+            " beyond what numbers can hold; give them in other units, or their logarithms"
+        )
+    return values.mean(), spread
+
+
 def _as_tensor(values: Any, name: str, device: torch.device | None = None) -> Tensor:
-    if isinstance(values, Tensor):
-        tensor = values.detach()
-    else:
-        try:
-            tensor = torch.from_numpy(np.array(values, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name} is not a table of numbers ({error}); give a tensor, an array or lists") from None
+    try:
+        if isinstance(values, Tensor) and values.is_complex():
+            raise TypeError("it has complex numbers")
+        tensor = values.detach() if isinstance(values, Tensor) else torch.from_numpy(real_array(values))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not a table of numbers ({error}); give a tensor, an array or lists") from None
     return tensor.to(device=device, dtype=torch.float64)
 
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -112,10 +113,13 @@ class DesignSpace(ABC):
 
 def _number(name: str, value: Any) -> float:
     try:
-        if isinstance(value, str | bytes):
+        plain = value.item() if isinstance(value, Tensor | np.ndarray) else value
+        if isinstance(plain, str | bytes | complex | np.complexfloating):  # NumPy would drop the imaginary part
             raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
+        return float(plain)
+    except OverflowError:
+        raise InputError(f"parameter {name} is a whole number beyond what double precision can hold") from None
+    except (TypeError, ValueError, RuntimeError):
         raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
 
 

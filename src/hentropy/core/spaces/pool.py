@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hentropy.core.spaces.arrays import real_array
 from hentropy.core.spaces.base import DesignSpace, sobol
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import InputError
@@ -32,7 +33,7 @@ def _values(rows: Any) -> np.ndarray:
     if isinstance(rows, Tensor):
         rows = rows.detach().cpu().numpy()
     try:
-        return np.array(rows.to_numpy() if isinstance(rows, DataFrameLike) else rows, dtype=np.float64)
+        return real_array(rows.to_numpy() if isinstance(rows, DataFrameLike) else rows)
     except (TypeError, ValueError) as error:
         raise InputError(f"a pool needs a table of numbers (m x d); these rows are not: {error}") from None
 

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from hentropy.core.spaces import Integer, Parameter, Pool, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition.base import Label, Number, Rows, Whole, Words, YesNo
+from hentropy.studies.records.numbers import plain_number
 
 _LOG = "Whether equal ratios count as equal steps, as for rates and concentrations; low must then be above 0."
 
@@ -119,6 +120,6 @@ def _row(where: str, names: list[str], line: list[str]) -> list[float]:
 
 def _number(where: str, name: str, text: str) -> float:
     try:
-        return float(text)
+        return plain_number(text)
     except ValueError:
         raise InputError(f"{where}: {name} is {text!r}; it must be a number") from None

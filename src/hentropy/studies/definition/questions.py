@@ -6,14 +6,11 @@ from typing import Any
 
 from hentropy.core.spaces import Parameter
 from hentropy.errors import InputError
-
-
-def _whole(text: str) -> int:
-    return int(text)
+from hentropy.studies.records.numbers import plain_number, plain_whole
 
 
 def _numbers(text: str) -> list[float]:
-    found = [float(part) for part in text.replace(",", " ").split()]
+    found = [plain_number(part) for part in text.replace(",", " ").split()]
     if not found:
         raise ValueError("there are no numbers")
     return found
@@ -25,8 +22,8 @@ def _yes_no(text: str) -> bool:
 
 
 _KINDS: dict[str, Callable[[str], Any]] = {
-    "whole number": _whole,
-    "number": float,
+    "whole number": plain_whole,
+    "number": plain_number,
     "numbers": _numbers,
     "yes or no": _yes_no,
     "word": str.strip,

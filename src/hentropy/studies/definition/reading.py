@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hentropy.errors import InputError
 from hentropy.studies.definition.designs import designs_in
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
+from hentropy.studies.definition.toml import read_toml
 
 
 def read(path: str | Path) -> Description:
@@ -68,10 +68,21 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _MERGE = "tag:yaml.org,2002:merge"
+_INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+_WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]*)$")
+_DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain YAML in which a key stands once, is a text, and 1e-3 is a number."""
+    """Plain YAML in which a key stands once, is a text, and numbers are decimal numbers, 1e-3 among them.
+
+    In YAML 1.1, 010 is 8, 1:30 is 90 and 1_5 is 15: here they are texts, which are refused where numbers are wanted.
+    """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (as in the class that it replaces)
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT)]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -88,11 +99,17 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
+def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float:
+    """A number by its tag, also where the tag is written out."""
+    text = loader.construct_scalar(node)
+    if not _DECIMAL.match(text):
+        raise ValueError(f"line {node.start_mark.line + 1}: {text!r} is not a plain decimal number")
+    return int(text) if node.tag == _INT else float(text)
+
+
+for _tag, _pattern in ((_INT, _WHOLE), (_FLOAT, _DECIMAL)):
+    _Loader.add_implicit_resolver(_tag, _pattern, list("-+.0123456789"))
+    _Loader.add_constructor(_tag, _number)
 
 
 def _yaml(text: str) -> Any:
@@ -100,7 +117,7 @@ def _yaml(text: str) -> Any:
 
 
 _FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    ".toml": ("TOML", tomllib.loads),
+    ".toml": ("TOML", read_toml),
     ".yaml": ("YAML", _yaml),
     ".yml": ("YAML", _yaml),
     ".json": ("JSON", _json),

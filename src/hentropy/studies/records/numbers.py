@@ -1,4 +1,4 @@
-"""Numbers as text that is short, and yet tells apart what is different."""
+"""Numbers as text that is short, and yet tells apart what is different; and numbers that people type."""
 
 import math
 
@@ -38,6 +38,25 @@ def short(value: float, spread: float | None = None, least: int = LEAST) -> str:
     if spread is not None and known:
         digits = max(digits, first - math.floor(math.log10(spread)) + 1 + BEYOND)
     return f"{number:.{min(digits, MOST)}g}"
+
+
+def plain_number(text: str) -> float:
+    """The number that somebody typed, if it is written as everybody writes numbers; else a `ValueError`.
+
+    Python takes 1_5 for 15 as well; nobody else does, so it is a slip of the hand.
+    """
+    return float(_without_underscores(text))
+
+
+def plain_whole(text: str) -> int:
+    """The whole number that somebody typed; else a `ValueError`."""
+    return int(_without_underscores(text))
+
+
+def _without_underscores(text: str) -> str:
+    if "_" in text:
+        raise ValueError(f"{text!r} is not a plain decimal number")
+    return text
 
 
 def counted(count: int, noun: str) -> str:

@@ -51,12 +51,18 @@ def checked_value(value: Any) -> tuple[float, float | None]:
 
 
 def _number(value: Any) -> float | None:
-    """A single number of any library, or None; text is not taken for a number."""
-    if isinstance(value, str | bytes):
+    """A single number of any library, or None; text is not taken for a number.
+
+    An `InputError` for whole numbers that no double can hold, which may be too long even to be written in a message.
+    """
+    if isinstance(value, str | bytes | complex | np.complexfloating):  # NumPy would drop the imaginary part
         return None
     try:
         return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
+    except OverflowError:
+        what = "what was told is a whole number beyond what double precision can hold"
+        raise InputError(what, Advice.GIVE_NUMBER) from None
+    except (TypeError, ValueError, RuntimeError):
         return None
 
 

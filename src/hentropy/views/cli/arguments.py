@@ -1,12 +1,14 @@
 """The arguments that many commands share."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hentropy.studies.definition.reading import ENDINGS
+from hentropy.studies.records.numbers import plain_whole
 
 LARGEST = 1_000_000
 """Bytes; a larger file is not looked into."""
@@ -47,6 +49,22 @@ def trial_number(text: str) -> int:
     if not text.isdecimal():
         raise typer.BadParameter(f"NUMBER is {text!r}; it must be the number of a trial, such as 4")
     return int(text)
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
+    """How a whole number within bounds is read, as it is typed: 1_5, which Python takes for 15, is none."""
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+
+    def read(text: str | int) -> int:
+        try:
+            number = plain_whole(str(text))  # a default is handed in as a number
+        except ValueError:
+            number = None
+        if number is None or number < least or (most is not None and number > most):
+            raise typer.BadParameter(f"{text!r} is not a whole number {bounds}")
+        return number
+
+    return read
 
 
 TrialNumber = Annotated[

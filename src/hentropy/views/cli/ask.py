@@ -6,7 +6,7 @@ import typer
 
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
-from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName
+from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, whole
 from hentropy.views.cli.opening import as_typed, located, opened
 from hentropy.views.cli.printing import console, note, print_json, say
 from hentropy.views.cli.running import say_first
@@ -17,7 +17,9 @@ from hentropy.views.text.trials import as_json
 
 def ask(
     study: StudyName,
-    count: Annotated[int, typer.Option(min=1, help="How many experiments to run side by side.")] = 1,
+    count: Annotated[
+        int, typer.Option(parser=whole(1), metavar="N", help="How many experiments to run side by side.")
+    ] = 1,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask even if the study has enough by its rules.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,

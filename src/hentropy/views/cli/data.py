@@ -15,7 +15,7 @@ from hentropy.views.cli.files import check_new, read_text, write_new
 from hentropy.views.cli.opening import file_of, found, located, opened, shown, words_of
 from hentropy.views.cli.printing import note, say
 from hentropy.views.cli.running import say_first
-from hentropy.views.text.earlier_data import Data, earlier_data, repeated
+from hentropy.views.text.earlier_data import Data, columns_by_parameter, earlier_data, repeated
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
@@ -69,11 +69,10 @@ def attach(
 
 def _renamed(mapped: list[str]) -> dict[str, str]:
     """Columns by parameter."""
-    pairs = [text.rpartition("=") for text in mapped]
-    for text, (column, _, parameter) in zip(mapped, pairs, strict=True):
-        if not column or not parameter:
-            raise typer.BadParameter(f"{text!r} is not of the form COLUMN=PARAMETER", param_hint="--map")
-    return {parameter.strip(): column.strip() for column, _, parameter in pairs}
+    try:
+        return columns_by_parameter(mapped)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--map") from None
 
 
 def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
@@ -127,8 +126,8 @@ def export(
     """Write all trials as CSV or JSON lines.
 
     `hentropy import` reads them again. Times are in UTC. A parameter that is called as another column, such as value,
-    is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @) gets a ' in
-    front; numbers stay numbers.
+    is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @, or a space) gets
+    a ' in front; numbers stay numbers.
 
     Example: hentropy export lab.toml --out lab.csv
     """

@@ -3,6 +3,8 @@
 import errno
 import os
 import re
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,17 +33,36 @@ def read_text(file: Path) -> str:
 
 
 def write_new(path: Path, text: str | bytes, *, force: bool) -> None:
-    """Write a file; one that is there is left alone unless `force`."""
+    """Write a file; one that is there is left alone unless `force`, and only a regular file is ever replaced.
+
+    The text goes to a file beside its place first, under a name that nobody can guess: a full disk leaves what was
+    there. Of a link the file that it points to is replaced, with `force`; the link stays. A link that points to nothing
+    is refused: whoever made it could have the text end up anywhere.
+    """
     check_new(path, force=force)
-    # beside its place first: a full disk leaves what was there
-    beside = path.with_name(f".hentropy.{os.getpid()}")
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".hentropy.{secrets.token_hex(8)}")
     with naming(path):
+        file = beside.open("xb")  # "x" neither writes over a file nor follows a link
         try:
-            beside.write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
-            beside.replace(path)
+            with file:
+                if target.exists():
+                    beside.chmod(stat.S_IMODE(target.stat().st_mode) & 0o777)  # a private file stays private
+                file.write(text.encode("utf-8") if isinstance(text, str) else text)
+            if not force:
+                _claim(target, path)
+            beside.replace(target)
         finally:
             with suppress(OSError):  # the first error says more
                 beside.unlink(missing_ok=True)
+
+
+def _claim(target: Path, path: Path) -> None:
+    """Take a name that was free when it was looked at: a file that came meanwhile is not replaced."""
+    try:
+        target.open("xb").close()
+    except FileExistsError:
+        raise InputError(_there_already(path)) from None
 
 
 @contextmanager
@@ -55,11 +76,30 @@ def naming(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be written: {why}") from None
 
 
+SPECIAL = (
+    ("folder", stat.S_ISDIR),
+    ("FIFO", stat.S_ISFIFO),
+    ("socket", stat.S_ISSOCK),
+    ("device", stat.S_ISCHR),
+    ("device", stat.S_ISBLK),
+)
+"""What can stand where a file is wanted."""
+
+
 def check_new(path: Path, *, force: bool) -> None:
     """Raise an `InputError` for a file that must not or cannot be written."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file")
-    if path.exists() and not force:
-        raise InputError(f"{path} is there already; give --force to write over it, or another name")
+    if path.exists():
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = next((name for name, is_one in SPECIAL if is_one(mode)), "special file")
+            raise InputError(f"{path} is a {kind}, not a regular file; name another file")
+        if not force:
+            raise InputError(_there_already(path))
+    elif path.is_symlink():
+        raise InputError(f"{path} is a link to {path.readlink()}, which is not there; name the file itself")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for {path.name}; make it first")
+
+
+def _there_already(path: Path) -> str:
+    return f"{path} is there already; give --force to write over it, or another name"

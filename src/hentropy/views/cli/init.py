@@ -12,7 +12,7 @@ import typer
 from hentropy.errors import InputError
 from hentropy.studies.definition import validated
 from hentropy.studies.definition.decisions import DECISIONS
-from hentropy.views.cli.arguments import Force
+from hentropy.views.cli.arguments import Force, whole
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.objective_check import starter
 from hentropy.views.cli.plan import FilePlan, completed, read_options, read_parameters, text_of
@@ -57,7 +57,9 @@ def init(
     pool: Annotated[
         str | None, typer.Option(metavar="CSV", help="A file with all designs that can be run, instead of parameters.")
     ] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="How many experiments at most. Default: 60.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(parser=whole(1), metavar="N", help="How many experiments at most. Default: 60.")
+    ] = None,
     force: Force = False,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what is left open gets a default.")] = False,
 ) -> None:

@@ -15,7 +15,7 @@ from hentropy.errors import InputError
 from hentropy.studies.definition import imported, space_of
 from hentropy.studies.definition.objectives import Command, PythonFunction
 from hentropy.studies.study.words import LocatedDescription
-from hentropy.views.cli.files import naming
+from hentropy.views.cli.files import naming, write_new
 from hentropy.views.cli.plan import FilePlan
 
 FUNCTION = '''\
@@ -54,15 +54,14 @@ def starter(plan: FilePlan, folder: Path) -> Path | None:
         names = list(plan.parameters)
         by_name = names and all(known.isidentifier() and not keyword.iskeyword(known) for known in names)
         parameters = ", ".join(["*", *names]) if by_name else "**params"
-        with naming(path):
-            path.write_text(FUNCTION.format(name=name, parameters=parameters), encoding="utf-8")
+        write_new(path, FUNCTION.format(name=name, parameters=parameters), force=False)
         return path
     if plan.objective == "command" and plan.command:
         path = folder / plan.command[0]
         if os.sep not in plan.command[0] or path.is_absolute() or path.exists() or not path.parent.is_dir():
             return None
+        write_new(path, PROGRAM, force=False)
         with naming(path):
-            path.write_text(PROGRAM, encoding="utf-8")
             path.chmod(0o755)
         return path
     return None

@@ -12,6 +12,8 @@ from hentropy.core.spaces import Integer, Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import CHOICES, asks_for, template, validated
 from hentropy.studies.definition.designs import designs_in
+from hentropy.studies.definition.toml import read_toml
+from hentropy.studies.records.numbers import plain_number, plain_whole
 
 FORM = "NAME=real:LOW:HIGH or NAME=integer:LOW:HIGH, with :log at the end for a logarithmic one"
 
@@ -40,8 +42,8 @@ def parameter(words: str) -> Parameter:
         raise InputError(f"write it as {FORM}")
     try:
         if kind == "integer":
-            return Integer(int(bounds[0]), int(bounds[1]), log)
-        return Real(float(bounds[0]), float(bounds[1]), log)
+            return Integer(plain_whole(bounds[0]), plain_whole(bounds[1]), log)
+        return Real(plain_number(bounds[0]), plain_number(bounds[1]), log)
     except InputError:
         raise
     except OverflowError:
@@ -70,8 +72,8 @@ def read_options(decision: str | None, texts: Sequence[str]) -> dict[str, Any]:
 def _plain(text: str) -> Any:
     """A value as TOML has it; what is none is taken for a text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+        return read_toml(f"value = {text}")["value"]
+    except (ValueError, KeyError):
         return text
 
 

@@ -11,6 +11,7 @@ from hentropy.core.spaces import Integer, Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import CHOICES, Description, Question, asks_for
 from hentropy.studies.definition.importing import split
+from hentropy.studies.records.numbers import plain_number
 from hentropy.views.cli.plan import FilePlan
 from hentropy.views.cli.printing import console, say
 from hentropy.views.text.formats import number
@@ -131,7 +132,7 @@ def _objective(plan: FilePlan) -> FilePlan:
 
 def _number(text: str) -> float:
     try:
-        value = float(text)
+        value = plain_number(text)
     except ValueError:
         raise InputError(f"{text!r} is not a number") from None
     if not math.isfinite(value):

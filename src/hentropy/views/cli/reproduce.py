@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from hentropy.views.cli.arguments import whole
+
 MOST_SEEDS = 10_000
 WHAT = (*(f"figure-{number}" for number in range(1, 8)), "timing", "all")
 What = Enum("What", {name: name for name in WHAT}, type=str)  # type: ignore[misc]
@@ -21,13 +23,17 @@ class Crews(StrEnum):
 def reproduce(
     what: Annotated[list[What], typer.Argument(help="What to make.", show_default=False)],
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=MOST_SEEDS, help="Runs per method. Default: 20; 2 with --quick.")
+        int | None,
+        typer.Option(parser=whole(1, MOST_SEEDS), metavar="N", help="Runs per method. Default: 20; 2 with --quick."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few queries and small settings: minutes, the same code.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs side by side. Default: one per core, or per worker of --scheduler.")
+        int | None,
+        typer.Option(
+            parser=whole(1), metavar="N", help="Runs side by side. Default: one per core, or per worker of --scheduler."
+        ),
     ] = None,
     executor: Annotated[
         Crews | None,

@@ -19,6 +19,7 @@ from hentropy.bench.experiments.tables import markdown, printed, task_table
 from hentropy.bench.experiments.timing import markdown as timing_markdown
 from hentropy.bench.experiments.timing import printed as timing_printed
 from hentropy.bench.experiments.timing import timings
+from hentropy.views.cli.files import write_new
 
 
 @contextmanager
@@ -118,7 +119,7 @@ def _time(folder: Path, quick: bool, console: Console) -> None:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_new(path, text, force=True)
 
 
 def _tell_failures(failures: dict[RunKey, str], ledger: Ledger, console: Console) -> None:

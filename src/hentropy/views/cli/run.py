@@ -15,7 +15,7 @@ from hentropy.studies.execution.runner import RunListener
 from hentropy.studies.execution.runner import run as run_to_the_end
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
-from hentropy.views.cli.arguments import StoreUrl, StudyName
+from hentropy.views.cli.arguments import StoreUrl, StudyName, whole
 from hentropy.views.cli.opening import as_typed, located, opened, words_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.running import (
@@ -48,7 +48,9 @@ def run(
             help="Who runs experiments. Default: local for one worker, processes for more.", show_default=False
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="How many experiments run side by side.")] = 1,
+    workers: Annotated[
+        int, typer.Option(parser=whole(1), metavar="N", help="How many experiments run side by side.")
+    ] = 1,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
     ] = None,

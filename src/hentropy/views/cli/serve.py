@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from hentropy.studies.definition.building import DATABASE
-from hentropy.views.cli.arguments import StoreUrl
+from hentropy.views.cli.arguments import StoreUrl, whole
 from hentropy.views.server.guard.sessions import new_token as make_token
 from hentropy.views.server.settings import PORT, Settings
 
@@ -15,7 +15,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on. Any but this machine's own needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes one that is free.")] = PORT,
+    port: Annotated[
+        int, typer.Option(parser=whole(0, 65535), metavar="N", help="The port; 0 takes one that is free.")
+    ] = PORT,
     token: Annotated[
         str | None,
         typer.Option(

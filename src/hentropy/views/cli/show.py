@@ -8,7 +8,7 @@ from hentropy.errors import StudyError
 from hentropy.studies.definition import space_of
 from hentropy.studies.records import Entry, State
 from hentropy.studies.study.asking import first_left
-from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number
+from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number, whole
 from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
 from hentropy.views.cli.printing import console, note, print_json, say, table
 from hentropy.views.cli.running import say_first
@@ -66,7 +66,9 @@ LONGEST_DESIGN = 50
 
 def show(
     study: StudyName,
-    trials: Annotated[int, typer.Option(min=0, metavar="N", help="How many of the last trials to list.")] = 10,
+    trials: Annotated[
+        int, typer.Option(parser=whole(0), metavar="N", help="How many of the last trials to list.")
+    ] = 10,
     everything: Annotated[bool, typer.Option("--all", help="List all trials.")] = False,
     one: Annotated[
         int | None,

@@ -7,6 +7,7 @@ import typer
 
 from hentropy.errors import InputError
 from hentropy.studies.records import State, Trial
+from hentropy.studies.records.numbers import plain_number
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, TrialNumber
 from hentropy.views.cli.opening import located, opened
@@ -70,7 +71,7 @@ def tell(
 def _number(what: str, text: str) -> float:
     """A number from the command line; one that is not finite is left to the study to refuse."""
     try:
-        return float(text)
+        return plain_number(text)
     except ValueError:
         if re.fullmatch(r"[+-]?\d*,\d+", text.strip()):
             raise InputError(

@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hentropy.errors import InputError
+from hentropy.studies.records.numbers import plain_number
+from hentropy.views.text.formats import LONGEST, brief, one_line
 
 DELIMITERS = (",", ";", "\t")
 
@@ -77,13 +79,12 @@ def number_in(what: str, text: str) -> float:
     """A number in a cell."""
     text = text.strip()
     try:
-        # Python reads 1_5 as 15, but nobody else does: it is a slip of the hand
-        number = float(text.replace("_", "?"))
+        number = plain_number(text)
     except ValueError:
         if not text:
             raise InputError(f"{what} is empty") from None
         comma = "a decimal comma; write numbers with a point" if re.fullmatch(r"[+-]?[\d.]*,\d+", text) else ""
-        raise InputError(f"{what} is {text!r}: {comma or 'not a number'}") from None
+        raise InputError(f"{what} is {brief(text)}: {comma or 'not a number'}") from None
     if not math.isfinite(number):
-        raise InputError(f"{what} is {text}: not a finite number")
+        raise InputError(f"{what} is {one_line(text, LONGEST)}: not a finite number")
     return number

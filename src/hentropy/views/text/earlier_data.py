@@ -8,7 +8,7 @@ from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Trial, Value
 from hentropy.studies.study.telling import checked_value
 from hentropy.views.text.csv_tables import cells, csv_table, number_in
-from hentropy.views.text.trial_files import titles, unguarded
+from hentropy.views.text.trial_files import titles_read, unguarded
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,21 @@ def earlier_data(
     return Data(tuple(good), tuple(bad), tuple(name for name in names if name not in used))
 
 
+def columns_by_parameter(pairs: Iterable[str]) -> dict[str, str]:
+    """Columns by parameter, from texts COLUMN=PARAMETER; each column and each parameter may be there once."""
+    found: dict[str, str] = {}
+    for text in pairs:
+        column, _, parameter = (part.strip() for part in text.rpartition("="))
+        if not column or not parameter:
+            raise InputError(f"{text!r} is not of the form COLUMN=PARAMETER")
+        if column in found.values():
+            raise InputError(f"the column {column} is there twice; map it to one parameter, once")
+        if parameter in found:
+            raise InputError(f"the parameter {parameter} is there twice; give it one column")
+        found[parameter] = column
+    return found
+
+
 def _columns(
     names: Sequence[str],
     parameters: Sequence[str],
@@ -63,7 +78,7 @@ def _columns(
     unknown = [name for name in renamed if name not in parameters]
     if unknown:
         raise InputError(f"columns: {unknown[0]!r} is not a parameter; the parameters are {', '.join(parameters)}")
-    prefixed = titles(parameters)
+    prefixed = titles_read(parameters)
     chosen = {name: renamed.get(name, prefixed[name] if prefixed[name] in names else name) for name in parameters}
     taken = set(chosen.values())
     if std_error is None and "std_error" in names and "std_error" not in taken:
@@ -81,7 +96,17 @@ def _columns(
         )
     if std_error is not None and std_error not in names:
         raise InputError(f"there is no column {std_error!r} for the standard errors; {there}")
+    _check_taken_once([*chosen.items(), ("the values", columns.value), ("the standard errors", std_error)])
     return columns
+
+
+def _check_taken_once(uses: Iterable[tuple[str, str | None]]) -> None:
+    """Refuse a column that is to be two things."""
+    taken: dict[str | None, str] = {}
+    for use, column in uses:
+        if column is not None and column in taken:
+            raise InputError(f"the column {column!r} is taken for {taken[column]} and for {use}; name another for one")
+        taken[column] = use
 
 
 def _datum(row: Mapping[str, str], columns: Columns, space: DesignSpace) -> tuple[Params, Value]:

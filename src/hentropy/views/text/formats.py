@@ -11,6 +11,9 @@ from hentropy.studies.records.numbers import counted, short
 
 __all__ = ["counted", "design", "json_text", "measured", "number", "one_line"]
 
+LONGEST = 60
+"""The most characters of a value in a message."""
+
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """A plain value as JSON, which knows no infinite numbers: they become null; what is not plain becomes text."""
@@ -41,6 +44,11 @@ def one_line(text: str, width: int) -> str:
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 
 
+def brief(value: object) -> str:
+    """What somebody gave, in a message: as Python writes it, but on one line and not long."""
+    return one_line(repr(value), LONGEST)
+
+
 def design(params: Mapping[str, Any], between: str = ", ") -> str:
     """A design on one line, or on one for each parameter."""
     return between.join(f"{name} {number(value)}" for name, value in params.items())
@@ -53,9 +61,15 @@ def iso(seconds: float | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+YEARS = (2, 9998)
+"""The years of times that are taken: those at the very ends cannot be shown in every time zone."""
+
+
 def seconds(text: str) -> float:
-    """The time that ISO 8601 says; without a zone it is in UTC."""
+    """The time that ISO 8601 says; without a zone it is in UTC. A `ValueError` if it could not be written again."""
     read = datetime.fromisoformat(text)
+    if not YEARS[0] <= read.year <= YEARS[1]:
+        raise ValueError(f"the year {read.year} is not from {YEARS[0]} to {YEARS[1]}")
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 

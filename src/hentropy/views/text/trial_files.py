@@ -1,7 +1,10 @@
 """Trials as a file: CSV for spreadsheets, JSON lines for programs. What is written can be read again."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +14,7 @@ from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.study.tables import NUMBERS, titles_of
 from hentropy.studies.study.telling import checked_record, clean
 from hentropy.views.text.csv_tables import cells, check_rows, csv_table, number_in
-from hentropy.views.text.formats import json_text, seconds
+from hentropy.views.text.formats import brief, json_text, seconds
 from hentropy.views.text.trials import as_json
 
 TEXTS = ("origin", "note")
@@ -19,8 +22,11 @@ TIMES = ("asked_at", "ended_at")
 OTHERS = ("number", "state", *NUMBERS, *TEXTS, *TIMES)
 """The columns that are not parameters."""
 
-RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
+RISKY = tuple("=+-@'")
 """How a text begins that a spreadsheet would take for a formula, or that begins as a guarded one does."""
+
+UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
+"""Categories of letters that are not seen, spaces and line breaks among them: a formula may be found behind them."""
 
 
 def titles(names: Iterable[str]) -> dict[str, str]:
@@ -29,13 +35,20 @@ def titles(names: Iterable[str]) -> dict[str, str]:
 
 
 def guarded(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(RISKY) else text
+    """A text that no spreadsheet takes for a formula: a ' in front of what could be one."""
+    # full-width and small signs count as the usual ones, which they become by normalising, as in some spreadsheets
+    risky = unicodedata.normalize("NFKC", text[:1]).startswith(RISKY)
+    return f"'{text}" if risky or (text and unicodedata.category(text[0]) in UNSEEN) else text
 
 
 def unguarded(text: str) -> str:
     """The text that was guarded."""
     return text.removeprefix("'")
+
+
+def titles_read(names: Iterable[str]) -> dict[str, str]:
+    """The columns of parameters as they come back from a table, which takes spaces around a column's name away."""
+    return {name: unguarded(guarded(title).strip()) for name, title in titles(names).items()}
 
 
 def csv_text(entries: Sequence[Entry], names: Sequence[str]) -> str:
@@ -63,6 +76,8 @@ def json_lines(entries: Sequence[Entry]) -> str:
 
 ORIGINS = ("first", "proposed", "attached")
 NEEDED = ("number", "state", "value")
+MOST = 2**53
+"""No trial has so large a number: the greatest whole number that every reader of JSON has."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +101,23 @@ def exported_in(text: str, file: str, space: DesignSpace, most_rows: int | None 
     rows = _json_rows(text, file, most_rows) if json_lines else _csv_rows(text, file, space, most_rows)
     trials = []
     for where, plain in rows:
-        try:
-            trials.append(Exported(_trial(plain), *(_time(name, plain.get(name)) for name in TIMES)))
-        except InputError as error:
-            raise InputError(f"{file}, {where}: {error}; nothing was imported") from None
-    trials.sort(key=lambda one: one.trial.number)
-    return [replace(one, trial=checked_record(one.trial, number, space)) for number, one in enumerate(trials)]
+        with _at(file, where):
+            trials.append((where, Exported(_trial(plain), *(_time(name, plain.get(name)) for name in TIMES))))
+    trials.sort(key=lambda one: one[1].trial.number)
+    checked = []
+    for number, (where, one) in enumerate(trials):
+        with _at(file, where):
+            checked.append(replace(one, trial=checked_record(one.trial, number, space)))
+    return checked
+
+
+@contextmanager
+def _at(file: str, where: str) -> Iterator[None]:
+    """Within, what is wrong is told with its place."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{file}, {where}: {error}; nothing was imported") from None
 
 
 def _json_rows(text: str, file: str, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
@@ -113,7 +139,7 @@ def _json_rows(text: str, file: str, most_rows: int | None) -> list[tuple[str, d
 def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
     table = csv_table(text, str(file), most_rows)
     columns = tuple(unguarded(name) for name in table.columns)
-    named = titles(space.names)
+    named = titles_read(space.names)
     missing = [name for name in (*NEEDED, *named.values()) if name not in columns]
     unknown = [name for name in columns if name not in OTHERS and name not in named.values()]
     if missing or unknown:
@@ -122,10 +148,8 @@ def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -
     rows = []
     for line, row in table.rows:
         where = f"line {line}"
-        try:
+        with _at(file, where):
             rows.append((where, _plain(cells(columns, row), named)))
-        except InputError as error:
-            raise InputError(f"{file}, {where}: {error}; nothing was imported") from None
     return rows
 
 
@@ -146,11 +170,13 @@ def _trial(plain: Mapping[str, Any]) -> Trial:
         raise InputError(f"has unknown {', '.join(unknown)}")
     number, state, origin = plain.get("number"), plain.get("state"), plain.get("origin", "proposed")
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise InputError(f"number is {number!r}; it must be a whole number")
+        raise InputError(f"number is {brief(number)}; it must be a whole number")
+    if number >= MOST:
+        raise InputError(f"number is {brief(number)}; the trials of a study are numbered 0, 1, 2, ...")
     if state not in [known.value for known in State]:
-        raise InputError(f"state is {state!r}; it must be one of {', '.join(known.value for known in State)}")
+        raise InputError(f"state is {brief(state)}; it must be one of {', '.join(known.value for known in State)}")
     if origin not in ORIGINS:
-        raise InputError(f"origin is {origin!r}; it must be one of {', '.join(ORIGINS)}")
+        raise InputError(f"origin is {brief(origin)}; it must be one of {', '.join(ORIGINS)}")
     numbers = {name: _number(name, plain.get(name)) for name in NUMBERS}
     if (state == State.COMPLETE.value) != (numbers["value"] is not None):
         raise InputError(f"the state is {state} and the value {numbers['value']}; only a complete trial has a value")
@@ -163,12 +189,18 @@ def _time(name: str, value: Any) -> float | None:
     try:
         return seconds(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}; it must be a time such as 2026-01-31T12:00:00Z") from None
+        raise InputError(f"{name} is {brief(value)}; it must be a time such as 2026-01-31T12:00:00Z") from None
 
 
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{name} is {value!r}; it must be a number")
-    return float(value)
+        raise InputError(f"{name} is {brief(value)}; it must be a number")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number that no double can hold
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"{name} is {brief(value)}: not a finite number in double precision")
+    return number

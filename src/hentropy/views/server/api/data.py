@@ -16,6 +16,7 @@ from hentropy.views.server.incoming_data import EarlierMeasurement
 from hentropy.views.server.services import Here
 from hentropy.views.server.study_service import Attached
 from hentropy.views.server.work import StudyKey
+from hentropy.views.text.earlier_data import columns_by_parameter
 
 router = made("data")
 
@@ -66,11 +67,10 @@ def attach_csv(
 
 def _columns(given: list[str]) -> dict[str, str]:
     """Columns by parameter."""
-    pairs = [text.rpartition("=") for text in given]
-    for text, (column, _, parameter) in zip(given, pairs, strict=True):
-        if not column or not parameter:
-            raise InputError(f"column: {text!r} is not of the form COLUMN=PARAMETER")
-    return {parameter.strip(): column.strip() for column, _, parameter in pairs}
+    try:
+        return columns_by_parameter(given)
+    except InputError as error:
+        raise InputError(f"column: {error}") from None
 
 
 def _attached(study: StudyRecord, attached: Attached) -> dict[str, Any]:

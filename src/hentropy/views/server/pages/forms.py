@@ -12,6 +12,7 @@ from hentropy.studies.records import StudyRecord
 from hentropy.views.server.services import Here, check_meant
 from hentropy.views.server.settings import LONGEST_NOTE
 from hentropy.views.text.csv_tables import number_in
+from hentropy.views.text.earlier_data import columns_by_parameter
 
 
 def meant(study_id: int, here: Here, begun: Annotated[str, Field()] = "") -> StudyRecord:
@@ -101,13 +102,10 @@ def count_in(typed: Mapping[str, str], most: int) -> int:
 
 def columns_in(typed: Mapping[str, str]) -> dict[str, str]:
     """Columns by parameter, from `COLUMN=PARAMETER, ...`."""
-    renamed = {}
-    for text in filter(None, (part.strip() for part in typed.get("map", "").split(","))):
-        column, _, parameter = text.rpartition("=")
-        if not column.strip() or not parameter.strip():
-            raise Mistaken(Form(typed, {"map": f"{text!r} is not of the form COLUMN=PARAMETER."}))
-        renamed[parameter.strip()] = column.strip()
-    return renamed
+    try:
+        return columns_by_parameter(filter(None, (part.strip() for part in typed.get("map", "").split(","))))
+    except InputError as error:
+        raise Mistaken(Form(typed, {"map": f"{error}."})) from None
 
 
 def _number(typed: Mapping[str, str], name: str, said: str, mistakes: dict[str, str]) -> float | None:
