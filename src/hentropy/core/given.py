@@ -1,4 +1,4 @@
-"""What people give, checked at the door: a value of another kind is an `InputError` that names it."""
+"""What people give, checked at the door: numbers, counts, seeds and tables; another kind of value is named in an error."""
 
 import math
 from typing import Any
@@ -46,3 +46,20 @@ def as_table(what: str, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InputError(f"{what} are {values!r}, which is no table of numbers ({error})") from None
+
+
+def real_array(values: Any) -> np.ndarray:
+    """A copy in double precision; a `TypeError` or `ValueError` for what is no table of real numbers.
+
+    NumPy alone would drop imaginary parts and take the text "1_5" for 15.
+    """
+    given = np.asarray(values)
+    if np.iscomplexobj(given):
+        raise TypeError("it has complex numbers")
+    if given.dtype.kind in "OUS":
+        for value in given.flat:
+            if np.iscomplexobj(value):
+                raise TypeError(f"{value!r} is a complex number")
+            if isinstance(value, str | bytes) and "_" in str(value):
+                raise ValueError(f"{str(value)!r} is not a number")
+    return np.array(values, dtype=np.float64)

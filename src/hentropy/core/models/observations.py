@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Frame
+from hentropy.core.given import real_array
 from hentropy.core.models.hyperparameters import NOISE_FLOOR
 from hentropy.core.spaces import DesignSpace
-from hentropy.core.spaces.arrays import real_array
 from hentropy.errors import InputError
 
 ROUNDING = 1e-12

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.spaces.arrays import real_array
+from hentropy.core.given import real_array
 from hentropy.core.spaces.base import DesignSpace, sobol
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import InputError
