@@ -1,4 +1,4 @@
-"""What people give, checked at the door: numbers, counts, seeds and tables; another kind of value is named in an error."""
+"""What people give, checked at the door: numbers, counts, seeds and tables; a value of another kind is named."""
 
 import math
 from typing import Any
