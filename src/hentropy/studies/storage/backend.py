@@ -3,8 +3,8 @@
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,19 @@ class Backend(ABC):
 
     engine: Engine
     place: str
+
+    @contextmanager
+    def transaction(self, writes: bool = False) -> Iterator[Connection]:
+        """One transaction; what it wrote is recorded when this ends without an error."""
+        with self.engine.connect().execution_options(**{WRITES: writes}) as connection:
+            with connection.begin():
+                yield connection
+            if writes:
+                self.check_recorded(connection)
+
+    @abstractmethod
+    def check_recorded(self, connection: Connection) -> None:
+        """A `StorageError` if what the connection has just committed is not where others will look for it."""
 
     @abstractmethod
     def lock_for_migration(self, connection: Connection) -> None:

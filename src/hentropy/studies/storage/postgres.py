@@ -31,6 +31,9 @@ class Postgres(Backend):
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "psycopg", "postgres") from None
 
+    def check_recorded(self, connection: Connection) -> None:
+        """The server has said so, and nobody can take its files away unseen."""
+
     def lock_for_migration(self, connection: Connection) -> None:
         """An advisory lock until the end of the transaction."""
         connection.execute(select(func.pg_advisory_xact_lock(LOCKS, 0)))
