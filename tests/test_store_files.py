@@ -1,4 +1,4 @@
-"""The files of an SQLite store: taken away or replaced under a running program, backed up, shared with others."""
+"""The files of an SQLite store, taken away or replaced under a running program."""
 
 import shutil
 import sqlite3

@@ -5,12 +5,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from hentropy.studies.storage.base import BackupContents
 
 WRITES = "hentropy_writes"
 """The execution option of a connection that is going to write."""
@@ -46,6 +49,10 @@ class Backend(ABC):
     @abstractmethod
     def now(self, connection: Connection) -> float:
         """Seconds since 1970 by a clock that all users of the database share."""
+
+    @abstractmethod
+    def back_up(self, target: Path, overwrite: bool) -> BackupContents:
+        """Write a copy of everything to a file; one that is there is written over only if `overwrite` says so."""
 
     @abstractmethod
     def explain(self, error: DBAPIError) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 from hentropy.errors import Gone, InputError, Outdated, StorageError
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Verdict
 from hentropy.studies.storage.backend import Backend, plain, shown
-from hentropy.studies.storage.base import Change, News, Redefinition, Store, observation, told_anew
+from hentropy.studies.storage.base import BackupContents, Change, News, Redefinition, Store, observation, told_anew
 from hentropy.studies.storage.postgres import Postgres
 from hentropy.studies.storage.sqlite import Sqlite
 from hentropy.studies.storage.tables import observations, prepare, studies, trials, verdicts
@@ -26,6 +26,15 @@ SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
 def open_database(where: str | Path, make: bool) -> "Database":
     """The store at a path or URL, migrated if need be, and made if it is not there and `make` says so."""
     return Database(_backend(where, make), make)
+
+
+def back_up_database(where: str | Path, target: Path, overwrite: bool) -> BackupContents:
+    """Write a copy of the store at a path or URL to a file; one of an earlier version is copied as it is."""
+    backend = _backend(where, make=False)
+    try:
+        return backend.back_up(target, overwrite)
+    finally:
+        backend.engine.dispose()
 
 
 def _backend(where: str | Path, make: bool = True) -> Backend:

@@ -18,6 +18,8 @@ from sqlalchemy.exc import DBAPIError
 
 from hentropy.errors import NoStore, StorageError
 from hentropy.studies.storage.backend import WRITES, Backend, as_json
+from hentropy.studies.storage.base import BackupContents
+from hentropy.studies.storage.sqlite_backup import copy_store
 from hentropy.studies.storage.sqlite_files import StoreFiles, WatchedConnection
 from hentropy.studies.storage.tables import VERSION_TABLE
 
@@ -89,8 +91,7 @@ class Sqlite(Backend):
         where = f"{self.path.as_uri()}?mode={'rwc' if make else 'rw'}"
         try:
             with closing(sqlite3.connect(where, uri=True, timeout=PATIENCE)) as connection:
-                found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-                names = {name for (name,) in found}
+                names = _tables(connection)
         except sqlite3.Error as error:
             raise StorageError(self._meaning(error)) from error
         if names and VERSION_TABLE not in names:
@@ -121,6 +122,18 @@ class Sqlite(Backend):
         """The clock of this machine, on which all users of the file are."""
         return time.time()
 
+    def back_up(self, target: Path, overwrite: bool) -> BackupContents:
+        """By SQLite's own means, as the store is at one moment; nobody who writes has to wait."""
+        try:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
+                if VERSION_TABLE not in _tables(connection):
+                    raise NoStore(f"there is no store in {self.place} yet")
+                return copy_store(connection, self.path, target, overwrite)
+        except sqlite3.Error as error:
+            raise StorageError(f"{target} was not written: {self._meaning(error)}") from error
+        except OSError as error:
+            raise StorageError(f"{target} was not written: {error.strerror}") from error
+
     def explain(self, error: DBAPIError) -> str:
         """By SQLite's own names of errors."""
         return self._meaning(error.orig)
@@ -144,6 +157,10 @@ _MEANINGS = {
     "SQLITE_CORRUPT": "the file is damaged; restore a backup (sqlite3 FILE .recover may save the rest)",
     "SQLITE_NOTADB": "this is not an SQLite database, so not a store; give another path, or move that file away",
 }
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
