@@ -30,11 +30,14 @@ class WatchedConnection(sqlite3.Connection):
     """A connection that knows the files it has open."""
 
     files: OpenFiles
+    closed: bool = False
 
     def close(self) -> None:
-        """Close it, and compare others with it no longer."""
-        with _lock:
-            _open.discard(self)
+        """Close it; before that, say so: others are compared with it no longer.
+
+        Without a lock: the collector may close a forgotten connection in the middle of what others do with the lock.
+        """
+        self.closed = True
         super().close()
 
 
@@ -69,11 +72,12 @@ class StoreFiles:
             _open.add(connection)
 
     def _shared(self, database: Identity) -> OpenFiles:
-        # within the lock: a connection that opens or closes meanwhile may make or remove the log
+        # within the lock: a connection that opens meanwhile may make the log
         now = self.identify()
         if now.database != database:
             raise StorageError(self._loss(now.database))
-        if any(other.files != now for other in _open if other.files.database == database):
+        # of a connection that has closed since, the log may be gone
+        if any(other.files != now for other in _open if other.files.database == database and not other.closed):
             raise StorageError(self._loss_of_log())
         return now
 
