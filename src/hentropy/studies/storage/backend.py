@@ -3,14 +3,17 @@
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from hentropy.studies.storage.base import BackupContents
 
 WRITES = "hentropy_writes"
 """The execution option of a connection that is going to write."""
@@ -21,6 +24,19 @@ class Backend(ABC):
 
     engine: Engine
     place: str
+
+    @contextmanager
+    def transaction(self, writes: bool = False) -> Iterator[Connection]:
+        """One transaction; what it wrote is recorded when this ends without an error."""
+        with self.engine.connect().execution_options(**{WRITES: writes}) as connection:
+            with connection.begin():
+                yield connection
+            if writes:
+                self.check_recorded(connection)
+
+    @abstractmethod
+    def check_recorded(self, connection: Connection) -> None:
+        """A `StorageError` if what the connection has just committed is not where others will look for it."""
 
     @abstractmethod
     def lock_for_migration(self, connection: Connection) -> None:
@@ -33,6 +49,10 @@ class Backend(ABC):
     @abstractmethod
     def now(self, connection: Connection) -> float:
         """Seconds since 1970 by a clock that all users of the database share."""
+
+    @abstractmethod
+    def back_up(self, target: Path, overwrite: bool) -> BackupContents:
+        """Write a copy of everything to a file; one that is there is written over only if `overwrite` says so."""
 
     @abstractmethod
     def explain(self, error: DBAPIError) -> str:

@@ -30,6 +30,14 @@ class News:
     entries: tuple[Entry, ...]
 
 
+@dataclass(frozen=True)
+class BackupContents:
+    """How much is in a backup."""
+
+    studies: int
+    trials: int
+
+
 class Store(ABC):
     """Keeps studies. Safe for several threads and, on disk, for several processes."""
 

@@ -13,8 +13,8 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from hentropy.errors import Gone, InputError, Outdated, StorageError
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Verdict
-from hentropy.studies.storage.backend import WRITES, Backend, plain, shown
-from hentropy.studies.storage.base import Change, News, Redefinition, Store, observation, told_anew
+from hentropy.studies.storage.backend import Backend, plain, shown
+from hentropy.studies.storage.base import BackupContents, Change, News, Redefinition, Store, observation, told_anew
 from hentropy.studies.storage.postgres import Postgres
 from hentropy.studies.storage.sqlite import Sqlite
 from hentropy.studies.storage.tables import observations, prepare, studies, trials, verdicts
@@ -25,12 +25,21 @@ SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
 
 def open_database(where: str | Path, make: bool) -> "Database":
     """The store at a path or URL, migrated if need be, and made if it is not there and `make` says so."""
-    return Database(_backend(where), make)
+    return Database(_backend(where, make), make)
 
 
-def _backend(where: str | Path) -> Backend:
+def back_up_database(where: str | Path, target: Path, overwrite: bool) -> BackupContents:
+    """Write a copy of the store at a path or URL to a file; one of an earlier version is copied as it is."""
+    backend = _backend(where, make=False)
+    try:
+        return backend.back_up(target, overwrite)
+    finally:
+        backend.engine.dispose()
+
+
+def _backend(where: str | Path, make: bool = True) -> Backend:
     if isinstance(where, Path) or not SCHEME.match(where):
-        return Sqlite(Path(where))
+        return Sqlite(Path(where), make)
     try:
         scheme, colon, rest = where.partition(":")
         url = make_url(f"{scheme.lower()}{colon}{rest}")
@@ -40,7 +49,7 @@ def _backend(where: str | Path) -> Backend:
         ) from None
     kind = url.get_backend_name()
     if kind == "sqlite" and url.database and url.database != ":memory:":
-        return Sqlite(Path(url.database))
+        return Sqlite(Path(url.database), make)
     if kind in ("postgresql", "postgres"):
         return Postgres(url)
     raise InputError(
@@ -65,7 +74,7 @@ class Database(Store):
     @contextmanager
     def _transaction(self, writes: bool = False) -> Iterator[Connection]:
         try:
-            with self._backend.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+            with self._backend.transaction(writes) as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise StorageError(self._backend.explained(error)) from error

@@ -1,9 +1,9 @@
-"""`open_store`: from a URL to a store."""
+"""`open_store`: from a URL to a store; `back_up`: from a URL to a copy of all that is there."""
 
 from pathlib import Path
 
 from hentropy.errors import InputError, MissingExtra
-from hentropy.studies.storage.base import Store
+from hentropy.studies.storage.base import BackupContents, Store
 from hentropy.studies.storage.memory import MemoryStore
 
 
@@ -25,3 +25,17 @@ def open_store(where: str | Path | Store, *, make: bool = True) -> Store:
     except ImportError as error:
         raise MissingExtra(error.name or "sqlalchemy", "storage") from None
     return open_database(where, make)
+
+
+def back_up(where: str | Path, target: Path, *, overwrite: bool = False) -> BackupContents:
+    """Write a copy of a store to a file, as it is at one moment, while others may write; says how much is in it.
+
+    The store is an SQLite file, by its path or URL. For PostgreSQL, a `StorageError` names the program that does it.
+    """
+    if where == "memory://":
+        raise InputError("a store in memory cannot be backed up: it ends with its process")
+    try:
+        from hentropy.studies.storage.database import back_up_database  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra(error.name or "sqlalchemy", "storage") from None
+    return back_up_database(where, target, overwrite)

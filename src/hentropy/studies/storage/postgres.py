@@ -1,14 +1,17 @@
 """PostgreSQL: a server that many machines share."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from sqlalchemy import Connection, create_engine, func, select, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from hentropy.errors import MissingExtra
+from hentropy.errors import MissingExtra, StorageError
 from hentropy.studies.storage.backend import Backend, as_json, shown
+from hentropy.studies.storage.base import BackupContents
 
 LOCKS = 0x48E7
 """The first number of our advisory locks; the second is the study's, or 0 for migrations."""
@@ -20,6 +23,7 @@ class Postgres(Backend):
     def __init__(self, url: URL) -> None:
         driver = url.set(drivername="postgresql+psycopg") if url.drivername in ("postgresql", "postgres") else url
         self.place = shown(url)
+        self._without_password = _without_password(url)
         try:
             self.engine = create_engine(
                 driver,
@@ -30,6 +34,9 @@ class Postgres(Backend):
             )
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "psycopg", "postgres") from None
+
+    def check_recorded(self, connection: Connection) -> None:
+        """The server has said so, and nobody can take its files away unseen."""
 
     def lock_for_migration(self, connection: Connection) -> None:
         """An advisory lock until the end of the transaction."""
@@ -50,9 +57,24 @@ class Postgres(Backend):
         """The server's clock."""
         return float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())::float8")))
 
+    def back_up(self, target: Path, overwrite: bool) -> BackupContents:
+        """The server's own program does that; here is only said how."""
+        command = shlex.join(["pg_dump", "--format=custom", f"--file={target}", self._without_password])
+        raise StorageError(
+            f"{self.place} is on a PostgreSQL server, which has its own program for backups: {command} (the password"
+            " goes into ~/.pgpass or PGPASSWORD); pg_restore brings them back"
+        )
+
     def explain(self, error: DBAPIError) -> str:
         """The server's own words, with what usually helps."""
         said = " ".join(str(error.orig).split())
         if error.connection_invalidated or "connection" in said.lower():
             return f"{self.place} does not answer: {said}"
         return f"{self.place}: {said}"
+
+
+def _without_password(url: URL) -> str:
+    """The URL for PostgreSQL's own programs; of its options only those that say where the server is."""
+    kept = {name: value for name, value in url.query.items() if name in ("host", "port", "user", "dbname", "sslmode")}
+    place = URL.create("postgresql", url.username, None, url.host, url.port, url.database, kept)
+    return place.render_as_string()

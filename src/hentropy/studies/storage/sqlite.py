@@ -1,6 +1,7 @@
 """SQLite: a file beside the study, with a write-ahead log, so that readers do not wait for a writer.
 
-A commit has reached the disk when it returns (synchronous = FULL): what was acknowledged survives a loss of power.
+A commit has reached the disk when it returns (synchronous = FULL): what was acknowledged survives a loss of power. It
+is acknowledged only if the file is still the one that was opened.
 """
 
 import sqlite3
@@ -8,15 +9,18 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from filelock import FileLock
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from hentropy.errors import StorageError
+from hentropy.errors import NoStore, StorageError
 from hentropy.studies.storage.backend import WRITES, Backend, as_json
+from hentropy.studies.storage.base import BackupContents
+from hentropy.studies.storage.sqlite_backup import copy_store
+from hentropy.studies.storage.sqlite_files import StoreFiles, WatchedConnection
 from hentropy.studies.storage.tables import VERSION_TABLE
 
 PATIENCE = 60.0
@@ -26,19 +30,50 @@ PATIENCE = 60.0
 class Sqlite(Backend):
     """One file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, make: bool = True) -> None:
         self.path = path.resolve()  # the same file has one name, and so one lock
         self.place = str(path)
-        self._check_file()
+        self._files = StoreFiles(path.absolute(), self.path)
+        self._check_file(make)
+        self._database = self._files.identify().database
         self.engine = create_engine(
-            URL.create("sqlite", database=str(self.path)),
-            connect_args={"timeout": PATIENCE},
-            json_serializer=as_json,
+            URL.create("sqlite", database=str(self.path)), creator=self._connect, json_serializer=as_json
         )
-        event.listen(self.engine, "connect", _prepare)
-        event.listen(self.engine, "begin", _begin)
+        event.listen(self.engine, "begin", self._begin)
 
-    def _check_file(self) -> None:
+    def _connect(self) -> WatchedConnection:
+        """A connection to the file that this store was opened with; no other is opened, and none is made."""
+        self._files.check_there(self._database)
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=PATIENCE,
+            isolation_level=None,  # transactions begin where we say so, not where the driver guesses
+            check_same_thread=False,  # the pool hands it from one thread to another
+            factory=WatchedConnection,
+        )
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+            _write_ahead(connection)
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the first to read opens the log
+            self._files.watch(connection, self._database)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _begin(self, connection: Connection) -> None:
+        # a writer takes the lock at once: one that read first could not get it any more once another has written
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self.check_recorded(connection)
+
+    def check_recorded(self, connection: Connection) -> None:
+        """The files must be those that the connection has open."""
+        self._files.check(cast(WatchedConnection, connection.connection.dbapi_connection).files)
+
+    def _check_file(self, make: bool) -> None:
         """Say early and plainly what SQLite would say late and darkly; look without changing what is not a store.
 
         The file is looked at through SQLite alone. If this process opened and closed it in any other way, the system
@@ -49,13 +84,14 @@ class Sqlite(Backend):
             raise StorageError(f"there is no folder {self.path.parent} for the store {self.place}; make it first")
         if self.path.is_dir():
             raise StorageError(f"{self.place} is a folder; a store is a file, such as {self.path / 'hentropy.db'}")
-        if not self.path.exists():
-            return
+        if not self.path.exists() and not make:
+            raise NoStore(f"there is no store in {self.place} yet")
+        self._files.check_there(self._files.identify().database)
         # not read-only: SQLite may have to roll back what a killed process has left half written
+        where = f"{self.path.as_uri()}?mode={'rwc' if make else 'rw'}"
         try:
-            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
-                found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-                names = {name for (name,) in found}
+            with closing(sqlite3.connect(where, uri=True, timeout=PATIENCE)) as connection:
+                names = _tables(connection)
         except sqlite3.Error as error:
             raise StorageError(self._meaning(error)) from error
         if names and VERSION_TABLE not in names:
@@ -86,6 +122,18 @@ class Sqlite(Backend):
         """The clock of this machine, on which all users of the file are."""
         return time.time()
 
+    def back_up(self, target: Path, overwrite: bool) -> BackupContents:
+        """By SQLite's own means, as the store is at one moment; nobody who writes has to wait."""
+        try:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
+                if VERSION_TABLE not in _tables(connection):
+                    raise NoStore(f"there is no store in {self.place} yet")
+                return copy_store(connection, self.path, target, overwrite)
+        except sqlite3.Error as error:
+            raise StorageError(f"{target} was not written: {self._meaning(error)}") from error
+        except OSError as error:
+            raise StorageError(f"{target} was not written: {error.strerror}") from error
+
     def explain(self, error: DBAPIError) -> str:
         """By SQLite's own names of errors."""
         return self._meaning(error.orig)
@@ -100,20 +148,19 @@ class Sqlite(Backend):
 
 _MEANINGS = {
     "SQLITE_FULL": "the disk is full; nothing was changed: make room and try again",
+    "SQLITE_IOERR_SHORT_READ": "the file or its log (-wal) is not whole; was one of them deleted or replaced while the"
+    " store was in use? Stop all programs that use it and start again; if that does not help, restore a backup",
     "SQLITE_IOERR": "the disk could not be read or written (is it full?); nothing was changed",
     "SQLITE_READONLY": "the file or its folder is read-only; nothing was changed: allow writing, or copy the store",
     "SQLITE_CANTOPEN": "the file cannot be opened or made; may you write to its folder?",
     "SQLITE_BUSY": f"another process has kept it locked for {PATIENCE:g} s; nothing was changed: try again",
-    "SQLITE_CORRUPT": "the file is damaged; restore it from a copy (sqlite3 FILE .recover may save the rest)",
+    "SQLITE_CORRUPT": "the file is damaged; restore a backup (sqlite3 FILE .recover may save the rest)",
     "SQLITE_NOTADB": "this is not an SQLite database, so not a store; give another path, or move that file away",
 }
 
 
-def _prepare(connection: sqlite3.Connection, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin where we say so, not where the driver guesses
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA synchronous = FULL")
-    _write_ahead(connection)
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
@@ -127,9 +174,3 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
-
-
-def _begin(connection: Connection) -> None:
-    # a writer takes the lock at once: one that read first could not get it any more once another has written
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

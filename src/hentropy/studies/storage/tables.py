@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from hentropy.errors import NoStore, StorageError
-from hentropy.studies.storage.backend import WRITES, Backend
+from hentropy.studies.storage.backend import Backend
 
 metadata = MetaData()
 
@@ -111,7 +111,7 @@ def prepare(backend: Backend, make: bool) -> None:
                 return
             if found is None and not make:
                 raise NoStore(f"there is no store in {backend.place} yet")
-        with backend.engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+        with backend.transaction(writes=True) as connection:
             backend.lock_for_migration(connection)
             found = version(connection)  # somebody may have been faster
             if found != NEWEST:

@@ -13,6 +13,7 @@ from rich.text import Text
 from hentropy._version import __version__
 from hentropy.errors import HentropyError
 from hentropy.views.cli.ask import ask
+from hentropy.views.cli.backup import backup
 from hentropy.views.cli.check import check, schema
 from hentropy.views.cli.data import attach, export, import_
 from hentropy.views.cli.init import init
@@ -65,6 +66,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_,
     "export": export,
     "import": import_,
+    "backup": backup,
     "worker": worker,
     "serve": serve,
     "delete": delete,
