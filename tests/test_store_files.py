@@ -110,6 +110,8 @@ def test_a_write_to_files_that_are_gone_is_refused(lose: Callable[[Path], None],
         add(store, study, 3)
     with pytest.raises(StorageError, match=said):
         store.create("another", {}, {})
+    with pytest.raises(StorageError, match=said), store.asking(study):
+        pass
 
 
 @losses

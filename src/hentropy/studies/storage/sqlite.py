@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
-from filelock import FileLock
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
@@ -19,6 +18,9 @@ from sqlalchemy.exc import DBAPIError
 from hentropy.errors import NoStore, StorageError
 from hentropy.studies.storage.backend import WRITES, Backend, as_json
 from hentropy.studies.storage.base import BackupContents
+from hentropy.studies.storage.file_rights import denied
+from hentropy.studies.storage.lock_file import locked
+from hentropy.studies.storage.new_files import take_name, unnamed
 from hentropy.studies.storage.sqlite_backup import copy_store
 from hentropy.studies.storage.sqlite_files import StoreFiles, WatchedConnection
 from hentropy.studies.storage.tables import VERSION_TABLE
@@ -84,13 +86,14 @@ class Sqlite(Backend):
             raise StorageError(f"there is no folder {self.path.parent} for the store {self.place}; make it first")
         if self.path.is_dir():
             raise StorageError(f"{self.place} is a folder; a store is a file, such as {self.path / 'hentropy.db'}")
-        if not self.path.exists() and not make:
-            raise NoStore(f"there is no store in {self.place} yet")
+        if not self.path.exists():
+            if not make:
+                raise NoStore(f"there is no store in {self.place} yet")
+            self._make_file()
         self._files.check_there(self._files.identify().database)
         # not read-only: SQLite may have to roll back what a killed process has left half written
-        where = f"{self.path.as_uri()}?mode={'rwc' if make else 'rw'}"
         try:
-            with closing(sqlite3.connect(where, uri=True, timeout=PATIENCE)) as connection:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
                 names = _tables(connection)
         except sqlite3.Error as error:
             raise StorageError(self._meaning(error)) from error
@@ -100,23 +103,27 @@ class Sqlite(Backend):
                 f" {', '.join(sorted(names)[:3])}; give another path"
             )
 
+    def _make_file(self) -> None:
+        """An empty file that only its owner may read; SQLite gives what it makes beside it the same rights."""
+        try:
+            with unnamed(self.path) as made:
+                take_name(made, self.path)
+        except FileExistsError:
+            pass  # somebody was faster
+        except OSError as error:
+            raise StorageError(
+                f"{self.place}: the file cannot be made: {error.strerror}; may you write to its folder?"
+            ) from error
+
     def lock_for_migration(self, connection: Connection) -> None:
         """The transaction began as a writer's: it has the only write lock."""
 
     @contextmanager
     def asking(self, study_id: int) -> Iterator[None]:
         """A lock on a file beside the store, which the system lets go of when its process ends."""
-        lock = FileLock(f"{self.path}-asking-{study_id}", thread_local=False)
-        try:
-            lock.acquire()
-        except OSError as error:
-            raise StorageError(
-                f"no lock file can be made beside {self.place}: {error.strerror}; is the folder read-only, or full?"
-            ) from None
-        try:
+        self._files.check_there(self._database)  # nothing has to be computed for a store that is gone
+        with locked(Path(f"{self.path}-asking-{study_id}"), like=self.path):
             yield
-        finally:
-            lock.release()
 
     def now(self, connection: Connection) -> float:
         """The clock of this machine, on which all users of the file are."""
@@ -142,16 +149,24 @@ class Sqlite(Backend):
         name = (error.sqlite_errorname if isinstance(error, sqlite3.Error) else None) or "SQLITE_ERROR"
         for start, meaning in _MEANINGS.items():
             if name.startswith(start):
-                return f"{self.place}: {meaning}"
+                return f"{self.place}: {meaning}{self._denied() if start in _RIGHTS else ''}"
         return f"{self.place}: {error} ({name})"
 
+    def _denied(self) -> str:
+        """Which of the files this user may not use, if it is that."""
+        files = (Path(f"{self.path}{end}") for end in ("", "-wal", "-shm"))
+        return next((f" ({why})" for file in files if (why := denied(file)) is not None), "")
+
+
+_RIGHTS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+"""Errors that may come from the rights of a file."""
 
 _MEANINGS = {
     "SQLITE_FULL": "the disk is full; nothing was changed: make room and try again",
     "SQLITE_IOERR_SHORT_READ": "the file or its log (-wal) is not whole; was one of them deleted or replaced while the"
     " store was in use? Stop all programs that use it and start again; if that does not help, restore a backup",
     "SQLITE_IOERR": "the disk could not be read or written (is it full?); nothing was changed",
-    "SQLITE_READONLY": "the file or its folder is read-only; nothing was changed: allow writing, or copy the store",
+    "SQLITE_READONLY": "the file or its folder is read-only; nothing was changed: allow writing, or use a backup",
     "SQLITE_CANTOPEN": "the file cannot be opened or made; may you write to its folder?",
     "SQLITE_BUSY": f"another process has kept it locked for {PATIENCE:g} s; nothing was changed: try again",
     "SQLITE_CORRUPT": "the file is damaged; restore a backup (sqlite3 FILE .recover may save the rest)",
