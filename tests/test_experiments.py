@@ -88,11 +88,11 @@ def test_a_run_that_is_done_has_no_more_steps(done: int, rest: int) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from hentropy.bench.experiments import Ledger, Task, Job, sweep
+from hentropy.bench.experiments import Ledger, Task, RunKey, sweep
 if __name__ == "__main__":
     task = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
     ledger = Ledger.open(Path(sys.argv[1]))
-    jobs = [Job(task, name, 0) for name in task.methods]
+    jobs = [RunKey(task, name, 0) for name in task.methods]
     with ledger.writing():
         sweep(jobs, ledger, int(sys.argv[2]), lambda news: print(news.steps, flush=True))
 """
