@@ -290,7 +290,7 @@ def test_constant_mean_shapes() -> None:
         ([[0.0], [1.0]], [1.0, 2.0], {"noise": [0.1, 0.1, 0.1]}, r"\(3,\)"),
         ([[0.0], [1.0]], [1.0, 2.0], {"hyperparameters": "mcmc"}, "mcmc"),
         ([[0.0], [1.0]], [1.0, 2.0], {"profile": "cubic"}, "cubic.*matern52"),
-        ([[0.0], [1.0]], [1.0, 2.0], {"draws": 0}, "at least 1 draw"),
+        ([[0.0], [1.0]], [1.0, 2.0], {"draws": 0}, "a whole number of at least 1"),
         ([[0.0], [3.0]], [1.0, 2.0], {"space": Space(x=Real(0, 1))}, "outside"),
     ],
 )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.records import Entry, State
-from hentropy.views.server.guard.sessions import new_token
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.picture_view import PictureTexts, PictureView, picture_views
 from hentropy.views.server.pages.rendering import Moment, moment
@@ -118,6 +117,8 @@ class StudyView:
     jobs: tuple[JobView, ...]
     jobs_say: str
     ask: Form
+    ask_key: str
+    """By it a form that is sent twice is known; another one once something was asked."""
     enough: str
     picturing: str
     pictures: tuple[PictureView, ...]
@@ -128,11 +129,6 @@ class StudyView:
     columns: str
     sentences: tuple[str, ...]
     made: tuple[tuple[str, str], ...]
-
-    @property
-    def key(self) -> str:
-        """A new one for each form: by it a form that is sent twice is known."""
-        return new_token()
 
 
 @dataclass(frozen=True)
@@ -190,6 +186,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
         ask=forms.ask,
+        ask_key="-".join([str(len(case.entries)), *(job.id for job in seen.jobs if job.kind == "ask")]),
         enough=sentence(case.enough) if case.enough else "",
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),
