@@ -113,7 +113,7 @@ def test_runs_that_fail_are_written_down_and_the_others_go_on(crew: Crew, ledger
     assert ended[jobs[2]] is None
     why = ledger.failure(jobs[0]) or ""
     assert "Traceback" in why
-    assert "straddle" in why
+    assert "level_set_rules" in why
     assert ledger.path(broken).read_text() == "nonsense\n"
     assert len(ledger.steps(jobs[2])) == 2
 
