@@ -40,12 +40,15 @@ def check_seed(seed: Any, below: int = LARGE_SEEDS) -> None:
         raise InputError(f"the seed must be a whole number from 0 to {below - 1}, got {seed!r}")
 
 
-def as_table(what: str, values: Any) -> Tensor:
-    """Numbers of any kind as a tensor."""
+def as_table(name: str, values: Any) -> Tensor:
+    """Numbers of any kind as a tensor in double precision, without a gradient."""
     try:
-        return torch.as_tensor(values, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise InputError(f"{what} are {values!r}, which is no table of numbers ({error})") from None
+        if isinstance(values, Tensor) and values.is_complex():
+            raise TypeError("it has complex numbers")
+        tensor = values.detach() if isinstance(values, Tensor) else torch.from_numpy(real_array(values))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not a table of numbers ({error}); give a tensor, an array or lists") from None
+    return tensor.to(torch.float64)
 
 
 def real_array(values: Any) -> np.ndarray:

@@ -299,7 +299,7 @@ def as_places(at: Places) -> Tensor | None:
     """A tensor m x d, checked, or None."""
     if at is None:
         return None
-    places = as_table("the points", at)
+    places = as_table("at", at)
     if places.dim() != 2 or places.shape[0] == 0:
         raise InputError(f"the points must have shape m x d with at least one row, got {tuple(places.shape)}")
     if not bool(torch.isfinite(places).all()):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Frame
-from hentropy.core.given import real_array
+from hentropy.core.given import as_table
 from hentropy.core.models.hyperparameters import NOISE_FLOOR
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
@@ -52,8 +52,8 @@ class Observations:
     @classmethod
     def of(cls, X: Any, Y: Any, noise: Any, space: DesignSpace | None) -> "Observations":
         """Check and standardise; outcomes that differ by no more than rounding are constant, and keep scale 1."""
-        designs = _as_tensor(X, "X")
-        values = _as_tensor(Y, "Y", designs.device)
+        designs = as_table("X", X)
+        values = as_table("Y", Y).to(designs.device)
         if designs.dim() != 2 or 0 in designs.shape:
             raise InputError(f"X must be n x d, one row per observation; got shape {tuple(designs.shape)}")
         n = designs.shape[0]
@@ -96,16 +96,6 @@ def _shift_and_scale(values: Tensor) -> tuple[Tensor, Tensor]:
     return values.mean(), spread
 
 
-def _as_tensor(values: Any, name: str, device: torch.device | None = None) -> Tensor:
-    try:
-        if isinstance(values, Tensor) and values.is_complex():
-            raise TypeError("it has complex numbers")
-        tensor = values.detach() if isinstance(values, Tensor) else torch.from_numpy(real_array(values))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not a table of numbers ({error}); give a tensor, an array or lists") from None
-    return tensor.to(device=device, dtype=torch.float64)
-
-
 def _check_finite(values: Tensor, name: str) -> None:
     bad = ~torch.isfinite(values.reshape(values.shape[0], -1)).all(-1)
     if bool(bad.any()):
@@ -117,7 +107,7 @@ def _check_finite(values: Tensor, name: str) -> None:
 
 def _variances(noise: Any, n: int, device: torch.device) -> Tensor:
     """Standard errors (one, or one per observation) as variances: n."""
-    errors = _as_tensor(noise, "noise", device)
+    errors = as_table("noise", noise).to(device)
     if tuple(errors.shape) not in ((), (1,), (n,), (n, 1)):
         raise InputError(
             f"noise must be one standard error or one for each of the {n} observations; got shape {tuple(errors.shape)}"
