@@ -2,6 +2,7 @@
 
 import hmac
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -141,7 +142,9 @@ def test_logging_out_ends_open_streams(sqlite_url: str, monkeypatch: pytest.Monk
             assert next(lines) == "retry: 2000"
             form = fields(same.get("/"))
             assert same.post("/logout", data=form).status_code == 303
-            list(lines)  # it ends
+            deadline = time.monotonic() + PATIENCE
+            for _ in lines:  # it ends, and is not kept alive by comments for ever
+                assert time.monotonic() < deadline
 
 
 def test_nothing_is_read_of_those_who_are_not_let_in(guarded: Served) -> None:
