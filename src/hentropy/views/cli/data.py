@@ -84,7 +84,7 @@ def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
     more = [f"  ... and {len(data.bad) - SHOWN_BAD} more"] if len(data.bad) > SHOWN_BAD else []
     said = "\n".join([f"{counted(len(data.bad), 'row')} of {file} cannot be used:", *shown, *more])
     if not skip_bad:
-        raise InputError(f"{said}\nNothing was attached. Mend the file, or leave them out with --skip-bad.")
+        raise InputError(f"{said}\nNothing was attached. Fix the file, or leave them out with --skip-bad.")
     note(said)
 
 

@@ -48,7 +48,7 @@ def usable(data: Data, where: str, skip_bad: bool) -> Data:
     if skip_bad and data.good:
         return replace(data, bad=(*shown, *more))
     said = "\n".join([f"{counted(len(data.bad), 'row')} of {where} cannot be used:", *map("  {}".format, shown + more)])
-    raise InputError(f"{said}\nNothing was attached. Mend the rows, or have them left out.")
+    raise InputError(f"{said}\nNothing was attached. Fix the rows, or leave them out.")
 
 
 def check_repeats(data: Data, trials: Iterable[Trial]) -> None:

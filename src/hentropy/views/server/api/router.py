@@ -48,7 +48,7 @@ TrialNumber = Annotated[int, Path(ge=0, lt=MOST, description="The number of the 
 def router(tag: str) -> APIRouter:
     """An empty router under /api."""
     problems: dict[int | str, dict[str, Any]] = {
-        "4XX": {"model": ErrorAnswer, "description": "Not so: a sentence says why."},
+        "4XX": {"model": ErrorAnswer, "description": "Request rejected; see `sentence`."},
         "5XX": {"model": ErrorAnswer, "description": "Not now: a sentence says why."},
     }
     return APIRouter(prefix="/api", tags=[tag], default_response_class=Plain, responses=problems)

@@ -1,4 +1,4 @@
-"""Pictures on a page: drawn, being made, left over from earlier data, or not to be had; each has a mark."""
+"""Pictures on a page: drawn, being made, left over from earlier data, or unavailable; each has a mark."""
 
 import hashlib
 from collections import OrderedDict
@@ -80,7 +80,7 @@ def picture_views(look: Look | None, observations: int, working: bool, prints: P
         if name in look.pictures:
             views.append(_drawn(look, name, observations, prints))
         elif name in look.troubles:
-            views.append(PictureView(name, title, look.troubles[name], "", "trouble", "not to be had"))
+            views.append(PictureView(name, title, look.troubles[name], "", "trouble", "unavailable"))
         elif not look.complete:
             views.append(PictureView(name, title, "", "", "coming", "being made"))
     return [view for view in views if view.name != "verdict"]

@@ -240,7 +240,7 @@ def _checked(
     good = counted(len(data.good), "row")
     if data.bad and not typed["skip_bad"]:
         said = f"{counted(len(data.bad), 'row')} of {name} cannot be used, {good} can. Nothing was attached."
-        return replace(form, mistakes={"file": f"{said} Mend the file, or have such rows left out."})
+        return replace(form, mistakes={"file": f"{said} Fix the file, or leave out such rows."})
     if not data.good:
         return replace(form, mistakes={"file": f"{name} has no row that can be used. Nothing was attached."})
     unused = f" Nothing is taken from the columns {', '.join(data.unused)}." if data.unused else ""
