@@ -159,7 +159,7 @@ def latency(kind: str, url: str) -> None:
     study = he.Study(space, he.KGuesses(k=4), storage=url, name="latency")
     rows = space.sample(60, seed=1)
     study.attach_many((space.decode(row), math.sin(5 * float(row[0])) + float(row[1])) for row in rows)
-    number = study.book.study.id
+    number = study.log.record.id
     with serving(url) as (address, _), httpx.Client(base_url=f"{address}/api", timeout=60.0) as http:
         reads(address, number)  # what is read for the first time is not counted
         report(kind, "nothing else", reads(address, number))

@@ -68,7 +68,7 @@ class Lab:
 
     def open(self, study: Study, path: str = "") -> Browser:
         """The page of a study, once it is live."""
-        self.browser.open(f"{self.address}/studies/{study.book.study.id}{path}")
+        self.browser.open(f"{self.address}/studies/{study.log.record.id}{path}")
         if not path:
             self.browser.find("#live[data-state=live]")
         return self.browser
@@ -216,7 +216,7 @@ def test_a_correction_keeps_the_history(lab: Lab) -> None:
     page.shows(".history", f"{first:.5g}")
     assert study.records[1].value == 12.5
     assert page.not_reloaded
-    page.open(f"{lab.address}/studies/{study.book.study.id}")
+    page.open(f"{lab.address}/studies/{study.log.record.id}")
     page.shows("#trials", "12.5")
     page.shows("#trials", "read wrongly")
 
@@ -226,10 +226,10 @@ def test_a_page_does_not_become_that_of_another_study(lab: Lab) -> None:
     study.ask()
     page = lab.open(study)
     page.fill("#value-1", "4.5")
-    lab.store.delete(study.book.study)
+    lab.store.delete(study.log.record)
     other = lab.study(told=1)
     other.ask()
-    assert other.book.study.id == study.book.study.id  # SQLite gives the id again
+    assert other.log.record.id == study.log.record.id  # SQLite gives the id again
     page.click("#tell-1")
     page.shows("#said", "was deleted; another has its place")
     page.shows("#live", "This study was deleted")
@@ -243,7 +243,7 @@ def test_a_page_does_not_become_that_of_another_study(lab: Lab) -> None:
 def test_work_can_be_cancelled(lab: Lab) -> None:
     study = lab.study(told=4)
     page = lab.open(study)
-    with lab.store.asking(study.book.study):  # nobody else may propose meanwhile, so the work goes on until cancelled
+    with lab.store.asking(study.log.record):  # nobody else may propose meanwhile, so the work goes on until cancelled
         page.click("#ask")
         page.shows("[data-part=jobs]", "Asking for 1 experiment")
         page.until(lambda: "waiting for another who asks" in page.text("[data-part=jobs]"), "the phase")
@@ -264,7 +264,7 @@ def test_a_phone_is_wide_enough(lab: Lab) -> None:
     study.tell(0, study.records[0].value or 0.0, note="x" * 300)
     page = lab.open(study)
     page.until(lambda: page.count("figure.drawn .plot") == 7, "all pictures")
-    place = f"/studies/{study.book.study.id}"
+    place = f"/studies/{study.log.record.id}"
     for path in ("/", place, f"{place}/trials/0", "/studies/999999"):
         page.open(f"{lab.address}{path}")
         page.resize(360, 740)
@@ -321,7 +321,7 @@ def test_names_and_notes_are_only_text(lab: Lab) -> None:
     page.fill("#count", '"><script>window.hit = 3</script>')
     page.click("#ask")
     page.shows("#count-mistake", "<script>")
-    page.open(f"{lab.address}/studies/{study.book.study.id}/trials/0")
+    page.open(f"{lab.address}/studies/{study.log.record.id}/trials/0")
     page.shows(".history", note)
     assert page.find("#note").get_attribute("value") == note
     page.open(f"{lab.address}/")
@@ -434,7 +434,7 @@ def test_without_scripts_forms_go_on_to_pages(lab: Lab) -> None:
     page = lab.browser
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        page.driver.get(f"{lab.address}/studies/{study.book.study.id}")
+        page.driver.get(f"{lab.address}/studies/{study.log.record.id}")
         page.fill("#value-3", "3,5")
         page.find("#tell-3").click()
         page.shows("#value-3-mistake", "a decimal comma")

@@ -184,8 +184,8 @@ def test_a_worker_knows_only_the_store(folder: Path, tmp_path_factory: pytest.Te
 def test_other_versions_are_noted(folder: Path) -> None:
     lab(folder, function(folder, "versions_differ"))
     study = he.Study.from_file(folder / "lab.toml")
-    name, definition = study.name, study.book.study.definition
-    study.store.delete(study.book.study)
+    name, definition = study.name, study.log.record.definition
+    study.store.delete(study.log.record)
     study.store.create(name, definition, {"hentropy": "0.0.1", "torch": "1.0"})
     assert "hentropy 0.0.1 then" in hentropy("run", "lab.toml").err
 
@@ -309,7 +309,7 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("tell", "lab.toml", "0", "nan"), 1, "use `hentropy fail`"),
         (("tell", "lab.toml", "0", "-inf"), 1, "use `hentropy fail`"),
         (("tell", "lab.toml", "0", "1", "--std-error", "-1"), 1, "not negative"),
-        (("tell", "lab.toml", "9", "1"), 1, "was never asked in this study (trials: only 0)"),
+        (("tell", "lab.toml", "9", "1"), 1, "there is no trial 9 in this study (trials: only 0)"),
         (("tell", "lab.toml", "abc", "3"), 2, "NUMBER is 'abc'; it must be the number of a trial, such as 4"),
         (("tell", "lab.toml", "-1", "3"), 2, "NUMBER is '-1'"),
         (("tell", "lab.toml", "0", "1", "--std-error", "abc"), 1, "not a number; write it like 0.83 or -1.2e-3"),
@@ -317,7 +317,7 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("tell", "lab.toml", "0"), 2, "VALUE"),
         (("show", "lab.toml", "--number", "9"), 1, "there is no trial 9"),
         (("show", "lab.toml", "--number", "x"), 2, "NUMBER is 'x'"),
-        (("withdraw", "lab.toml", "9"), 1, "was never asked"),
+        (("withdraw", "lab.toml", "9"), 1, "there is no trial 9"),
         (("run", "lab.toml"), 1, "its objective is manual. Use `hentropy ask lab.toml`"),
         (("worker", "lab", "--store", "sqlite:///hentropy.db"), 1, "its objective is manual"),
         (("worker", "lab", "--store", "sqlite:///hentropy.db", "--folder", "no"), 1, "there is no folder no"),

@@ -135,7 +135,7 @@ def test_two_tell_at_once(store_url: str, tmp_path: Path) -> None:
     taken = {int(number): float(value) for number, value in lines(log)}
     assert len(lines(log)) == len(taken) == 60
     assert {trial.number: trial.value for trial in study.records} == taken
-    history = [study.store.observations(study.book.study, number) for number in range(60)]
+    history = [study.store.observations(study.log.record, number) for number in range(60)]
     assert [len(told) for told in history] == [1] * 60
     study.close()
 
@@ -190,7 +190,7 @@ def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_
     assert second.exitcode == 0
     assert [trial.state for trial in study.records] == [State.COMPLETE] * 3
     assert len(lines(lab / "evaluated")) == 4
-    told = study.store.observations(study.book.study, 0)
+    told = study.store.observations(study.log.record, 0)
     assert "its worker was lost" in told[0].note
     study.close()
 
@@ -204,7 +204,7 @@ def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str)
         else:
             assert claim(study, owner, terms) is not None
         assert claim(study, new_owner(), terms) is None
-        later = study.book.change(0, lambda entry: replace(entry, lease_until=(entry.lease_until or 0.0) - 2 * LEASE))
+        later = study.log.change(0, lambda entry: replace(entry, lease_until=(entry.lease_until or 0.0) - 2 * LEASE))
         assert later.owner == owner  # as if that time had passed
     # lost once, and tried again; lost twice, and that is enough
     assert claim(study, new_owner(), terms) is None

@@ -6,6 +6,10 @@ import pytest
 from rich.console import Console
 
 import hentropy as he
+from hentropy.studies.records import Entry, State, Trial
+from hentropy.studies.storage.tables import trials
+from hentropy.views.server.api.answers import TrialAnswer
+from hentropy.views.text.trials import as_json
 from support.studies import DECISIONS, PLANE, begun
 
 pytestmark = pytest.mark.core
@@ -23,6 +27,16 @@ def test_records_are_frozen() -> None:
         trial.value = 1.0  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
         verdict().expected_loss = 1.0  # type: ignore[misc]
+
+
+def test_one_description_of_a_trial_serves_store_files_and_api() -> None:
+    trial = he.Trial(3, {"x": 1.5}, State.COMPLETE, 2.0, 0.1, 0.3, 0.01, -1.0, "first", "warm")
+    entry = Entry(trial, 1.0, 2.0, "me", 3.0, 1, 2)
+    assert Trial.of(trial.plain() | {"revision": 9}) == trial
+    assert Entry.of(entry.plain() | {"study_id": 1, "revision": 9}) == entry
+    assert {*entry.plain(), "study_id", "revision"} == {*trials.c.keys()}
+    assert list(as_json(entry)) == list(TrialAnswer.model_fields)
+    assert TrialAnswer(**as_json(entry)).model_dump() == as_json(entry)
 
 
 def test_a_verdict_prints_as_a_table() -> None:

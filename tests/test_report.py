@@ -144,7 +144,7 @@ def test_a_long_action_is_folded() -> None:
 def test_trials_are_sorted_by_numbers_not_by_what_is_shown() -> None:
     study = begun(LINE, count=2)
     study.tell(study.ask(), (1.0 / 3.0, 0.25))
-    table = trials_shown(tuple(study.book.entries.values()), study.space.names)
+    table = trials_shown(tuple(study.log.entries.values()), study.space.names)
     titles = [column.title for column in table.columns]
     assert titles[:4] == ["trial", "x", "value", "standard error"]
     assert "note" not in titles

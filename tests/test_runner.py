@@ -112,7 +112,7 @@ def test_a_failure_is_tried_again_as_often_as_told(lab: Callable[..., PythonObje
     tried = notes(tmp_path)
     assert len(tried) == 7
     assert len(set(tried)) == 3
-    told = made.store.observations(made.book.study, 1)
+    told = made.store.observations(made.log.record, 1)
     assert [(t.state, t.note.partition("\n")[0]) for t in told[:2]] == [
         (State.RUNNING, "OSError: 2"),
         (State.RUNNING, "OSError: 3"),
@@ -186,7 +186,7 @@ def test_workers_killed_while_they_work(
     assert not hanging
     assert states(made) == ["complete"] * 10
     assert all(trial.value == trial.params["x"] for trial in made.records)
-    lost = [t for t in made.store.observations(made.book.study) if t.state is State.RUNNING]
+    lost = [t for t in made.store.observations(made.log.record) if t.state is State.RUNNING]
     assert len(lost) >= 2
     assert all("lost" in t.note or "SIGKILL" in t.note for t in lost)
     evaluated = [float(line.split()[1]) for line in notes(tmp_path)]
@@ -211,7 +211,7 @@ def test_a_run_that_is_interrupted_gives_back_what_it_has(lab: Callable[..., Pyt
 
     with pytest.raises(KeyboardInterrupt):
         run(made, Local(lab("return x")), watch=RunListener(began=interrupt))
-    entry = made.book.entries[3]
+    entry = made.log.entries[3]
     assert entry.owner is None
     assert entry.lease_until is not None
     assert entry.losses == 0
@@ -266,7 +266,7 @@ def test_a_study_that_was_deleted_ends_the_run(lab: Callable[..., PythonObjectiv
     made = study(5)
 
     def delete(trial: he.Trial) -> None:
-        made.store.delete(made.book.study)
+        made.store.delete(made.log.record)
 
     with pytest.raises(Gone, match="no longer in memory"):
         run(made, Local(lab("return x")), watch=RunListener(began=delete))
@@ -284,7 +284,7 @@ def test_a_trial_is_given_back_even_if_the_executor_does_not_close(lab: Callable
     made = study(2)
     with pytest.raises(OSError, match="stuck"):
         run(made, Stuck(lab("return x")), watch=RunListener(began=interrupt))
-    assert made.book.entries[0].owner is None
+    assert made.log.entries[0].owner is None
 
 
 def test_of_two_who_want_a_lost_trial_one_gets_it() -> None:
@@ -292,9 +292,9 @@ def test_of_two_who_want_a_lost_trial_one_gets_it() -> None:
     made.begin("far|elsewhere|1|1|a", lease=-1.0)
     now = made.store.now()
     both = [_take(owner, Terms(), now) for owner in ("first", "second")]
-    assert made.book.change(0, both[0]).owner == "first"
+    assert made.log.change(0, both[0]).owner == "first"
     with pytest.raises(Taken, match="another worker"):
-        made.book.change(0, both[1])
+        made.log.change(0, both[1])
 
 
 def test_a_worker_that_is_seen_to_live_has_more_time() -> None:
@@ -310,7 +310,7 @@ def test_what_was_given_back_is_free_whatever_the_clock_says() -> None:
     mine = new_owner()
     made.begin(mine, lease=60.0)
     give_back(made, 0, mine)
-    made.book.change(0, lambda old: replace(old, lease_until=(old.lease_until or 0.0) + 3600.0))
+    made.log.change(0, lambda old: replace(old, lease_until=(old.lease_until or 0.0) + 3600.0))
     assert claim(made, "another", Terms()) is not None
 
 
@@ -335,7 +335,7 @@ def test_a_result_that_comes_too_late_is_dropped() -> None:
     trial = made.begin(slow, lease=0.01)
     assert trial is not None
     give_back(made, trial.number, slow)
-    made.book.change(trial.number, lambda old: replace(old, owner=quick))
+    made.log.change(trial.number, lambda old: replace(old, owner=quick))
     finish(made, trial.number, quick, Outcome(1.0, None, None), Terms())
     with pytest.raises(Taken, match="taken over by another worker"):
         finish(made, trial.number, slow, Outcome(2.0, None, None), Terms())
@@ -358,7 +358,7 @@ def test_leases_are_renewed_while_an_experiment_lasts(store_url: str, lab: Calla
     thread.join(timeout=PATIENCE)
     assert began.is_set()
     assert results == ["the budget of 1 trial is used up"]
-    assert made.book.entries[0].losses == 0
+    assert made.log.entries[0].losses == 0
     assert states(made) == ["complete"]
     made.close()
     other.close()
@@ -368,11 +368,11 @@ def test_renewing_needs_the_owner(sqlite_url: str) -> None:
     made = study(storage=open_store(sqlite_url))
     owner = new_owner()
     made.begin(owner, lease=10.0)
-    before = made.book.entries[0].lease_until
-    renew(made.store, made.book.study, 0, "somebody else", 1000.0)
-    made.book.sync()
-    assert made.book.entries[0].lease_until == before
-    renew(made.store, made.book.study, 0, owner, 1000.0)
-    made.book.sync()
+    before = made.log.entries[0].lease_until
+    renew(made.store, made.log.record, 0, "somebody else", 1000.0)
+    made.log.sync()
+    assert made.log.entries[0].lease_until == before
+    renew(made.store, made.log.record, 0, owner, 1000.0)
+    made.log.sync()
     assert before is not None
-    assert made.book.entries[0].lease_until == pytest.approx(before + 990.0, abs=100.0)
+    assert made.log.entries[0].lease_until == pytest.approx(before + 990.0, abs=100.0)

@@ -85,4 +85,4 @@ def test_a_note_keeps_its_lines(here: Served) -> None:
         form = {"csrf_token": csrf(here, client), "begun": begun, "what": "correct", "value": "0"}
         answer = client.post("/studies/1/trials/0", data={**form, "note": "one\r\ntwo"})
         assert answer.status_code == 303
-    assert desk.entry(1, 0).trial.note == "one\ntwo"
+    assert desk.log(1).find(0).trial.note == "one\ntwo"

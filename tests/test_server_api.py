@@ -154,11 +154,11 @@ def test_a_study_that_has_enough_is_asked_only_on_purpose(here: Served) -> None:
 def test_a_study_with_code_of_its_own_is_never_computed(here: Served, url: str) -> None:
     own = he.Study(he.Space(x=he.Real(0, 1)), Worst(), storage=url, name="own")
     own.attach({"x": 0.5}, 1.0)
-    study = own.book.study.id
+    study = own.log.record.id
     for verb in ("ask", "decide"):
         status, said = refused(here.http.post(f"/api/studies/{study}/{verb}", json={}))
         assert (status, "which a server does not run" in said) == (409, True)
-    assert here.services.workshop.jobs(own.book.study) == ()
+    assert here.services.workshop.jobs(own.log.record) == ()
     assert "does not run" in get(here, f"/studies/{study}")["computable"]
     assert post(here, f"/studies/{study}/trials/0/tell", {"value": 2.0, "replace": True})["trial"]["value"] == 2.0
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.errors import Gone, InputError, StudyError
+from hentropy.errors import Gone, InputError, NoSuchTrial, StudyError
 from hentropy.studies.records import State, Verdict
 from hentropy.studies.storage import Store, open_store
 from hentropy.views.server.incoming_data import EarlierMeasurement
@@ -38,7 +38,7 @@ def test_a_study_by_the_desk_is_the_study_of_the_library(store_url: str) -> None
     assert (told[0].value, told[0].std_error, told[0].note) == (1.5, 0.25, "first")
     assert [trial.state for trial in told] == [State.COMPLETE, State.FAILED, State.WITHDRAWN]
     same.tell(0, 1.75, replace_value=True)
-    assert it.entry(study, 0).trial.value == 1.75
+    assert it.log(study).find(0).trial.value == 1.75
     _, history = it.history(study, 0)
     assert [one.value for one in history] == [1.5, 1.75]
     same.close()
@@ -52,7 +52,7 @@ def test_values_are_corrected_only_on_purpose(sqlite_url: str) -> None:
     assert it.tell(study, 0, 3.0, replace=True).trial.value == 3.0
     with pytest.raises(InputError, match="told is inf"):
         it.tell(study, 0, float("inf"), replace=True)
-    with pytest.raises(Gone, match=r"no trial 5 \(trials: only 0\)"):
+    with pytest.raises(NoSuchTrial, match=r"no trial 5 in this study \(trials: only 0\)"):
         it.tell(study, 5, 1.0)
     with pytest.raises(Gone, match="no study 99"):
         it.tell(99, 0, 1.0)

@@ -40,7 +40,7 @@ def test_no_form_is_taken_that_no_page_of_ours_has_made(here: Served) -> None:
             assert answer.status_code == 403, path
             assert client.request(method, path, content=b"{}", headers=JSON).status_code == 403, path
     assert len(here.services.desk.case(study).entries) == 1
-    assert here.services.desk.entry(study, 0).trial.value == 2.0
+    assert here.services.desk.log(study).find(0).trial.value == 2.0
     assert here.services.workshop.jobs() == ()
 
 

@@ -44,7 +44,7 @@ class Site:
         # proposals of many designs at once take minutes: long enough to be disturbed in it
         self.slow = he.Study(space, he.KGuesses(4), name="slow", storage=self.store)
         self.slow.attach_many([(point(i), value(i)) for i in range(25)])
-        words = dict(self.empty.book.study.definition) | {"name": "own", "decision": {"python": "with_effect:Own"}}
+        words = dict(self.empty.log.record.definition) | {"name": "own", "decision": {"python": "with_effect:Own"}}
         self.store.create("own", words, {})
         self.workshop = Workshop(self.url, waiting=3)
 
@@ -105,7 +105,7 @@ def is_running(pid: int) -> bool:
 
 def test_asking_goes_through_its_phases(site: Site) -> None:
     with heard(site.workshop) as news:
-        job = site.workshop.ask(site.quick.book.study, 2)
+        job = site.workshop.ask(site.quick.log.record, 2)
         assert (job.state, job.kind, job.count, job.result) == ("waiting", "ask", 2, None)
         done = site.workshop.wait(job.id, PATIENCE)
     assert (done.state, done.result, done.error) == ("done", [4, 5], None)
@@ -130,7 +130,7 @@ def test_asking_goes_through_its_phases(site: Site) -> None:
 
 def test_the_first_designs_need_no_model(site: Site) -> None:
     with heard(site.workshop) as news:
-        done = site.workshop.wait(site.workshop.ask(site.empty.book.study, 1).id, PATIENCE)
+        done = site.workshop.wait(site.workshop.ask(site.empty.log.record, 1).id, PATIENCE)
     assert done.result == [0]
     phases = [one.phase for one in news if isinstance(one, Job)]
     assert "filling the space" in phases
@@ -139,8 +139,8 @@ def test_the_first_designs_need_no_model(site: Site) -> None:
 
 def test_what_runs_is_cancelled_and_nothing_is_lost(site: Site) -> None:
     before = site.slow.records
-    job = site.workshop.ask(site.slow.book.study, MANY)
-    behind = site.workshop.ask(site.empty.book.study)
+    job = site.workshop.ask(site.slow.log.record, MANY)
+    behind = site.workshop.ask(site.empty.log.record)
     until(in_phase(site.workshop, job, "valuing"))
     assert site.workshop.cancel(behind.id).state == "cancelled"  # while it waits
     assert site.workshop.cancel(job.id).state == "cancelled"
@@ -149,7 +149,7 @@ def test_what_runs_is_cancelled_and_nothing_is_lost(site: Site) -> None:
     assert _can_ask(site.store, site.slow.name)
     # a fresh process goes on with what comes
     asked = len(site.empty.records)
-    assert site.workshop.wait(site.workshop.ask(site.empty.book.study).id, PATIENCE).result == [asked]
+    assert site.workshop.wait(site.workshop.ask(site.empty.log.record).id, PATIENCE).result == [asked]
 
 
 def _can_ask(store: Store, name: str) -> bool:
@@ -167,7 +167,7 @@ def _can_ask(store: Store, name: str) -> bool:
 
 
 def test_a_process_that_dies_fails_its_job_and_is_replaced(site: Site) -> None:
-    job = site.workshop.ask(site.slow.book.study, MANY)
+    job = site.workshop.ask(site.slow.log.record, MANY)
     until(in_phase(site.workshop, job, "valuing"))
     pids = site.workshop.processes
     for pid in pids:
@@ -177,20 +177,20 @@ def test_a_process_that_dies_fails_its_job_and_is_replaced(site: Site) -> None:
     assert failed.error is not None
     assert "SIGKILL" in failed.error
     assert "out of memory" in failed.error
-    done = site.workshop.wait(site.workshop.ask(site.empty.book.study).id, PATIENCE)
+    done = site.workshop.wait(site.workshop.ask(site.empty.log.record).id, PATIENCE)
     assert done.state == "done"
     assert not set(pids) & set(site.workshop.processes)
 
 
 def test_only_so_many_may_wait(site: Site) -> None:
-    jobs = [site.workshop.ask(site.slow.book.study, MANY)]
+    jobs = [site.workshop.ask(site.slow.log.record, MANY)]
     until(lambda: (site.workshop.job(jobs[0].id) or jobs[0]).state == "running")
-    jobs += [site.workshop.ask(site.slow.book.study)]
+    jobs += [site.workshop.ask(site.slow.log.record)]
     with pytest.raises(Busy, match="1 job of this study wait already"):
-        site.workshop.ask(site.slow.book.study)
-    jobs += [site.workshop.ask(study.book.study) for study in (site.empty, site.quick)]
+        site.workshop.ask(site.slow.log.record)
+    jobs += [site.workshop.ask(study.log.record) for study in (site.empty, site.quick)]
     with pytest.raises(Busy, match="3 jobs wait already"):
-        site.workshop.ask(site.empty.book.study)
+        site.workshop.ask(site.empty.log.record)
     for job in reversed(jobs):
         assert site.workshop.cancel(job.id).state == "cancelled"
 
@@ -199,11 +199,11 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     site.quick.attach(point(9), value(9))
     observations = sum(trial.value is not None for trial in site.quick.records)
     with heard(site.workshop) as news:
-        first = site.workshop.look(site.quick.book.study)
+        first = site.workshop.look(site.quick.log.record)
         until(lambda: (site.workshop.job(first.id) or first).state == "running")
-        second = site.workshop.look(site.quick.book.study)
+        second = site.workshop.look(site.quick.log.record)
         assert second.id != first.id  # something may have been told since the first one began
-        assert site.workshop.look(site.quick.book.study).id == second.id
+        assert site.workshop.look(site.quick.log.record).id == second.id
         assert site.workshop.wait(second.id, PATIENCE).state == "done"
     assert (site.workshop.job(first.id) or first).state == "done"
     parts = [one for one in news if isinstance(one, Part)]
@@ -214,19 +214,19 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert names[1:-1]
     assert parts[0].look.verdict is not None
     assert parts[0].look.pictures == {}
-    look = site.workshop.latest(site.quick.book.study)
+    look = site.workshop.latest(site.quick.log.record)
     assert look is not None
     assert look.complete
     assert (look.observations, look.earlier) == (observations, None)
     assert set(look.pictures) | set(look.troubles) == set(names[1:-1])
     assert {"specification", "title", "caption"} <= set(next(iter(look.pictures.values())))
-    [recorded] = site.store.verdicts(site.quick.book.study)
+    [recorded] = site.store.verdicts(site.quick.log.record)
     assert look.verdict is not None
     assert look.verdict["expected_loss"] == recorded.verdict.expected_loss
     # another value makes another verdict; until it is drawn, the pictures of the first one stand
     site.quick.attach(point(10), value(10))
     with heard(site.workshop) as news:
-        site.workshop.wait(site.workshop.look(site.quick.book.study).id, PATIENCE)
+        site.workshop.wait(site.workshop.look(site.quick.log.record).id, PATIENCE)
     part = next(one for one in news if isinstance(one, Part))
     assert part.look.earlier == look.verdict
     assert part.look.observations == observations + 1
@@ -235,23 +235,23 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
 
 def test_who_looks_gives_way_to_others(site: Site) -> None:
     site.workshop.prepare()
-    site.workshop.wait(site.workshop.look(site.empty.book.study).id, PATIENCE)
+    site.workshop.wait(site.workshop.look(site.empty.log.record).id, PATIENCE)
     asking, looking = (os.getpriority(os.PRIO_PROCESS, pid) for pid in site.workshop.processes)
     assert asking == os.getpriority(os.PRIO_PROCESS, 0)
     assert looking == max(NICE, asking)
 
 
 def test_a_look_at_nothing(site: Site) -> None:
-    site.workshop.forget(site.empty.book.study)
-    assert site.workshop.latest(site.empty.book.study) is None
-    assert site.workshop.wait(site.workshop.look(site.empty.book.study).id, PATIENCE).state == "done"
-    look = site.workshop.latest(site.empty.book.study)
+    site.workshop.forget(site.empty.log.record)
+    assert site.workshop.latest(site.empty.log.record) is None
+    assert site.workshop.wait(site.workshop.look(site.empty.log.record).id, PATIENCE).state == "done"
+    look = site.workshop.latest(site.empty.log.record)
     assert look is not None
     assert look.complete
     assert (look.observations, look.verdict, look.pictures) == (0, None, {})
     assert "Nothing has been told yet" in look.troubles["verdict"]
-    site.workshop.forget(site.empty.book.study)
-    assert site.workshop.latest(site.empty.book.study) is None
+    site.workshop.forget(site.empty.log.record)
+    assert site.workshop.latest(site.empty.log.record) is None
 
 
 @pytest.mark.parametrize("verb", ["ask", "look"])
@@ -273,7 +273,7 @@ def test_the_children_could_have_imported_it(effect: Path) -> None:
 
 
 def test_a_study_that_is_gone(site: Site) -> None:
-    failed = site.workshop.wait(site.workshop.ask(replace(site.quick.book.study, name="never made")).id, PATIENCE)
+    failed = site.workshop.wait(site.workshop.ask(replace(site.quick.log.record, name="never made")).id, PATIENCE)
     assert failed.state == "failed"
     assert failed.error is not None
     assert "never made" in failed.error
@@ -287,9 +287,9 @@ def test_the_url_is_nowhere_to_be_read(site: Site) -> None:
 
 
 def test_jobs_of_a_study(site: Site) -> None:
-    here, there = site.workshop.ask(site.slow.book.study, MANY), site.workshop.ask(site.empty.book.study)
-    assert here.id in [job.id for job in site.workshop.jobs(site.slow.book.study)]
-    assert {job.study for job in site.workshop.jobs(site.slow.book.study)} == {StudyKey.of(site.slow.book.study)}
+    here, there = site.workshop.ask(site.slow.log.record, MANY), site.workshop.ask(site.empty.log.record)
+    assert here.id in [job.id for job in site.workshop.jobs(site.slow.log.record)]
+    assert {job.study for job in site.workshop.jobs(site.slow.log.record)} == {StudyKey.of(site.slow.log.record)}
     assert {here.id, there.id} <= {job.id for job in site.workshop.jobs()}
     for job in (there, here):
         site.workshop.cancel(job.id)
@@ -436,12 +436,12 @@ def test_a_deadline_counts_what_is_computed() -> None:
 
 def test_a_look_that_takes_too_long_makes_room(site: Site) -> None:
     with contextlib.closing(Workshop(site.url, look_seconds=0.1)) as workshop:
-        failed = workshop.wait(workshop.look(site.slow.book.study).id, PATIENCE)
+        failed = workshop.wait(workshop.look(site.slow.log.record).id, PATIENCE)
         assert failed.state == "failed"
         assert failed.error is not None
         assert "took more than 0.1 s of computing" in failed.error
         pids = workshop.processes
-        assert workshop.wait(workshop.look(site.empty.book.study).id, PATIENCE).state == "done"
+        assert workshop.wait(workshop.look(site.empty.log.record).id, PATIENCE).state == "done"
         assert workshop.processes == pids
 
 
@@ -456,7 +456,7 @@ def test_processes_have_a_bound_on_their_memory(site: Site) -> None:
     most = usual_memory()
     assert most >= 8 * 2**30
     with contextlib.closing(Workshop(site.url, memory=most)) as workshop:
-        workshop.wait(workshop.ask(site.empty.book.study).id, PATIENCE)
+        workshop.wait(workshop.ask(site.empty.log.record).id, PATIENCE)
         [pid] = workshop.processes
         assert re.search(rf"Max address space +{most} ", Path(f"/proc/{pid}/limits").read_text())
 

@@ -85,7 +85,7 @@ def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
 def test_what_others_do_is_heard(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         async with watching(store, workshop) as watcher:
-            mailbox = watcher.join(study.book.study, computable=False)
+            mailbox = watcher.join(study.log.record, computable=False)
             assert await next_event(mailbox) == Event("snapshot", {})
             trial = study.ask()
             asked = await next_event(mailbox)
@@ -94,7 +94,7 @@ def test_what_others_do_is_heard(store: Counted, study: he.Study, workshop: Work
             told = await next_event(mailbox)
             assert told.name == "trials"
             assert told.data["revision"] > asked.data["revision"]
-            late = watcher.join(study.book.study, computable=False)
+            late = watcher.join(study.log.record, computable=False)
             snapshot = await next_event(late)
             assert (snapshot.name, snapshot.data["revision"]) == ("snapshot", told.data["revision"])
 
@@ -108,11 +108,11 @@ def test_a_lease_is_no_news(store: Counted, study: he.Study, workshop: Workshop)
     async def test() -> None:
         async with watching(store, workshop) as watcher:
             study.ask()
-            mailbox = watcher.join(study.book.study, computable=False)
+            mailbox = watcher.join(study.log.record, computable=False)
             await next_event(mailbox)
-            before = store.news(study.book.study).revision
-            study.book.change(0, renewed)
-            assert store.news(study.book.study).revision > before
+            before = store.news(study.log.record).revision
+            study.log.change(0, renewed)
+            assert store.news(study.log.record).revision > before
             assert await mailbox.take(10 * PAUSE) == []
 
     run(test)
@@ -121,7 +121,7 @@ def test_a_lease_is_no_news(store: Counted, study: he.Study, workshop: Workshop)
 def test_many_pages_are_one_reader(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def reads(pages: int) -> tuple[int, float]:
         async with watching(store, workshop) as watcher:
-            mailboxes = [watcher.join(study.book.study, computable=False) for _ in range(pages)]
+            mailboxes = [watcher.join(study.log.record, computable=False) for _ in range(pages)]
             for mailbox in mailboxes:
                 await next_event(mailbox)
             assert (watcher.watched, watcher.listeners) == (1, pages)
@@ -140,7 +140,7 @@ def test_many_pages_are_one_reader(store: Counted, study: he.Study, workshop: Wo
 def test_a_study_that_nobody_watches_is_not_read(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         async with watching(store, workshop) as watcher:
-            first, second = (watcher.join(study.book.study, computable=False) for _ in range(2))
+            first, second = (watcher.join(study.log.record, computable=False) for _ in range(2))
             await next_event(first)
             watcher.leave(first)
             watcher.leave(first)
@@ -157,11 +157,11 @@ def test_a_study_that_nobody_watches_is_not_read(store: Counted, study: he.Study
 def test_only_so_many_listen(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         async with watching(store, workshop, listeners=2) as watcher:
-            mailbox, _ = (watcher.join(study.book.study, computable=False) for _ in range(2))
+            mailbox, _ = (watcher.join(study.log.record, computable=False) for _ in range(2))
             with pytest.raises(Busy, match="2 pages are open"):
-                watcher.join(study.book.study)
+                watcher.join(study.log.record)
             watcher.leave(mailbox)
-            watcher.join(study.book.study, computable=False)
+            watcher.join(study.log.record, computable=False)
 
     run(test)
 
@@ -169,12 +169,12 @@ def test_only_so_many_listen(store: Counted, study: he.Study, workshop: Workshop
 def test_one_client_takes_only_a_part(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         watcher = Watcher(store, workshop, each=2, interval=PAUSE)
-        mine, _ = (watcher.join(study.book.study, client="me", computable=False) for _ in range(2))
+        mine, _ = (watcher.join(study.log.record, client="me", computable=False) for _ in range(2))
         with pytest.raises(Busy, match="2 pages of yours are open already"):
-            watcher.join(study.book.study, client="me", computable=False)
-        watcher.join(study.book.study, client="you", computable=False)
+            watcher.join(study.log.record, client="me", computable=False)
+        watcher.join(study.log.record, client="you", computable=False)
         watcher.leave(mine)
-        watcher.join(study.book.study, client="me", computable=False)
+        watcher.join(study.log.record, client="me", computable=False)
         await watcher.close()
 
     run(test)
@@ -193,16 +193,16 @@ def test_a_client_is_known_by_its_address(tmp_path: Path) -> None:
 def test_a_slow_listener_keeps_only_the_newest(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         async with watching(store, workshop) as watcher:
-            slow, quick = (watcher.join(study.book.study, computable=False) for _ in range(2))
+            slow, quick = (watcher.join(study.log.record, computable=False) for _ in range(2))
             for _ in range(5):
                 study.ask()
-                newest = store.news(study.book.study).revision
+                newest = store.news(study.log.record).revision
                 async with asyncio.timeout(SOON):
                     while newest not in [event.data.get("revision") for event in await quick.take(SOON)]:
                         pass
             waiting = await slow.take(SOON)
             assert [event.name for event in waiting] == ["snapshot", "trials"]
-            assert waiting[1].data["revision"] == store.news(study.book.study).revision
+            assert waiting[1].data["revision"] == store.news(study.log.record).revision
 
     run(test)
 
@@ -210,9 +210,9 @@ def test_a_slow_listener_keeps_only_the_newest(store: Counted, study: he.Study, 
 def test_a_deleted_study_is_gone(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         async with watching(store, workshop) as watcher:
-            mailbox = watcher.join(study.book.study, computable=False)
+            mailbox = watcher.join(study.log.record, computable=False)
             await next_event(mailbox)
-            store.delete(study.book.study)
+            store.delete(study.log.record)
             assert (await next_event(mailbox)).name == "gone"
             assert mailbox.ended
             assert watcher.watched == 0
@@ -223,7 +223,7 @@ def test_a_deleted_study_is_gone(store: Counted, study: he.Study, workshop: Work
 def test_a_store_that_is_away_is_waited_for(store: Counted, study: he.Study, workshop: Workshop) -> None:
     async def test() -> None:
         async with watching(store, workshop) as watcher:
-            mailbox = watcher.join(study.book.study, computable=False)
+            mailbox = watcher.join(study.log.record, computable=False)
             await next_event(mailbox)
             store.away, begun = True, store.reads
             await until(lambda: store.reads > begun + 2)
@@ -242,7 +242,7 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
         with contextlib.closing(open_store(url)) as store, contextlib.closing(Workshop(url)) as workshop:
             study, other = (he.Study(SPACE, he.Maximize(), storage=store, name=name, first=3) for name in "ab")
             watcher = Watcher(store, workshop, interval=PAUSE)
-            here, there = (watcher.join(one.book.study) for one in (study, other))
+            here, there = (watcher.join(one.log.record) for one in (study, other))
             await here.take(SOON)
             await there.take(SOON)
             study.ask()
@@ -262,7 +262,7 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
             # a value that is attached while nothing is computed makes one look, another page on the same study none
             await until(lambda: all(job.ended for job in workshop.jobs()))
             count = len(workshop.jobs())
-            watcher.join(study.book.study)
+            watcher.join(study.log.record)
             await asyncio.sleep(5 * PAUSE)
             assert len(workshop.jobs()) == count
             study.attach({"x": 0.5}, 2.0)
@@ -271,7 +271,7 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
             await watcher.close()
             assert watcher.listeners == 0
             with pytest.raises(Busy, match="about to end"):
-                watcher.join(study.book.study)
+                watcher.join(study.log.record)
 
     run(test)
 
@@ -334,7 +334,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.S
 
 def test_a_page_hears_what_another_process_tells(lab: tuple[Served, he.Study]) -> None:
     server, study = lab
-    address = f"{server.url}/studies/{study.book.study.id}/events"
+    address = f"{server.url}/studies/{study.log.record.id}/events"
     with httpx.Client(timeout=SOON) as http, http.stream("GET", address) as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -350,7 +350,7 @@ def test_a_page_hears_what_another_process_tells(lab: tuple[Served, he.Study]) -
 
 def test_pages_that_close_make_room(lab: tuple[Served, he.Study]) -> None:
     server, study = lab
-    address = f"{server.url}/studies/{study.book.study.id}/events"
+    address = f"{server.url}/studies/{study.log.record.id}/events"
     with httpx.Client(timeout=SOON) as http:
         with http.stream("GET", address) as one, http.stream("GET", address) as two:
             assert (one.status_code, two.status_code) == (200, 200)
@@ -370,7 +370,7 @@ def test_pages_that_close_make_room(lab: tuple[Served, he.Study]) -> None:
 
 def test_an_open_page_does_not_keep_the_server(lab: tuple[Served, he.Study]) -> None:
     server, study = lab
-    address = f"{server.url}/studies/{study.book.study.id}/events"
+    address = f"{server.url}/studies/{study.log.record.id}/events"
     with httpx.Client(timeout=SOON) as http, http.stream("GET", address) as response:
         lines = response.iter_lines()
         heard(lines, "snapshot")

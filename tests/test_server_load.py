@@ -75,10 +75,10 @@ def address(postgres_url: str) -> Iterator[str]:
 
 def test_fifty_clients_lose_nothing(address: str, postgres_url: str) -> None:
     study = he.Study(SPACE, he.Maximize(), name="load", first=FIRST, hyperparameters="map", storage=postgres_url)
-    clients = [Client(address, study.book.study.id, name) for name in range(CLIENTS)]
+    clients = [Client(address, study.log.record.id, name) for name in range(CLIENTS)]
     begun, over = time.monotonic(), threading.Event()
     with ThreadPoolExecutor(CLIENTS + 1) as threads:
-        reading = threads.submit(_reads_until, over, address, f"/studies/{study.book.study.id}")
+        reading = threads.submit(_reads_until, over, address, f"/studies/{study.log.record.id}")
         try:
             done = list(threads.map(Client.work, clients))
         finally:
@@ -100,7 +100,7 @@ def test_fifty_clients_lose_nothing(address: str, postgres_url: str) -> None:
     assert all(trial.state is State.COMPLETE for trial in trials)
     assert sum(trial.origin == "proposed" for trial in trials) == CLIENTS * EACH - FIRST
     # everything was told once, and by the client that had it
-    observations = study.store.observations(study.book.study)
+    observations = study.store.observations(study.log.record)
     assert Counter(one.number for one in observations) == owners
     notes = {number: f"client {name}" for name, told in enumerate(done) for number in told.values}
     assert {one.number: one.note for one in observations} == notes
@@ -112,7 +112,7 @@ def test_reading_does_not_wait_for_a_proposal(address: str, postgres_url: str) -
     study = he.Study(SPACE, he.KGuesses(4), name="slow", storage=postgres_url)
     study.attach_many([({"x": (0.37 * i) % 1, "y": (0.61 * i) % 1}, math.sin(i)) for i in range(25)])
     with httpx.Client(base_url=f"{address}/api", timeout=PATIENCE) as http:
-        paths = (f"/studies/{study.book.study.id}", f"/studies/{study.book.study.id}/trials")
+        paths = (f"/studies/{study.log.record.id}", f"/studies/{study.log.record.id}/trials")
         idle = [_seconds(http, path) for path in paths * 20]
         # so many at once take minutes
         job = http.post(f"{paths[0]}/ask", json={"count": 50}).json()["job"]["id"]

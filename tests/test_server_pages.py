@@ -104,7 +104,7 @@ def test_a_result_is_told_through_the_form(server: Served, visit: httpx.Client) 
     right = sent(visit, page, f"{page}/trials/{number}", what="tell", value="3.5", std_error="0.1", note="n")
     assert right.status_code == 200
     assert f"The result of trial {number} is entered." in right.text
-    trial = server.services.desk.entry(study, number).trial
+    trial = server.services.desk.log(study).find(number).trial
     assert (trial.value, trial.std_error, trial.note) == (3.5, 0.1, "n")
     again = sent(visit, page, f"{page}/trials/{number}", what="tell", value="4")
     assert again.status_code == 409
@@ -120,7 +120,7 @@ def test_a_trial_fails_is_withdrawn_and_corrected(server: Served, visit: httpx.C
     sent(visit, page, f"{page}/trials/{first}", what="fail", note="it broke")
     sent(visit, page, f"{page}/trials/{second}", what="withdraw", note="no time")
     desk = server.services.desk
-    assert [desk.entry(study, number).trial.state for number in (first, second)] == [State.FAILED, State.WITHDRAWN]
+    assert [desk.log(study).find(number).trial.state for number in (first, second)] == [State.FAILED, State.WITHDRAWN]
     own = f"{page}/trials/{first}"
     done = sent(visit, own, own, what="correct", value="2", page="trial", note="it was whole")
     assert "What was told before stays in its history." in done.text
@@ -128,7 +128,7 @@ def test_a_trial_fails_is_withdrawn_and_corrected(server: Served, visit: httpx.C
     assert "it was whole" in done.text
     late = sent(visit, own, f"{page}/trials/{second}", what="tell", value="1", page="trial")
     assert late.status_code == 200
-    assert desk.entry(study, second).trial.value == 1.0
+    assert desk.log(study).find(second).trial.value == 1.0
 
 
 def test_a_form_of_somebody_else_changes_nothing(server: Served, visit: httpx.Client) -> None:
@@ -139,7 +139,7 @@ def test_a_form_of_somebody_else_changes_nothing(server: Served, visit: httpx.Cl
     for form in forms:
         refused = visit.post(f"/studies/{study}/{form}", data={"value": "1", "count": "1", "csrf_token": "wrong"})
         assert refused.status_code == 403, form
-    assert server.services.desk.entry(study, number).trial.state is State.RUNNING
+    assert server.services.desk.log(study).find(number).trial.state is State.RUNNING
 
 
 def replaced(server: Served, study: int) -> int:

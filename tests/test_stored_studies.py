@@ -61,7 +61,7 @@ def test_history_keeps_what_was_corrected(store_url: str) -> None:
         made.tell(trial, 2.0)
     made.tell(trial, (2.0, 0.1), note="read again", replace_value=True)
     made.tell(trial, failed="the scale was off", replace_value=True)
-    history = made.store.observations(made.book.study, trial.number)
+    history = made.store.observations(made.log.record, trial.number)
     assert [(t.state, t.value, t.std_error, t.note) for t in history] == [
         (State.COMPLETE, 1.0, None, ""),
         (State.COMPLETE, 2.0, 0.1, "read again"),
@@ -75,7 +75,7 @@ def test_the_same_value_with_another_note_is_no_other_value(store_url: str) -> N
     for words in ("", "by the new scale", "by the new scale"):
         made.tell(0 if made.records else made.ask(), 1.0, note=words)
     assert made.records[0].note == "by the new scale"
-    assert [told.note for told in made.store.observations(made.book.study)] == ["", "by the new scale"]
+    assert [told.note for told in made.store.observations(made.log.record)] == ["", "by the new scale"]
     made.close()
 
 
@@ -105,10 +105,10 @@ def test_verdicts_are_kept_once(sqlite_url: str) -> None:
         made.decide()
     again = he.load_study("hill", sqlite_url)
     again.decide()
-    assert [stored.verdict.observations for stored in again.store.verdicts(again.book.study)] == [5]
+    assert [stored.verdict.observations for stored in again.store.verdicts(again.log.record)] == [5]
     told(again, 1)
     verdict = again.decide()
-    assert [stored.verdict for stored in made.store.verdicts(made.book.study)][1:] == [verdict]
+    assert [stored.verdict for stored in made.store.verdicts(made.log.record)][1:] == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_rules_and_bounds_may_change(sqlite_url: str) -> None:
 def test_every_decision_comes_back_from_a_store(name: str, sqlite_url: str) -> None:
     made = he.Study(SPACE, ROWS[name].make(0.0), storage=sqlite_url, name=name)
     trial = made.ask()
-    if "decision" in made.book.study.definition["own"]:
+    if "decision" in made.log.record.definition["own"]:
         with pytest.raises(StudyError, match=r"give decision=\.\.\."):
             he.load_study(name, sqlite_url)
         loaded = he.load_study(name, sqlite_url, decision=ROWS[name].make(0.0))

@@ -5,6 +5,7 @@
     ├── DecisionError    a decision whose loss, points or actions misbehave
     ├── ModelError       a belief that cannot be made: a matrix that is not positive definite, an unsupported model
     ├── StudyError       an ask, tell or decide that does not fit the state of the study
+    │   └── NoSuchTrial  a trial that the study does not have
     ├── StorageError     a store that cannot be opened, read or written
     │   ├── NoStore      a database without a store, where one was to be read
     │   ├── Gone         a study or trial that is no longer in its store
@@ -33,6 +34,7 @@ class Advice(Enum):
     MAP_COLUMN = "say which column it is"
     NAME_VALUES = "say which column has them"
     ATTACH = "other data are attached, not imported"
+    ATTACH_AGAIN = "if they are measurements of their own, attach them with again=True"
 
 
 class HentropyError(Exception):
@@ -66,6 +68,10 @@ class ModelError(HentropyError):
 
 class StudyError(HentropyError):
     """A call that does not fit the state of the study."""
+
+
+class NoSuchTrial(StudyError):  # noqa: N818 (it reads better where it is caught)
+    """A trial that the study does not have."""
 
 
 class StorageError(HentropyError):

@@ -95,13 +95,13 @@ class Taken(HentropyError):  # noqa: N818 (it reads better where it is caught)
 
 def claim(study: Study, owner: str, terms: Terms) -> Trial | None:
     """Take over a trial that nobody works on any more: given back, or left by a worker that was lost."""
-    study.book.sync()
+    study.log.sync()
     now = study.store.now()
-    for entry in list(study.book.entries.values()):
+    for entry in list(study.log.entries.values()):
         if not _is_free(entry, now, terms):
             continue
         try:
-            taken = study.book.change(entry.trial.number, _take(owner, terms, now))
+            taken = study.log.change(entry.trial.number, _take(owner, terms, now))
         except Taken:
             continue
         if taken.trial.state is State.RUNNING:
@@ -150,7 +150,7 @@ def give_back(study: Study, number: int, owner: str) -> None:
     def rule(old: Entry) -> Entry:
         return replace(old, owner=None, lease_until=now) if old.owner == owner else old
 
-    study.book.change(number, rule)
+    study.log.change(number, rule)
 
 
 def finish(study: Study, number: int, owner: str, outcome: Outcome, terms: Terms) -> Trial:
@@ -170,7 +170,7 @@ def finish(study: Study, number: int, owner: str, outcome: Outcome, terms: Terms
         trial = replace(old.trial, state=State.COMPLETE, value=value, std_error=error, note=note)
         return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
 
-    return study.book.change(number, rule).trial
+    return study.log.change(number, rule).trial
 
 
 def _again(old: Entry, why: str, lost: bool, terms: Terms, now: float) -> Entry:

@@ -72,7 +72,7 @@ class _Run:
         self.away_since: float | None = None
 
     def to_the_end(self) -> str:
-        beat = Heartbeat(self.study.store, self.study.book.study, self.owner, self.terms.lease, lambda: self.in_hand)
+        beat = Heartbeat(self.study.store, self.study.log.record, self.owner, self.terms.lease, lambda: self.in_hand)
         with beat:
             try:
                 while not self._is_over():
@@ -87,8 +87,8 @@ class _Run:
     def _give_back(self) -> None:
         """Let others have what is unfinished, at once; if the store does not answer, they get it when leases end."""
         with suppress(StorageError):
-            self.study.book.sync()
-            mine = [n for n, entry in self.study.book.entries.items() if entry.owner == self.owner]
+            self.study.log.sync()
+            mine = [n for n, entry in self.study.log.entries.items() if entry.owner == self.owner]
             for number in mine:
                 give_back(self.study, number, self.owner)
 
@@ -119,13 +119,13 @@ class _Run:
             time.sleep(POLL)
 
     def _others_work(self) -> bool:
-        entries = self.study.book.entries.values()
+        entries = self.study.log.entries.values()
         return any(entry.trial.state is State.RUNNING and entry.lease_until is not None for entry in entries)
 
     def _begin(self) -> None:
         """Give every free worker a trial, as far as there are any to begin."""
         while len(self.in_hand) < self._places():
-            self.study.book.sync()
+            self.study.log.sync()
             trial = self._mine() or claim(self.study, self.owner, self.terms) or self._asked()
             if trial is None:
                 return
@@ -146,7 +146,7 @@ class _Run:
 
     def _mine(self) -> Trial | None:
         """A trial that became ours just when the store went away, so that nobody began it."""
-        entries = self.study.book.entries.values()
+        entries = self.study.log.entries.values()
         mine = (entry.trial for entry in entries if entry.owner == self.owner and entry.trial.state is State.RUNNING)
         return next((trial for trial in mine if trial.number not in self.in_hand), None)
 
@@ -169,7 +169,7 @@ class _Run:
             self.evaluating.add(outcome.seconds)
             if trial is not None:
                 self.watch.ended(trial, outcome)
-                self.failures.ended(trial, has_measured(self.study.book.trials))
+                self.failures.ended(trial, has_measured(self.study.log.trials))
 
     def _recorded(self, number: int, outcome: Outcome) -> Trial | None:
         """The trial with its outcome; None if another worker has it by now. A store that is away is waited for."""

@@ -1,7 +1,7 @@
 """Trials, one experiment each, and what a store keeps of them: entries, all that was ever told, verdicts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
@@ -36,6 +36,15 @@ class Trial:
     origin: str = "proposed"
     note: str = ""
 
+    def plain(self) -> dict[str, Any]:
+        """It as plain values: the one description of a trial, for stores, files, the command line and the API."""
+        return {**vars(self), "params": dict(self.params), "state": self.state.value}
+
+    @classmethod
+    def of(cls, plain: Mapping[Any, Any]) -> "Trial":
+        """The trial that plain values describe; others that stand beside them are left alone."""
+        return cls(**_own(cls, plain) | {"state": State(plain["state"])})
+
 
 @dataclass(frozen=True)
 class StudyRecord:
@@ -63,6 +72,20 @@ class Entry:
     lease_until: float | None = None
     tries: int = 0
     losses: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """It and its trial as plain values, with times in seconds."""
+        own = {name: value for name, value in vars(self).items() if name != "trial"}
+        return own | self.trial.plain()
+
+    @classmethod
+    def of(cls, plain: Mapping[Any, Any]) -> "Entry":
+        """The entry that plain values describe."""
+        return cls(**_own(cls, {**plain, "trial": Trial.of(plain)}))
+
+
+def _own(kind: type[Trial] | type[Entry], plain: Mapping[Any, Any]) -> dict[str, Any]:
+    return {field.name: plain[field.name] for field in fields(kind) if field.name in plain}
 
 
 @dataclass(frozen=True)

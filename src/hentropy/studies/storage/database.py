@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, make_url, s
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from hentropy.errors import Gone, InputError, Outdated, StorageError
-from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Verdict
+from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Verdict
 from hentropy.studies.storage.backend import Backend, plain, shown
 from hentropy.studies.storage.base import BackupContents, Change, News, Redefinition, Store, observation, told_anew
 from hentropy.studies.storage.postgres import Postgres
@@ -138,7 +138,7 @@ class Database(Store):
                 return News(since, ())
             newer = (trials.c.study_id == study.id) & (trials.c.revision > since)
             rows = connection.execute(select(trials).where(newer).order_by(trials.c.number)).mappings()
-            return News(revision, tuple(map(_entry, rows)))
+            return News(revision, tuple(map(Entry.of, rows)))
 
     def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
         """New trials."""
@@ -151,7 +151,7 @@ class Database(Store):
             for position, entry in enumerate(entries, start=following):
                 if entry.trial.number != position:
                     raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
-            rows = [_row(entry) | {"study_id": study.id, "revision": revision} for entry in entries]
+            rows = [entry.plain() | {"study_id": study.id, "revision": revision} for entry in entries]
             connection.execute(insert(trials), rows)
             self._observe(connection, study, [entry for entry in entries if told_anew(None, entry)], by)
             self._advance(connection, study, revision)
@@ -164,10 +164,10 @@ class Database(Store):
             row = connection.execute(select(trials).where(this)).mappings().one_or_none()
             if row is None:
                 raise Gone(f"the study {study.name!r} has no trial {number}")
-            old = _entry(row)
+            old = Entry.of(row)
             new = rule(old)
             if new != old:
-                connection.execute(update(trials).where(this).values(_row(new) | {"revision": revision}))
+                connection.execute(update(trials).where(this).values(new.plain() | {"revision": revision}))
                 self._observe(connection, study, [new] if told_anew(old, new) else [], by)
                 self._advance(connection, study, revision)
         return new
@@ -247,29 +247,6 @@ class Database(Store):
 
 def _study(row: RowMapping) -> StudyRecord:
     return StudyRecord(row["id"], row["name"], row["definition"], row["versions"], row["created_at"])
-
-
-def _row(entry: Entry) -> dict[str, Any]:
-    """An entry as the columns of its row."""
-    own = {name: value for name, value in vars(entry).items() if name != "trial"}
-    return own | vars(entry.trial) | {"state": entry.trial.state.value}
-
-
-def _entry(row: RowMapping) -> Entry:
-    trial = Trial(
-        number=row["number"],
-        params=row["params"],
-        state=State(row["state"]),
-        value=row["value"],
-        std_error=row["std_error"],
-        gain=row["gain"],
-        gain_error=row["gain_error"],
-        entropy=row["entropy"],
-        origin=row["origin"],
-        note=row["note"],
-    )
-    names = ("asked_at", "ended_at", "owner", "lease_until", "tries", "losses")
-    return Entry(trial, **{name: row[name] for name in names})
 
 
 def _observation(row: RowMapping) -> Observation:

@@ -11,12 +11,11 @@ from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.gain import gain
 from hentropy.core.solvers import Cost, Proposal, Solver, propose
-from hentropy.core.spaces import DesignSpace, Params
+from hentropy.core.spaces import Params
 from hentropy.errors import StudyError
 from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import short
-from hentropy.studies.study.book import Book, in_state
-from hentropy.studies.study.ending import NOTHING_LEFT
+from hentropy.studies.study.ending import NOTHING_LEFT, in_state
 from hentropy.studies.study.exhaustion import (
     Exact,
     best_without_noise,
@@ -26,39 +25,28 @@ from hentropy.studies.study.exhaustion import (
     repeatable,
     spread_of,
 )
-from hentropy.studies.study.open_designs import Among, cost_per_success, open_rows
-
-NONE_LEFT = "every design of the pool has failed or was measured without noise"
-
-
-def first_left(first: int, trials: Iterable[Trial]) -> int:
-    """How many of the first designs are still to be asked: all that is measured or running counts, attached or asked.
-
-    One that failed or was withdrawn is made up for.
-    """
-    return max(0, first - len(in_state(trials, State.RUNNING, State.COMPLETE)))
+from hentropy.studies.study.open_designs import NONE_LEFT, Among, cost_per_success, open_rows
+from hentropy.studies.study.trial_log import TrialLog
 
 
 @dataclass(frozen=True)
 class Asker:
-    """Chooses the next trials of a study: a function of its options, its seed and its book alone."""
+    """Chooses the next trials of a study: a function of its options, its seed and its log alone."""
 
-    book: Book
+    log: TrialLog
     belief: Callable[[], Belief]
-    space: DesignSpace
     decision: Decision
     seed: int
-    first: int
     solver: Solver
     cost: Cost | None
     limits: Limits
 
     def next(self, count: int) -> list[Trial]:
-        """What to ask next, by what the book says: at most count, fewer where a pool has no more."""
-        trials = self.book.trials
+        """What to ask next, by what the log says: at most count, fewer where a pool has no more."""
+        trials = self.log.trials
         # while nothing is known, more designs that fill the space are the best that can be said
         known = bool(in_state(trials, State.COMPLETE))
-        filling = min(count, first_left(self.first, trials)) if known else count
+        filling = min(count, self.log.first_left) if known else count
         designs = self._filling(filling)
         made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
         if count > len(made) and (known or not made):
@@ -67,10 +55,10 @@ class Asker:
 
     def _filling(self, count: int) -> list[Params]:
         """The next designs that fill the space and were not tried: at most count, fewer where it has no more."""
-        begun = len(self.book.entries)
-        most = self.first + begun + count
+        begun = len(self.log.entries)
+        most = self.log.first + begun + count
         # designs of a box come in one sequence: its beginning does, unless whole numbers repeat in it
-        for size in (most,) if self.space.points is not None else (begun + count, most):
+        for size in (most,) if self.log.space.points is not None else (begun + count, most):
             fresh = self._fresh(size, count) if count else []
             if len(fresh) == count:
                 break
@@ -78,19 +66,19 @@ class Asker:
 
     def _fresh(self, size: int, count: int) -> list[Params]:
         """The first designs that were not tried, among the first so many that fill the space."""
-        sample = self.space.sample(size, self.seed)
+        sample = self.log.space.sample(size, self.seed)
         found: dict[tuple[float, ...], int] = {}
-        for position, values in enumerate(self.book.places(sample)):
+        for position, values in enumerate(self.log.places(sample)):
             if len(found) == count:
                 break
-            if values not in self.book.tried:
+            if values not in self.log.tried:
                 found.setdefault(values, position)
-        return [self.space.decode(sample[position]) for position in found.values()]
+        return [self.log.space.decode(sample[position]) for position in found.values()]
 
     def _proposed(self, count: int, before: Sequence[Trial]) -> list[Trial]:
         proposal = self._worth(self.propose(count, before), before)
         share = len(proposal.params)
-        first = len(self.book.entries) + len(before)
+        first = len(self.log.entries) + len(before)
         return [
             Trial(
                 first + i,
@@ -108,12 +96,12 @@ class Asker:
 
         A gain is zero for this reason alone, so that those who only read the records know.
         """
-        trials = (*self.book.trials, *before)
+        trials = (*self.log.trials, *before)
         belief, known = self.belief(), in_state(trials, State.COMPLETE)
-        scale = loss_scale(self.decision, belief, self.space, proposal.action, spread_of(known))
+        scale = loss_scale(self.decision, belief, self.log.space, proposal.action, spread_of(known))
         least = lost_to_rounding(scale)
         negligible = is_negligible(proposal.gain, proposal.std_error, scale, proposal.entropy)
-        if not (negligible and proposal.complete) or len(known) < self.first:
+        if not (negligible and proposal.complete) or len(known) < self.log.first:
             return proposal if proposal.gain else replace(proposal, gain=least)
         waiting = self._waiting(trials)
         exact = self._without_noise(belief, trials, proposal.x)
@@ -121,11 +109,11 @@ class Asker:
             return replace(proposal, gain=0.0, std_error=0.0, note=NOTHING_LEFT)
         if len(proposal.params) > 1 or not exact.complete:
             return replace(proposal, gain=max(proposal.gain, least))
-        one = gain(self.decision, belief, exact.x.unsqueeze(0), self.space, pending=waiting, seed=self.seed)
+        one = gain(self.decision, belief, exact.x.unsqueeze(0), self.log.space, pending=waiting, seed=self.seed)
         return replace(
             proposal,
             x=exact.x.unsqueeze(0),
-            params=[self.space.decode(exact.x)],
+            params=[self.log.space.decode(exact.x)],
             gain=max(float(one.value), least),
             std_error=float(one.std_error),
             note=f"one measurement is expected to gain almost nothing; an exact one would gain {short(exact.gain)}",
@@ -137,21 +125,21 @@ class Asker:
         if waiting is not None:
             moments = belief.moments(waiting, Needs.MEAN)
             belief = belief.condition(waiting, moments.expect_vector(moments.mean))
-        rows = repeatable(self.space, trials, self.book.row)
-        cost = cost_per_success(self.space, trials, self.book.row, self.cost)
+        rows = repeatable(self.log.space, trials, self.log.row)
+        cost = cost_per_success(self.log.space, trials, self.log.row, self.cost)
         seed = self.seed + 1000 * len(trials) + 500
-        return best_without_noise(self.decision, belief, self.space, rows, also, cost, seed, self.limits)
+        return best_without_noise(self.decision, belief, self.log.space, rows, also, cost, seed, self.limits)
 
     def _waiting(self, trials: Iterable[Trial]) -> Tensor | None:
         """The designs whose outcomes are still to come: p x d."""
-        rows = [self.book.row(trial) for trial in in_state(trials, State.RUNNING)]
+        rows = [self.log.row(trial) for trial in in_state(trials, State.RUNNING)]
         return torch.stack(rows) if rows else None
 
     def propose(self, count: int, before: Sequence[Trial] = ()) -> Proposal:
         """The best designs to run side by side, knowing those that run and those just chosen `before` them."""
-        trials = (*self.book.trials, *before)
+        trials = (*self.log.trials, *before)
         solver = self.solver
-        rows = open_rows(self.space, trials, self.book.row)
+        rows = open_rows(self.log.space, trials, self.log.row)
         if rows is not None:
             if not len(rows):
                 raise StudyError(f"{NONE_LEFT}: decide, or make a study with a larger pool")
@@ -159,12 +147,12 @@ class Asker:
         return propose(
             self.decision,
             self.belief(),
-            self.space,
+            self.log.space,
             q=count,
             seed=self.seed + 1000 * len(trials),
             pending=self._waiting(trials),
             solver=solver,
-            cost=cost_per_success(self.space, trials, self.book.row, self.cost),
+            cost=cost_per_success(self.log.space, trials, self.log.row, self.cost),
             max_seconds=self.limits.max_seconds,
             max_memory=self.limits.max_memory,
         )

@@ -10,6 +10,19 @@ from hentropy.studies.stopping import Standing, StoppingRule
 NOTHING_LEFT = "no experiment is expected to improve the decision any more"
 
 
+def in_state(trials: Iterable[Trial], *states: State) -> tuple[Trial, ...]:
+    """Those of the trials that are in one of some states."""
+    return tuple(trial for trial in trials if trial.state in states)
+
+
+def first_left(first: int, trials: Iterable[Trial]) -> int:
+    """How many of the first designs are still to be asked: what is measured or running counts, attached or asked.
+
+    One that failed or was withdrawn is made up for.
+    """
+    return max(0, first - len(in_state(trials, State.RUNNING, State.COMPLETE)))
+
+
 def reason_to_stop(
     rules: Iterable[StoppingRule], trials: Sequence[Trial], seconds: float, *, running: bool = False
 ) -> str | None:

@@ -14,6 +14,8 @@ from hentropy.studies.records import State, Trial
 Rows = Callable[[Trial], Tensor]
 """The design of a trial as a row (d)."""
 
+NONE_LEFT = "every design of the pool has failed or was measured without noise"
+
 PAIRS = 2**18
 """Pairs of a design and a trial that are compared at once."""
 

@@ -109,4 +109,4 @@ def _evaluate(study: Study, trial: Trial, f: Callable[..., Value], failures: Fai
     except Exception as error:  # whatever an experiment raises is its result, not the end of the study
         raised = error
         ended = study.tell(trial, failed="".join(traceback.format_exception_only(error)).strip())
-    failures.ended(ended, has_measured(study.book.trials), raised)
+    failures.ended(ended, has_measured(study.log.trials), raised)

@@ -28,20 +28,12 @@ from hentropy.errors import Advice, InputError, Outdated, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
-from hentropy.studies.study.asking import NONE_LEFT, Asker, first_left
-from hentropy.studies.study.book import Book, in_state
-from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop, trials_left
+from hentropy.studies.study.asking import Asker
+from hentropy.studies.study.ending import NOTHING_LEFT, in_state
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
-from hentropy.studies.study.open_designs import open_rows
 from hentropy.studies.study.tables import study_html, trials_table
-from hentropy.studies.study.telling import (
-    check_options,
-    checked_record,
-    checked_value,
-    standard_errors,
-    told,
-    withdrawn,
-)
+from hentropy.studies.study.telling import check_options, checked_record, standard_errors
+from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 
 if TYPE_CHECKING:
@@ -111,14 +103,22 @@ class Study:
             stop_when_exhausted,
         )
         record, new = enrolled(self.options, self.store, in_memory=storage is None)
-        self.book = Book(self.store, record, space)
+        self.log = TrialLog(
+            self.store,
+            record,
+            space,
+            first=self.first,
+            stop=self.stop,
+            stop_when_exhausted=stop_when_exhausted,
+        )
+        self.log.sync()
         solver = Auto() if solver is None else solver
-        self._asker = Asker(self.book, lambda: self._belief, space, decision, seed, self.first, solver, cost, limits)
+        self._asker = Asker(self.log, lambda: self._belief, decision, seed, solver, cost, limits)
         earlier = [checked_record(trial, number, space) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
         if earlier:
-            self.book.add(earlier)
+            self.log.add(earlier)
 
     @classmethod
     def from_file(cls, path: str | Path, *, storage: str | Path | Store | None = None) -> "Study":
@@ -128,19 +128,19 @@ class Study:
         """
         words = LocatedDescription.read(Path(path))
         study = cls(**words.options(trusted=True), storage=words.place if storage is None else storage)
-        study.book.study = words.with_objective(study.store, study.book.study)
+        study.log.record = words.with_objective(study.store, study.log.record)
         return study
 
     @property
     def name(self) -> str:
         """Its name in the store."""
-        return self.book.study.name
+        return self.log.record.name
 
     @property
     def records(self) -> tuple[Trial, ...]:
         """All trials in the order of their numbers."""
-        self.book.sync()
-        return self.book.trials
+        self.log.sync()
+        return self.log.trials
 
     @property
     def trials(self) -> "pandas.DataFrame":
@@ -155,7 +155,8 @@ class Study:
     @property
     def first_left(self) -> int:
         """How many of the first designs, which fill the space, are still to be asked."""
-        return first_left(self.first, self.records)
+        self.log.sync()
+        return self.log.first_left
 
     def ask(self) -> Trial:
         """The next experiment to run. Designs asked before and not yet told are taken into account."""
@@ -184,13 +185,13 @@ class Study:
     def _ask(self, count: int, within_rules: bool) -> list[Trial]:
         if not is_count(count):
             raise InputError(f"count must be a whole number of at least 1, got {count!r}")
-        with self.store.asking(self.book.study):
+        with self.store.asking(self.log.record):
             while True:
-                self.book.sync()
+                self.log.sync()
                 if within_rules:
-                    count = 0 if self.enough else int(min(count, trials_left(self.stop, self.book.trials)))
+                    count = 0 if self.enough else int(min(count, self.log.trials_left))
                 try:
-                    return self.book.add(self._asker.next(count)) if count else []
+                    return [entry.trial for entry in self.log.add(self._asker.next(count))] if count else []
                 except Outdated:  # data were attached meanwhile
                     continue
 
@@ -199,10 +200,10 @@ class Study:
 
         One that turns out not to be worth its while, by the rules, is withdrawn at once, and nothing begins.
         """
-        with self.store.asking(self.book.study):
+        with self.store.asking(self.log.record):
             while not self.enough:
                 try:
-                    [trial] = self.book.add(self._asker.next(1), owner, lease)
+                    [trial] = (entry.trial for entry in self.log.add(self._asker.next(1), owner, lease))
                 except Outdated:  # data were attached meanwhile
                     continue
                 reason = self.stopped
@@ -213,7 +214,7 @@ class Study:
 
     def propose(self, count: int = 1) -> Proposal:
         """What `ask` would ask once the first designs are out, with its gain and outlook, without asking it."""
-        self.book.sync()
+        self.log.sync()
         return self._asker.propose(count)
 
     def tell(
@@ -230,12 +231,11 @@ class Study:
         Telling the same value twice is harmless; another value is refused unless replace_value is set, and the earlier
         one stays in the history.
         """
-        number = self.book.find(trial).number
-        return self.book.change(number, told(value, failed, note, replace_value, self.store.now())).trial
+        return self.log.tell(trial, value, failed=failed, note=note, replace_value=replace_value).trial
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
         """Take back a trial that will not be run after all: it is no longer waited for, and counts for nothing."""
-        return self.book.change(self.book.find(trial).number, withdrawn(note, self.store.now())).trial
+        return self.log.withdraw(trial, note).trial
 
     def attach(self, params: Mapping[str, Any], value: Value) -> Trial:
         """Add data that was there before."""
@@ -243,32 +243,21 @@ class Study:
 
     def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Value]]) -> list[Trial]:
         """Add many data that were there before: all of them, or none if one of them cannot be used."""
-        checked = [(self.space.decode(self.space.encode(params)), *checked_value(value)) for params, value in data]
-        while True:
-            self.book.sync()
-            start = len(self.book.entries)
-            trials = [
-                Trial(number, design, State.COMPLETE, value, error, origin="attached")
-                for number, (design, value, error) in enumerate(checked, start=start)
-            ]
-            try:
-                return self.book.add(trials)
-            except Outdated:  # somebody asked meanwhile
-                continue
+        return [entry.trial for entry in self.log.attach(data)]
 
     @property
     def belief(self) -> Belief:
         """What is known now, fitted to all values told so far (and kept until there are more)."""
-        self.book.sync()
+        self.log.sync()
         return self._belief
 
     @property
     def _belief(self) -> Belief:
-        complete = in_state(self.book.trials, State.COMPLETE)
+        complete = in_state(self.log.trials, State.COMPLETE)
         if not complete:
             raise StudyError("nothing has been told yet, so nothing is known", Advice.ASK_AND_TELL, between=": ")
         if self._fitted is None or self._fitted[0] != complete:
-            X = torch.stack([self.book.row(trial) for trial in complete])
+            X = torch.stack([self.log.row(trial) for trial in complete])
             Y = torch.tensor([trial.value for trial in complete], dtype=torch.float64)
             treatment: Any = self._hyperparameters
             noise = standard_errors(complete)
@@ -285,7 +274,7 @@ class Study:
             expected_loss=found.value,
             std_error=found.std_error,
             decision=repr(self.decision),
-            observations=len(in_state(self.book.trials, State.COMPLETE)),
+            observations=len(in_state(self.log.trials, State.COMPLETE)),
             raw=found.action,
         )
         self._keep(verdict)
@@ -293,7 +282,7 @@ class Study:
 
     def _last_verdict(self) -> Verdict | None:
         if self._verdict is None:
-            earlier = self.store.verdicts(self.book.study)
+            earlier = self.store.verdicts(self.log.record)
             self._verdict = earlier[-1].verdict if earlier else None
         return self._verdict
 
@@ -301,7 +290,7 @@ class Study:
         """Record a verdict, unless the last one recorded said the same."""
         kept = replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None)
         if kept != self._last_verdict() and math.isfinite(kept.expected_loss):
-            self.store.keep(self.book.study, kept)
+            self.store.keep(self.log.record, kept)
             self._verdict = kept
 
     def _rows(self, found: Entropy, belief: Belief) -> list[dict[str, Any]]:
@@ -329,18 +318,14 @@ class Study:
         return self._reason(running=True)
 
     def _reason(self, running: bool) -> str | None:
-        trials = self.records
-        reason = reason_to_stop(self.stop, trials, time.monotonic() - self._start, running=running)
-        if reason is None and self.exhausted:
-            return NOTHING_LEFT
-        rows = None if reason else open_rows(self.space, trials, self.book.row)
-        return NONE_LEFT if rows is not None and not len(rows) else reason
+        self.log.sync()
+        return self.log.stopped(running=running, seconds=time.monotonic() - self._start)
 
     @property
     def exhausted(self) -> bool:
         """Whether the study stops because the last proposal found nothing left to gain, and nothing was told since."""
-        self.book.sync()
-        return self.options.stop_when_exhausted and is_exhausted(self.book.entries.values())
+        self.log.sync()
+        return self.log.exhausted
 
     def close(self) -> None:
         """Let go of the store's files and connections."""
@@ -352,4 +337,4 @@ class Study:
         return f"Study({self.decision!r}; {counts or 'no trials yet'})"
 
     def _repr_html_(self) -> str:
-        return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.book.study))
+        return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.log.record))

@@ -42,7 +42,7 @@ def ask(
         elif not anyway and (stopped := it.stopped):
             note(f"by the rules of the study this need not be run any more: {stopped}")
         if json:
-            print_json([as_json(it.book.entries[trial.number]) for trial in asked])
+            print_json([as_json(it.log.entries[trial.number]) for trial in asked])
         else:
             _print(it, asked, as_typed(study, store))
 
@@ -59,7 +59,7 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
     if any(trial.origin == "first" for trial in asked):
         say_first(study)
     new = {trial.number for trial in asked}
-    waiting = [e for e in study.book.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
+    waiting = [e for e in study.log.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
     if by_hand:
         say("Still waiting, asked earlier:", "bold")

@@ -6,16 +6,15 @@ from typing import Annotated
 
 import typer
 
-from hentropy.errors import InputError, Outdated, StudyError
+from hentropy.errors import InputError
 from hentropy.studies.definition import space_of
 from hentropy.studies.records import State
-from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
 from hentropy.views.cli.files import check_new, read_text, write_new
-from hentropy.views.cli.opening import file_of, found, located, opened, shown, words_of
+from hentropy.views.cli.opening import file_of, found, located, opened, words_of
 from hentropy.views.cli.printing import note, say
 from hentropy.views.cli.running import say_first
-from hentropy.views.text.earlier_data import Data, columns_by_parameter, earlier_data, repeated
+from hentropy.views.text.earlier_data import Data, columns_by_parameter, earlier_data
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
@@ -61,8 +60,7 @@ def attach(
         say(f"{counted(len(data.good), 'row')} would be attached; nothing was changed")
         return
     with opened(place, begin=True) as it:
-        _check_repeats(it, data, again)
-        it.attach_many(data.good)
+        it.log.attach(data.good, again=again)
         say(f"{counted(len(data.good), 'row')} attached")
         say_first(it)
 
@@ -86,17 +84,6 @@ def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
     if not skip_bad:
         raise InputError(f"{said}\nNothing was attached. Fix the file, or leave them out with --skip-bad.")
     note(said)
-
-
-def _check_repeats(study: Study, data: Data, again: bool) -> None:
-    """Refuse what was attached already: to run the same command twice would count every value twice."""
-    repeats = repeated(data, study.records)
-    if repeats and not again:
-        are = "is" if repeats == 1 else "are"
-        raise InputError(
-            f"of {counted(len(data.good), 'row')}, {repeats} {are} in the study already, with the same values; was this"
-            " file attached before? Nothing was attached. If they are measurements of their own, give --again"
-        )
 
 
 class TableFormat(StrEnum):
@@ -172,14 +159,8 @@ def import_(
     # before the study is begun: a file that cannot be used leaves nothing behind
     imported = exported_in(read_text(file), str(file), space_of(words_of(place).description))
     with opened(place, begin=True) as it:
-        has = f"{it.name!r} in {shown(it.store.place)} has trials already; import into a study that has none"
-        if it.records:
-            raise StudyError(has)
         now = it.store.now()
-        try:
-            it.store.add(it.book.study, [one.entry(now) for one in imported], it.book.by)
-        except Outdated:
-            raise StudyError(has) from None
+        it.log.load([one.entry(now) for one in imported])
     running = sum(one.trial.state is State.RUNNING for one in imported)
     wait = "waits for its value" if running == 1 else "wait for their values"
     waiting = f"; {running} of them {wait} (hentropy show lists what waits)" if running else ""

@@ -15,7 +15,7 @@ from hentropy.studies.definition.reading import ENDINGS
 from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study import Study, load_study
-from hentropy.studies.study.keeping import number_of_first
+from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import study_files
 
@@ -37,17 +37,12 @@ class StoredStudy:
     store: Store
     record: StudyRecord
     words: LocatedDescription
+    log: TrialLog
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All its trials, in the order of their numbers."""
-        return self.store.news(self.record).entries
-
-    @property
-    def first(self) -> int:
-        """How many first designs it has."""
-        description = self.words.description
-        return number_of_first(description.first, description.designs(), self.record)
+        return tuple(self.log.entries.values())
 
 
 def located(which: str, url: str | None) -> Place:
@@ -93,7 +88,10 @@ def found(place: Place) -> Iterator[StoredStudy]:
             raise StudyError(
                 f"there is no study {place.name!r} in {shown(store.place)}; there are: {known}{_begin(place)}"
             )
-        yield StoredStudy(store, record, LocatedDescription.recorded(record, Path()))
+        words = LocatedDescription.recorded(record, Path())
+        log = TrialLog.recorded(store, record, words.description)
+        log.sync()
+        yield StoredStudy(store, record, words, log)
 
 
 def _store(place: Place) -> Store:

@@ -20,6 +20,7 @@ IN_COMMANDS = {
     Advice.MAP_COLUMN: "use --map COLUMN=PARAMETER",
     Advice.NAME_VALUES: "use --value COLUMN",
     Advice.ATTACH: "other data are added by `hentropy attach`",
+    Advice.ATTACH_AGAIN: "if they are measurements of their own, give --again",
 }
 """What an error advises, as one would type it."""
 

@@ -182,7 +182,7 @@ def check_objective(words: LocatedDescription) -> None:
 
 def note_versions(study: Study) -> None:
     """Say if a study goes on with other versions than it began with."""
-    begun, here = study.book.study.versions, versions()
+    begun, here = study.log.record.versions, versions()
     differ = [
         f"{name} {begun[name]} then, {here[name]} now" for name in here if begun.get(name, here[name]) != here[name]
     ]
@@ -210,7 +210,7 @@ def _standing(study: Study) -> str:
     measured, failed = states.count(State.COMPLETE), states.count(State.FAILED)
     back = sum(
         entry.trial.state is State.RUNNING and entry.owner is None and entry.lease_until is not None
-        for entry in study.book.entries.values()
+        for entry in study.log.entries.values()
     )
     said = "1 trial is measured" if measured == 1 else f"{counted(measured, 'trial')} are measured"
     return said + (f", {failed} failed" if failed else "") + (f", {back} given back" if back else "")

@@ -4,10 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hentropy.errors import StudyError
-from hentropy.studies.definition import space_of
 from hentropy.studies.records import Entry, State
-from hentropy.studies.study.asking import first_left
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number, whole
 from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
 from hentropy.views.cli.printing import console, note, print_json, say, table
@@ -15,7 +12,7 @@ from hentropy.views.cli.running import say_first
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
 from hentropy.views.text.formats import ago, clock, counted, design, iso, measured, number, one_line
-from hentropy.views.text.sentences import counts, decision_sentence, holder, stop_reason, to_come
+from hentropy.views.text.sentences import counts, decision_sentence, holder, to_come
 from hentropy.views.text.trials import as_json, history_json, verdict_json, why
 
 LONGEST_NOTE = 50
@@ -23,7 +20,7 @@ LONGEST_NOTE = 50
 
 def print_history(it: StoredStudy, number: int) -> None:
     """A trial and its history for a person."""
-    entry = entry_of(it, number)
+    entry = it.log.find(number)
     trial = entry.trial
     say(f"trial {number}: {design(trial.params)}", "bold")
     say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {why(trial) or 'unknown'}")
@@ -50,15 +47,6 @@ def print_history(it: StoredStudy, number: int) -> None:
     if "\n" in trial.note or len(trial.note) > LONGEST_NOTE:
         say("The whole note:", "bold")
         say(trial.note)
-
-
-def entry_of(it: StoredStudy, number: int) -> Entry:
-    """A trial of a study by its number."""
-    entries = it.entries
-    if number >= len(entries):
-        known = f"0 to {len(entries) - 1}" if entries else "none yet"
-        raise StudyError(f"there is no trial {number} (trials: {known})")
-    return entries[number]
 
 
 LONGEST_DESIGN = 50
@@ -102,7 +90,7 @@ def show(
 
 def _print_one(it: StoredStudy, one: int, json: bool) -> None:
     if json:
-        print_json(history_json(entry_of(it, one), it.store.observations(it.record, one)))
+        print_json(history_json(it.log.find(one), it.store.observations(it.record, one)))
     else:
         print_history(it, one)
 
@@ -113,9 +101,9 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
     say(decision_sentence(description))
     say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
     say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries)}")
-    if to_be := to_come(it.first, len(space_of(description).names), [entry.trial for entry in entries]):
+    if to_be := to_come(it.log.first, len(it.log.space.names), it.log.trials):
         say(to_be)
-    if why := stop_reason(description, entries):
+    if why := it.log.stopped():
         say(f"It has ended: {why}.")
     for entry in entries:
         if entry.trial.state is State.RUNNING:
@@ -123,7 +111,7 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
             say(f"  {entry.trial.number} ({where}): {holder(entry, it.store.now())}")
     if last:
         say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
-        console().print(trials_table([entry.trial for entry in last], space_of(description).names))
+        console().print(trials_table([entry.trial for entry in last], it.log.space.names))
     verdicts = it.store.verdicts(it.record)
     if verdicts:
         say(f"Last decided {ago(verdicts[-1].at)}:", "bold")
@@ -157,8 +145,8 @@ def _plain(it: StoredStudy, entries: tuple[Entry, ...], last: tuple[Entry, ...])
         "versions": dict(it.record.versions),
         "definition": dict(it.record.definition),
         "counts": counts(entries),
-        "first_left": first_left(it.first, [entry.trial for entry in entries]),
-        "enough": stop_reason(it.words.description, entries),
+        "first_left": it.log.first_left,
+        "enough": it.log.stopped(),
         "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
         "trials": [as_json(entry) for entry in last],
         "verdict": {"at": iso(verdicts[-1].at), **verdict_json(verdicts[-1].verdict)} if verdicts else None,

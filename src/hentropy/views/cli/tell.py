@@ -1,30 +1,44 @@
 """`hentropy tell`, `fail` and `withdraw`: what came of an experiment, and what is said then."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from hentropy.errors import InputError
-from hentropy.studies.records import State, Trial
+from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.numbers import plain_number
-from hentropy.studies.study import Study
+from hentropy.studies.study.ending import in_state
+from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, TrialNumber
-from hentropy.views.cli.opening import located, opened
-from hentropy.views.cli.printing import print_json, say
+from hentropy.views.cli.opening import found, located
+from hentropy.views.cli.printing import note, print_json, say
+from hentropy.views.cli.store_check import file_differs
 from hentropy.views.text.formats import counted, measured
 from hentropy.views.text.trials import as_json
 
 
-def confirm(study: Study, trial: Trial, json: bool) -> None:
+@contextmanager
+def log_of(study: str, store: str | None) -> Iterator[TrialLog]:
+    """The trials of a study that has begun; none of its code is run. A file that says something else is pointed out."""
+    place = located(study, store)
+    with found(place) as it:
+        if place.words is not None and (differ := file_differs(it.record, place.words)):
+            note(f"{study} {differ}")
+        yield it.log
+
+
+def confirm(log: TrialLog, entry: Entry, json: bool) -> None:
     """Say what is recorded now, and what is still open."""
     if json:
-        print_json(as_json(study.book.entries[trial.number]))
+        print_json(as_json(entry))
         return
-    values = sum(other.state is State.COMPLETE for other in study.records)
-    waiting = [str(other.number) for other in study.records if other.state is State.RUNNING]
-    say(f"{trial.number}: {_outcome(trial)}. {_standing(values, waiting)}")
-    if stopped := study.stopped:
+    values = len(in_state(log.trials, State.COMPLETE))
+    waiting = [str(other.number) for other in in_state(log.trials, State.RUNNING)]
+    say(f"{entry.trial.number}: {_outcome(entry.trial)}. {_standing(values, waiting)}")
+    if stopped := log.stopped():
         say(f"The study has enough: {stopped}.")
 
 
@@ -51,7 +65,7 @@ def tell(
     std_error: Annotated[
         str | None, typer.Option("--std-error", metavar="S", help="The standard error of the value.")
     ] = None,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="A remark that is kept with it.")] = None,
+    remark: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A remark that is kept with it.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Correct what was told before; that is kept too.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,
@@ -64,8 +78,8 @@ def tell(
     """
     measured = _number(VALUE, value)
     given = measured if std_error is None else (measured, _number("the standard error", std_error))
-    with opened(located(study, store)) as it:
-        confirm(it, it.tell(number, given, note=note, replace_value=replace), json)
+    with log_of(study, store) as log:
+        confirm(log, log.tell(number, given, note=remark, replace_value=replace), json)
 
 
 def _number(what: str, text: str) -> float:
@@ -96,8 +110,8 @@ def fail(
 
     Example: hentropy fail lab.toml 7 "the sample broke"
     """
-    with opened(located(study, store)) as it:
-        confirm(it, it.tell(number, failed=why or "no reason given", replace_value=replace), json)
+    with log_of(study, store) as log:
+        confirm(log, log.tell(number, failed=why or "no reason given", replace_value=replace), json)
 
 
 def withdraw(
@@ -113,5 +127,5 @@ def withdraw(
 
     Example: hentropy withdraw lab.toml 7 "no material left"
     """
-    with opened(located(study, store)) as it:
-        confirm(it, it.withdraw(number, note=why), json)
+    with log_of(study, store) as log:
+        confirm(log, log.withdraw(number, note=why), json)

@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from hentropy.core.given import is_count
-from hentropy.errors import HentropyError, InputError, StudyError
-from hentropy.studies.records import State, Trial, Value, Verdict
+from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
+from hentropy.studies.records import Trial, Value, Verdict
 from hentropy.studies.study.tables import trials_table
 from hentropy.studies.study.telling import checked_value
 from hentropy.views.client.connection import Again, Connection, NotThere
@@ -178,7 +178,7 @@ class RemoteStudy:
         """The number of a trial, which must be one of this study."""
         if not isinstance(trial, Trial):
             if not isinstance(trial, int) or isinstance(trial, bool) or trial < 0:
-                raise StudyError(f"trial {trial!r} was never asked in this study")
+                raise NoSuchTrial(f"there is no trial {trial!r} in this study")
             return trial
         if trial.number not in self._designs:
             self._trial(self._call("GET", f"/trials/{trial.number}")["trial"])
@@ -191,8 +191,7 @@ class RemoteStudy:
         return trial.number
 
     def _trial(self, plain: Mapping[str, Any]) -> Trial:
-        names = ("number", "params", "value", "std_error", "gain", "gain_error", "entropy", "origin", "note")
-        trial = Trial(state=State(plain["state"]), **{name: plain[name] for name in names})
+        trial = Trial.of(plain)
         self._designs[trial.number] = trial.params
         return trial
 

@@ -91,7 +91,7 @@ def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
 def known_when_asked(scene: Scene) -> Mapping[int, int]:
     """How many observations each trial's proposal stood on, by its number."""
     told = _first_told(scene)
-    entries = scene.study.book.entries
+    entries = scene.study.log.entries
     return {
         trial.number: sum(number < trial.number and at <= entries[trial.number].asked_at for number, at in told.items())
         for trial in scene.trials
@@ -100,12 +100,12 @@ def known_when_asked(scene: Scene) -> Mapping[int, int]:
 
 def _first_told(scene: Scene) -> dict[int, float]:
     """When each trial was first told a value, by its number; corrections come later and change nothing here."""
-    book = scene.study.book
+    log = scene.study.log
     told: dict[int, float] = {}
-    for seen in scene.study.store.observations(book.study):
-        # a trial that somebody else asked and told just now is not in the book yet
-        if seen.state is State.COMPLETE and seen.number in book.entries:
-            ended = book.entries[seen.number].ended_at  # of data that came with their values, when they came
+    for seen in scene.study.store.observations(log.record):
+        # a trial that somebody else asked and told just now is not in the log yet
+        if seen.state is State.COMPLETE and seen.number in log.entries:
+            ended = log.entries[seen.number].ended_at  # of data that came with their values, when they came
             told.setdefault(seen.number, seen.at if ended is None else min(seen.at, ended))
     return told
 

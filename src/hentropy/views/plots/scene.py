@@ -62,5 +62,5 @@ def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
     else:
         decision = study.decision.within(study.space)
         found = Entropy(verdict.expected_loss, verdict.std_error, verdict.raw, decision)
-    verdicts = study.store.verdicts(study.book.study)
-    return Scene(study.space, found.decision, belief, found, study.book.trials, verdicts, study.stop, study.seed, study)
+    verdicts = study.store.verdicts(study.log.record)
+    return Scene(study.space, found.decision, belief, found, study.log.trials, verdicts, study.stop, study.seed, study)

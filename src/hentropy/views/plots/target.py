@@ -140,12 +140,10 @@ def _next(study: Study, belief: Belief) -> tuple[Tensor | None, object]:
     """The design (d) that would be asked by its gain, searched as `ask` does, and today's action then."""
     options = study.options
     asker = Asker(
-        study.book,
+        study.log,
         lambda: belief,
-        options.space,
         options.decision,
         options.seed,
-        study.first,
         Auto() if options.solver is None else options.solver,
         options.cost,
         options.limits,

@@ -22,7 +22,6 @@ from hentropy.views.text.sentences import (
     decision_sentence,
     first_sentence,
     objective_sentence,
-    stop_reason,
     stop_sentence,
 )
 
@@ -142,12 +141,12 @@ def contents(study: Study) -> Contents:
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
     pictures, troubles = _pictures(study, verdict) if verdict else ([], {})
-    entries = tuple(study.book.entries.values())
+    entries = tuple(study.log.entries.values())
     now = clock(time.time())
     return Contents(
         name=study.name,
         purpose=decision_sentence(description),
-        standing=_standing(description, entries),
+        standing=_standing(study, entries),
         heading=decided_sentence(description),
         verdict=verdict,
         pictures=pictures,
@@ -161,7 +160,7 @@ def contents(study: Study) -> Contents:
 
 def _description(study: Study) -> Description:
     """The study in words: those of its store, or, for one in memory, made now."""
-    record = study.book.study
+    record = study.log.record
     if record.definition:
         return LocatedDescription.recorded(record, Path()).description
     return validated(in_words(study.options), f"the study {study.name!r}")
@@ -181,15 +180,15 @@ def _pictures(study: Study, verdict: Verdict) -> tuple[list[PictureShown], dict[
     return made, troubles
 
 
-def _standing(description: Description, entries: Sequence[Entry]) -> str:
+def _standing(study: Study, entries: Sequence[Entry]) -> str:
     states = ", ".join(f"{count} {state}" for state, count in counts(entries).items() if count)
     said = f"{counted(len(entries), 'trial')}{f': {states}' if states else ''}."
-    reason = stop_reason(description, entries)
+    reason = study.log.stopped()
     return f"{said} It has ended: {reason}." if reason else said
 
 
 def _facts(study: Study, description: Description, entries: Sequence[Entry]) -> list[Fact]:
-    record = study.book.study
+    record = study.log.record
     facts = [
         Fact("Kept in", study.store.place),
         Fact("Begun", clock(record.created_at)),

@@ -1,14 +1,13 @@
 """Data that come in with a request: checked row by row, and bounded."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
-from hentropy.studies.records import Trial
 from hentropy.studies.study.telling import checked_value
-from hentropy.views.text.earlier_data import Data, repeated
+from hentropy.views.text.earlier_data import Data
 from hentropy.views.text.formats import counted
 
 SHOWN_BAD = 20
@@ -49,15 +48,3 @@ def usable(data: Data, where: str, skip_bad: bool) -> Data:
         return replace(data, bad=(*shown, *more))
     said = "\n".join([f"{counted(len(data.bad), 'row')} of {where} cannot be used:", *map("  {}".format, shown + more)])
     raise InputError(f"{said}\nNothing was attached. Fix the rows, or leave them out.")
-
-
-def check_repeats(data: Data, trials: Iterable[Trial]) -> None:
-    """Refuse what was attached already: the same data sent twice would count every value twice."""
-    repeats = repeated(data, trials)
-    if repeats:
-        are = "is" if repeats == 1 else "are"
-        raise InputError(
-            f"of {counted(len(data.good), 'row')}, {repeats} {are} in the study already, with the same values; were"
-            " these data attached before? Nothing was attached. If they are measurements of their own, say that"
-            " rows are to be added even if the same are there already"
-        )

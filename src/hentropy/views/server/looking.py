@@ -60,7 +60,7 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     The verdict may take so many `seconds` of processor time, else `TooLong`; the pictures together as many again, and
     those that are left are said to be too much.
     """
-    revision = study.store.news(study.book.study, NEVER).revision
+    revision = study.store.news(study.log.record, NEVER).revision
     complete = [trial for trial in study.records if trial.state is State.COMPLETE]
     mark = mark_of(study)
     if mark == known:
@@ -76,7 +76,7 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     with at_most(seconds):  # nothing is said under a deadline: it could end in the middle of a word
         study.belief  # noqa: B018 (it is fitted and kept)
     answer({"phase": "deciding"})
-    before = study.store.verdicts(study.book.study)
+    before = study.store.verdicts(study.log.record)
     with at_most(until - time.process_time()):
         verdict = study.decide()
     earlier = last_other(before, verdict)
@@ -99,7 +99,7 @@ def mark_of(study: Study) -> str:
     trials = [
         (trial.number, dict(trial.params), trial.state.value, trial.value, trial.std_error) for trial in study.records
     ]
-    whole = json_text([trials, dict(study.book.study.definition)])
+    whole = json_text([trials, dict(study.log.record.definition)])
     return hashlib.sha256(whole.encode()).hexdigest()
 
 

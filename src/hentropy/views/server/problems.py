@@ -18,6 +18,7 @@ from hentropy.errors import (
     HentropyError,
     InputError,
     ModelError,
+    NoSuchTrial,
     Outdated,
     StorageError,
     StudyError,
@@ -39,6 +40,7 @@ LOG = logging.getLogger("hentropy.views.server")
 
 STATUS: tuple[tuple[type[HentropyError], int], ...] = (
     (Gone, 404),
+    (NoSuchTrial, 404),
     (Outdated, 409),
     (Busy, 503),
     (StorageError, 503),

@@ -7,10 +7,8 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from hentropy.errors import Gone, InputError, StudyError
-from hentropy.studies.definition import stopping_of
 from hentropy.studies.records import State, StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.studies.study.ending import trials_left
 from hentropy.views.server.guard.door import Doorman
 from hentropy.views.server.guard.sessions import Access, access_of
 from hentropy.views.server.jobs import Workshop
@@ -78,15 +76,9 @@ def place_ask(here: Services, case: Snapshot, count: int, anyway: bool) -> Job:
         raise InputError(f"{count} experiments are too many; ask for at most {here.settings.limits.count} at once")
     if case.enough is not None and not anyway:
         raise StudyError(f"no new experiment: {case.enough}; ask anyway to get one nonetheless")
-    left = budget_left(case)
-    if count > left and not anyway:
-        raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {left:g}")
+    if count > case.trials_left and not anyway:
+        raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {case.trials_left:g}")
     return here.workshop.ask(case.record, count, anyway)
-
-
-def budget_left(case: Snapshot) -> float:
-    """How many experiments the rules let begin, with those that run counted."""
-    return trials_left(stopping_of(case.description), [entry.trial for entry in case.entries])
 
 
 def place_look(here: Services, case: Snapshot) -> Job:

@@ -6,14 +6,11 @@ from pathlib import Path
 from threading import Lock
 
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.definition import Description, space_of, stopping_of
+from hentropy.studies.definition import Description
 from hentropy.studies.definition.decisions import OwnClass
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
 from hentropy.studies.storage import Store
-from hentropy.studies.study.asking import NONE_LEFT
-from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
-from hentropy.studies.study.keeping import number_of_first
-from hentropy.studies.study.open_designs import open_rows
+from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.text.sentences import to_come
 
@@ -40,17 +37,14 @@ class Snapshot:
     record: StudyRecord
     description: Description
     space: DesignSpace
+    first: int
     revision: int
     entries: tuple[Entry, ...]
     verdicts: tuple[StoredVerdict, ...]
     stopped: str | None
     enough: str | None
+    trials_left: float
     computable: str | None
-
-    @property
-    def first(self) -> int:
-        """How many first designs there are."""
-        return number_of_first(self.description.first, self.space, self.record)
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -64,20 +58,12 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Trials:
-    """The trials of a study at some revision."""
-
-    revision: int
-    entries: dict[int, Entry]
-
-
-@dataclass(frozen=True)
-class RecordedDefinition:
-    """What the definition of a study says."""
+class KnownStudy:
+    """A study that was read: its record then, what its definition says, and its trials."""
 
     record: StudyRecord
     description: Description
-    space: DesignSpace
+    log: TrialLog
 
 
 class SnapshotCache:
@@ -86,74 +72,41 @@ class SnapshotCache:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._trials: OrderedDict[Key, Trials] = OrderedDict()
-        self._meanings: OrderedDict[Key, RecordedDefinition] = OrderedDict()
+        self._known: OrderedDict[Key, KnownStudy] = OrderedDict()
 
-    def trials(self, record: StudyRecord) -> Trials:
-        """The trials as they stand."""
+    def known(self, record: StudyRecord) -> KnownStudy:
+        """A study as it was last read, or read now if it is new or has another definition by now."""
         key = key_of(record)
         with self._lock:
-            known = self._trials.get(key, Trials(0, {}))
-        news = self._store.news(record, known.revision)
-        if news.revision == known.revision:
-            return known
-        changed = {entry.trial.number: entry for entry in news.entries}
-        # in the order of their numbers: a new one follows those that are known
-        now = Trials(news.revision, known.entries | changed)
+            known = self._known.get(key)
+        if known is None or known.record != record:
+            description = LocatedDescription.recorded(record, Path()).description
+            known = KnownStudy(record, description, TrialLog.recorded(self._store, record, description))
         with self._lock:
-            newest = self._trials.get(key)
-            if newest is None or newest.revision < now.revision:
-                self._trials[key] = now
-            _forget_oldest(self._trials, key)
-        return now
-
-    def meaning(self, record: StudyRecord) -> RecordedDefinition:
-        """The description and the space of a study."""
-        key = key_of(record)
-        with self._lock:
-            known = self._meanings.get(key)
-        if known is not None and known.record == record:
-            return known
-        description = LocatedDescription.recorded(record, Path()).description
-        meaning = RecordedDefinition(record, description, space_of(description))
-        with self._lock:
-            self._meanings[key] = meaning
-            _forget_oldest(self._meanings, key)
-        return meaning
+            self._known[key] = known
+            self._known.move_to_end(key)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return known
 
     def case(self, record: StudyRecord) -> Snapshot:
         """A study with all that is recorded of it."""
-        meaning, trials = self.meaning(record), self.trials(record)
-        entries = tuple(trials.entries.values())
+        known = self.known(record)
+        log = known.log
+        log.sync()
         return Snapshot(
             record,
-            meaning.description,
-            meaning.space,
-            trials.revision,
-            entries,
+            known.description,
+            log.space,
+            log.first,
+            log.revision,
+            tuple(log.entries.values()),
             self._store.verdicts(record),
-            why_enough(meaning, entries, running=False),
-            why_enough(meaning, entries, running=True),
-            why_not_computable(meaning.description),
+            log.stopped(),
+            log.stopped(running=True),
+            log.trials_left,
+            why_not_computable(known.description),
         )
-
-
-def _forget_oldest(kept: OrderedDict[Key, Trials] | OrderedDict[Key, RecordedDefinition], used: Key) -> None:
-    kept.move_to_end(used)
-    while len(kept) > REMEMBERED:
-        kept.popitem(last=False)
-
-
-def why_enough(meaning: RecordedDefinition, entries: tuple[Entry, ...], running: bool) -> str | None:
-    """Why the study has enough, by those of its rules that look at trials, or because nothing is left to ask."""
-    trials = [entry.trial for entry in entries]
-    reason = reason_to_stop(stopping_of(meaning.description), trials, seconds=0.0, running=running)
-    if reason is None and meaning.description.stop.when_exhausted and is_exhausted(entries):
-        return NOTHING_LEFT
-    if reason is not None or meaning.space.points is None:
-        return reason
-    rows = open_rows(meaning.space, trials, lambda trial: meaning.space.encode(trial.params))
-    return NONE_LEFT if rows is not None and not len(rows) else None
 
 
 def why_not_computable(description: Description) -> str | None:

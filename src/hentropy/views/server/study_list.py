@@ -9,7 +9,7 @@ from threading import Lock
 from hentropy.errors import Gone
 from hentropy.studies.records import StoredVerdict, StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.views.server.snapshot import Key, SnapshotCache, key_of, why_enough
+from hentropy.views.server.snapshot import Key, SnapshotCache, key_of
 from hentropy.views.text.sentences import counts, decided_sentence, last_activity
 
 REMEMBERED = 10_000
@@ -65,17 +65,18 @@ class Standings:
             known = self._kept.get(key)
         if known is not None and known.revision == revision and known.record == record:
             return known
-        meaning, trials = self._memory.meaning(record), self._memory.trials(record)
-        entries = tuple(trials.entries.values())
+        study = self._memory.known(record)
+        study.log.sync()
+        entries = tuple(study.log.entries.values())
         words = record.definition.get("decision", {})
         now = ListedStudy(
             record,
-            trials.revision,
+            study.log.revision,
             words.get("name") or words.get("python") or "made in Python",
-            decided_sentence(meaning.description),
+            decided_sentence(study.description),
             counts(entries),
             last_activity(entries, record.created_at),
-            why_enough(meaning, entries, running=False),
+            study.log.stopped(),
         )
         with self._lock:
             self._kept[key] = now

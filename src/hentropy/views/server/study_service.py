@@ -3,17 +3,16 @@
 Telling, failing, withdrawing and attaching need no decision, so no code of a study is ever run. Safe for threads.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from hentropy.errors import Gone, Outdated, StudyError
-from hentropy.studies.records import Entry, Observation, State, StudyRecord, Trial, Value
+from hentropy.errors import Gone, StudyError
+from hentropy.studies.records import Entry, Observation, StudyRecord, Value
 from hentropy.studies.storage import Store
-from hentropy.studies.study.book import author
-from hentropy.studies.study.telling import told, withdrawn
-from hentropy.views.server.incoming_data import EarlierMeasurement, check_repeats, rows_in, usable
+from hentropy.studies.study.trial_log import TrialLog
+from hentropy.views.server.incoming_data import EarlierMeasurement, rows_in, usable
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
 from hentropy.views.server.study_list import ListedStudy, Standings
@@ -45,7 +44,6 @@ class StudyService:
         self._rows = rows
         self._memory = SnapshotCache(store)
         self._standings = Standings(store, self._memory)
-        self._by = author()
         self._names: dict[int, str] = {}
 
     def studies(self) -> tuple[ListedStudy, ...]:
@@ -77,17 +75,15 @@ class StudyService:
         """A study with all that is recorded of it."""
         return self._memory.case(self.record(study))
 
-    def entry(self, study: Which, number: int) -> Entry:
-        """A trial by its number."""
-        entries = self._memory.trials(self.record(study)).entries
-        if number not in entries:
-            known = f"0 to {len(entries) - 1}" if len(entries) > 1 else "only 0" if entries else "none yet"
-            raise Gone(f"there is no trial {number} (trials: {known})")
-        return entries[number]
+    def log(self, study: Which) -> TrialLog:
+        """The trials of a study as they stand, and the rules of what may become of them."""
+        log = self._memory.known(self.record(study)).log
+        log.sync()
+        return log
 
     def history(self, study: Which, number: int) -> tuple[Entry, tuple[Observation, ...]]:
         """A trial and all that was ever told of it."""
-        return self.entry(study, number), self.store.observations(self.record(study), number)
+        return self.log(study).find(number), self.store.observations(self.record(study), number)
 
     def tell(
         self,
@@ -100,24 +96,20 @@ class StudyService:
     ) -> Entry:
         """The value of a trial; another than was told before only with `replace`, and the earlier one is kept too."""
         given: Value = value if std_error is None else (value, std_error)
-        return self._change(study, number, told(given, None, note, replace, self.store.now()))
+        return self.log(study).tell(number, given, note=note, replace_value=replace)
 
     def fail(self, study: Which, number: int, why: str = "", replace: bool = False) -> Entry:
         """A trial was run and failed."""
-        return self._change(study, number, told(None, why or "no reason given", None, replace, self.store.now()))
+        return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace)
 
     def withdraw(self, study: Which, number: int, note: str = "") -> Entry:
         """A trial will not be run after all."""
-        return self._change(study, number, withdrawn(note, self.store.now()))
-
-    def _change(self, study: Which, number: int, rule: Callable[[Entry], Entry]) -> Entry:
-        self.entry(study, number)
-        return self.store.change(self.record(study), number, rule, self._by)
+        return self.log(study).withdraw(number, note)
 
     def attach(self, study: Which, rows: Sequence[EarlierMeasurement], *, again: bool = False) -> Attached:
         """Data that were there before: all rows, or none if one of them cannot be used."""
         check_rows(len(rows), self._rows)
-        data = rows_in(rows, self._memory.meaning(self.record(study)).space)
+        data = rows_in(rows, self.log(study).space)
         return self._attach(study, usable(data, "the rows", skip_bad=False), again)
 
     def attach_csv(
@@ -133,40 +125,19 @@ class StudyService:
         again: bool = False,
     ) -> Attached:
         """Data that were there before, from a CSV text; `columns` are those of parameters that are called otherwise."""
-        space = self._memory.meaning(self.record(study)).space
-        data = earlier_data(text, where, space, columns or {}, value, std_error, self._rows)
+        data = earlier_data(text, where, self.log(study).space, columns or {}, value, std_error, self._rows)
         return self._attach(study, usable(data, where, skip_bad), again)
 
     def _attach(self, study: Which, data: Data, again: bool) -> Attached:
-        record = self.record(study)
-        while True:
-            known = self._memory.trials(record).entries
-            if not again:
-                check_repeats(data, [entry.trial for entry in known.values()])
-            now = self.store.now()
-            entries = tuple(
-                Entry(_attached(number, params, value), now, now)
-                for number, (params, value) in enumerate(data.good, start=len(known))
-            )
-            try:
-                self.store.add(record, entries, self._by)
-            except Outdated:  # somebody asked meanwhile
-                continue
-            return Attached(entries, data.bad, data.unused)
+        return Attached(tuple(self.log(study).attach(data.good, again=again)), data.bad, data.unused)
 
     def import_trials(self, study: Which, text: str, where: str = "the file") -> tuple[Entry, ...]:
         """Exported trials, CSV or JSON lines, into a study that has none yet."""
-        record = self.record(study)
-        has = f"{record.name!r} has trials already; import into a study that has none"
-        imported = exported_in(text, where, self._memory.meaning(record).space, self._rows)
-        if self._memory.trials(record).entries:
-            raise StudyError(has)
+        log = self.log(study)
+        imported = exported_in(text, where, log.space, self._rows)
         now = self.store.now()
         entries = tuple(one.entry(now) for one in imported)
-        try:
-            self.store.add(record, entries, self._by)
-        except Outdated:
-            raise StudyError(has) from None
+        log.load(entries)
         return entries
 
     def csv(self, study: Which) -> Iterator[str]:
@@ -191,11 +162,6 @@ class StudyService:
         if record.name != name:
             raise StudyError(f"study {record.id} is called {record.name!r}, not {name!r}; nothing was deleted")
         self.store.delete(record)
-
-
-def _attached(number: int, params: Mapping[str, Any], value: Value) -> Trial:
-    measured, error = value if isinstance(value, tuple) else (value, None)
-    return Trial(number, dict(params), State.COMPLETE, measured, error, origin="attached")
 
 
 def _pieces(entries: tuple[Entry, ...]) -> Iterator[tuple[Entry, ...]]:

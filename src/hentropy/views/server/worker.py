@@ -55,7 +55,7 @@ class Loaded:
             raise _deleted(key)
         if key not in self._kept or self._kept[key][0] != record:
             study = load_study(key.name, self._store, trusted=False)
-            if StudyKey.of(study.book.study) != key:
+            if StudyKey.of(study.log.record) != key:
                 raise _deleted(key)
             self._kept[key] = (self._store.find(key.name) or record, study)
         self._kept.move_to_end(key)
@@ -77,7 +77,7 @@ def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, A
         answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
         study.belief  # noqa: B018 (it is fitted and kept)
     answer({"phase": "waiting for another who asks"})
-    with study.store.asking(study.book.study):
+    with study.store.asking(study.log.record):
         pass  # nobody asks now; should somebody be faster again, only these words are wrong
     answer({"phase": "valuing possible experiments" if proposed else "filling the space"})
     asked = study.ask_many(count) if anyway else study.ask_within_rules(count)

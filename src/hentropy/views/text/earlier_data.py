@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import Advice, InputError
-from hentropy.studies.records import Trial, Value
+from hentropy.studies.records import Value
 from hentropy.studies.study.telling import checked_value
 from hentropy.views.text.csv_tables import cells, csv_table, number_in
 from hentropy.views.text.trial_files import titles_read, unguarded
@@ -117,10 +117,3 @@ def _datum(row: Mapping[str, str], columns: Columns, space: DesignSpace) -> tupl
         return design, number
     value, error = checked_value((number, number_in(columns.std_error, row[columns.std_error])))
     return design, value if error is None else (value, error)
-
-
-def repeated(data: Data, trials: Iterable[Trial]) -> int:
-    """How many of the rows were attached before, with the same values."""
-    known = {(tuple(trial.params.items()), trial.value) for trial in trials if trial.origin == "attached"}
-    values = [(params, value[0] if isinstance(value, tuple) else value) for params, value in data.good]
-    return sum((tuple(params.items()), value) in known for params, value in values)

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 
 from hentropy.core.spaces import usual_first
-from hentropy.studies.definition import CHOICES, Description, stopping_of
+from hentropy.studies.definition import CHOICES, Description
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
 from hentropy.studies.execution.leases import is_gone
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.studies.study.asking import first_left
-from hentropy.studies.study.book import in_state
-from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted, reason_to_stop
+from hentropy.studies.study.ending import first_left, in_state
 from hentropy.views.text.formats import ago, counted, number
 
 
@@ -46,12 +44,6 @@ def counts(entries: Sequence[Entry]) -> dict[str, int]:
 def last_activity(entries: Sequence[Entry], begun: float) -> float:
     """When something last happened."""
     return max([begun, *(entry.ended_at or entry.asked_at for entry in entries)])
-
-
-def stop_reason(description: Description, entries: Sequence[Entry]) -> str | None:
-    """Why the study has enough, by those of its rules that look at trials."""
-    reason = reason_to_stop(stopping_of(description), [entry.trial for entry in entries], seconds=0.0)
-    return NOTHING_LEFT if reason is None and description.stop.when_exhausted and is_exhausted(entries) else reason
 
 
 def holder(entry: Entry, now: float) -> str:

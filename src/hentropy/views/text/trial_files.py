@@ -180,7 +180,7 @@ def _trial(plain: Mapping[str, Any]) -> Trial:
     numbers = {name: _number(name, plain.get(name)) for name in NUMBERS}
     if (state == State.COMPLETE.value) != (numbers["value"] is not None):
         raise InputError(f"the state is {state} and the value {numbers['value']}; only a complete trial has a value")
-    return Trial(number, plain["params"], State(state), origin=origin, note=clean(plain.get("note") or ""), **numbers)
+    return Trial.of({**plain, **numbers, "origin": origin, "note": clean(plain.get("note") or "")})
 
 
 def _time(name: str, value: Any) -> float | None:

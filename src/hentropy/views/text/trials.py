@@ -10,21 +10,7 @@ from hentropy.views.text.formats import iso, number
 
 def as_json(entry: Entry) -> dict[str, Any]:
     """A trial as plain values."""
-    trial = entry.trial
-    return {
-        "number": trial.number,
-        "params": dict(trial.params),
-        "state": trial.state.value,
-        "value": trial.value,
-        "std_error": trial.std_error,
-        "gain": trial.gain,
-        "gain_error": trial.gain_error,
-        "entropy": trial.entropy,
-        "origin": trial.origin,
-        "note": trial.note,
-        "asked_at": iso(entry.asked_at),
-        "ended_at": iso(entry.ended_at),
-    }
+    return {**entry.trial.plain(), "asked_at": iso(entry.asked_at), "ended_at": iso(entry.ended_at)}
 
 
 def why(trial: Trial) -> str:

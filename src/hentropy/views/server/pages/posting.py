@@ -67,7 +67,7 @@ def enter(
         return RedirectResponse(f"{place}?said={said}&number={number}#said", 303)
     if own:
         return trial_page(here, visitor, study, number, form, None, status)
-    lost = here.desk.entry(study, number).trial.state is not State.RUNNING
+    lost = here.desk.log(study).find(number).trial.state is not State.RUNNING
     message = Message("mistake", f"{form.mistakes.get(WHOLE, '')} You typed: {_typed(typed)}.") if lost else None
     return study_page(here, visitor, request, study, Forms(told={number: form}), message, status)
 
