@@ -233,6 +233,32 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert part.look.pictures == look.pictures
 
 
+def test_one_change_is_looked_at_once(site: Site) -> None:
+    """The form that tells a value and the watcher that sees it both want a look: the second has nothing to wait for."""
+    study = he.Study(he.Space(x=he.Real(0, 1)), he.Maximize(), name="changing", storage=site.store)
+    record = study.log.record
+    study.attach({"x": 0.2}, 1.0)
+    study.log.sync()
+    told = study.log.revision
+    looks = lambda: [job for job in site.workshop.jobs(record) if job.kind == "look"]  # noqa: E731
+    site.workshop.renew(record, told, soon=True)
+    [job] = looks()
+    until(lambda: known_job(site.workshop, job).state != "waiting")
+    site.workshop.renew(record, told, soon=False)
+    site.workshop.wait(job.id, PATIENCE)
+    site.workshop.renew(record, told, soon=False)
+    assert [one.id for one in looks()] == [job.id]
+    study.attach({"x": 0.4}, 2.0)
+    site.workshop.renew(record, told + 1, soon=False)
+    assert len(looks()) == 2
+
+
+def known_job(workshop: Workshop, job: Job) -> Job:
+    found = workshop.job(job.id)
+    assert found is not None
+    return found
+
+
 def test_who_looks_gives_way_to_others(site: Site) -> None:
     site.workshop.prepare()
     site.workshop.wait(site.workshop.look(site.empty.log.record).id, PATIENCE)

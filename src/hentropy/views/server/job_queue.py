@@ -33,7 +33,7 @@ class JobQueue:
         self._listeners: list[Listener] = []
         self._rested_at = 0.0
 
-    def place(self, study: StudyKey, kind: Kind, count: int = 1, soon: bool = True, anyway: bool = True) -> Job:
+    def place(self, study: StudyKey, kind: Kind, **options: Any) -> Job:
         """A new job; `Busy` if too many wait, or too many of this study: half of the places are for others."""
         with self.changed:
             waiting = self._waiting(kind)
@@ -47,7 +47,7 @@ class JobQueue:
                     f"{counted(own, 'job')} of this study wait already, and no more of it may; try again in a while"
                 )
             identity, now = secrets.token_hex(8), time.time()
-            job = Job(identity, study, kind, "waiting", "waiting", now, count=count, soon=soon, anyway=anyway)
+            job = Job(identity, study, kind, "waiting", "waiting", now, **options)
             self._put(job)
             return job
 

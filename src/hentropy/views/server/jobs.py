@@ -110,9 +110,9 @@ class Workshop:
 
     def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True) -> Job:
         """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
-        return self._orders.place(StudyKey.of(study), "ask", count, anyway=anyway)
+        return self._orders.place(StudyKey.of(study), "ask", count=count, anyway=anyway)
 
-    def look(self, study: StudyRecord, *, soon: bool = True) -> Job:
+    def look(self, study: StudyRecord, *, soon: bool = True, revision: int = 0) -> Job:
         """Reach a verdict and make the pictures; one that waits already is as good as a new one.
 
         One that is not `soon` waits until the process has rested as long as it last worked. If nothing has changed
@@ -122,8 +122,24 @@ class Workshop:
         with self._orders.changed:
             for job in self._orders.all():
                 if (job.study, job.kind, job.state) == (key, "look", "waiting"):
-                    return self._orders.change(job.id, soon=True) if soon and not job.soon else job
-            return self._orders.place(key, "look", soon=soon)
+                    return self._orders.change(job.id, soon=soon or job.soon, revision=max(revision, job.revision))
+            return self._orders.place(key, "look", soon=soon, revision=revision)
+
+    def renew(self, study: StudyRecord, revision: int, *, soon: bool) -> None:
+        """See to it that there is a look at the trials of this revision; one done or under way is as good as a new one.
+
+        Whoever changes trials or sees that others did calls this, so the same change is looked at once.
+        """
+        key = StudyKey.of(study)
+        with self._orders.changed:
+            look = self._shelf.latest(key)
+            seen = look is not None and look.revision >= revision
+            under_way = any(
+                (job.study, job.kind, job.state) == (key, "look", "running") and job.revision >= revision
+                for job in self._orders.all()
+            )
+            if not seen and not under_way:
+                self.look(study, soon=soon, revision=revision)
 
     def job(self, identity: str) -> Job | None:
         """The job with this id, as it stands."""

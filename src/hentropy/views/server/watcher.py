@@ -204,7 +204,7 @@ class Watcher:
             return
         if any(trial.state is State.COMPLETE for trial in watch.trials.values()):
             with suppress(Busy):  # then at the next turn
-                self._workshop.look(watch.record, soon=False)
+                self._workshop.renew(watch.record, watch.revision, soon=False)
                 watch.wants = False
 
     def _lose(self, watch: Watch) -> None:

@@ -44,8 +44,8 @@ class Job:
     """One piece of work in the background, as it stands. Times are seconds since 1970 by this machine's clock.
 
     `count` experiments are asked; the `result` of asking are the numbers of the new trials. `phase` says in words what
-    goes on, `error` why it failed. A job of looking that is not `soon` waits until the process has rested. One of
-    asking that is not `anyway` asks nothing if nothing is left to gain.
+    goes on, `error` why it failed. A job of looking that is not `soon` waits until the process has rested; it sees the
+    trials of `revision` or newer ones. One of asking that is not `anyway` asks nothing if nothing is left to gain.
     """
 
     id: str
@@ -61,6 +61,7 @@ class Job:
     error: str | None = None
     soon: bool = True
     anyway: bool = True
+    revision: int = 0
 
     @property
     def ended(self) -> bool:

@@ -77,7 +77,7 @@ def look_again(here: Services, study: StudyRecord) -> None:
     case = here.desk.case(study)
     if case.computable is None and has_values(case):
         with suppress(Busy):  # then later
-            here.workshop.look(study)
+            here.workshop.renew(study, case.revision, soon=True)
 
 
 def _typed(typed: Mapping[str, str]) -> str:
