@@ -6,7 +6,6 @@ door; routes read it, and never decide it themselves.
 
 import hashlib
 import hmac
-import re
 import secrets
 import time
 from collections import OrderedDict
@@ -14,9 +13,6 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal
-
-ID = re.compile(r"[A-Za-z0-9_-]{43}")
-"""How the id of a session looks: 32 random bytes as text."""
 
 
 def new_token() -> str:
@@ -35,28 +31,7 @@ def bearer_in(authorization: str) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-class FormTokens:
-    """Tokens for forms: a keyed hash of the session's id, so that only a page of that session has the right one."""
-
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
-
-    def of(self, session: str) -> str:
-        """The token for the forms of a session."""
-        return hmac.new(self._key, session.encode(), hashlib.sha256).hexdigest()
-
-    def right(self, given: str, session: str) -> bool:
-        """Whether a form came from a page of the session."""
-        return same(given, self.of(session))
-
-
 KEY = "hentropy.access"
-
-FIELD = "csrf_token"
-"""The field of a form that carries its token."""
-
-HEADER = "x-csrf-token"
-"""The header that carries it in requests of scripts."""
 
 LOGIN = "/login"
 """Where somebody gives the token: the one form that is taken from everybody."""
@@ -68,12 +43,11 @@ How = Literal["open", "bearer", "session", "nobody"]
 class Access:
     """How somebody got in: an open server, a bearer token, a session, or not yet.
 
-    `session` is the id of the session, also of an anonymous one; forms carry `csrf_token`, which is bound to it.
+    `session` is what the cookie of a session says.
     """
 
     how: How
     session: str
-    csrf_token: str
 
     @property
     def may(self) -> bool:
