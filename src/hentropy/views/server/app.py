@@ -17,7 +17,7 @@ from hentropy.studies.storage import open_store
 from hentropy.views.server import events, login
 from hentropy.views.server.api import data, studies, work
 from hentropy.views.server.guard.answers import Catching, Headers, Heads
-from hentropy.views.server.guard.bodies import Bodies
+from hentropy.views.server.guard.bodies import Bodies, Unread
 from hentropy.views.server.guard.door import Door, Doorman
 from hentropy.views.server.guard.hosts import Hosts
 from hentropy.views.server.guard.rates import Pace
@@ -98,11 +98,12 @@ def make_app(settings: Settings) -> FastAPI:
     # the last one added is the first one that a request meets
     app.add_middleware(Heads)
     app.add_middleware(GZipMiddleware, minimum_size=PACKED, compresslevel=LEVEL)
+    app.add_middleware(Bodies, limits=limits)
     app.add_middleware(Door, doorman=doorman)
-    app.add_middleware(Bodies, limits=settings.limits)
-    app.add_middleware(Pace, limits=settings.limits)
+    app.add_middleware(Pace, limits=limits)
     app.add_middleware(Hosts, settings=settings)
     app.add_middleware(Catching)
+    app.add_middleware(Unread, limits=limits)
     app.add_middleware(Headers)
     return app
 
