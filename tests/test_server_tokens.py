@@ -219,13 +219,13 @@ def test_sessions_end_and_are_bounded() -> None:
     sessions = Sessions(2, 10.0, clock=lambda: now)
     first, second = sessions.begin(), sessions.begin()
     assert sessions.is_open(first)
-    third = sessions.begin()
-    assert [sessions.is_open(each) for each in (first, second, third)] == [False, True, True]
+    third = sessions.begin()  # in place of the one that was not used
+    assert [sessions.is_open(each) for each in (first, second, third)] == [True, False, True]
     assert len(sessions) == 2
     now = 9.9
-    assert sessions.is_open(second)
+    assert sessions.is_open(first)
     now = 10.0
-    assert not sessions.is_open(second)
+    assert not sessions.is_open(first)
     sessions.end(third)
     assert len(sessions) == 0
 

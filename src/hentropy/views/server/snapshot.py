@@ -1,9 +1,10 @@
 """`Snapshot`: all that is recorded of a study, read at once; nothing is computed and no code of the study is run."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+
+from cachetools import LRUCache
 
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description, space_of, stopping_of
@@ -86,8 +87,8 @@ class SnapshotCache:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._trials: OrderedDict[Key, Trials] = OrderedDict()
-        self._meanings: OrderedDict[Key, RecordedDefinition] = OrderedDict()
+        self._trials: LRUCache[Key, Trials] = LRUCache(REMEMBERED)
+        self._meanings: LRUCache[Key, RecordedDefinition] = LRUCache(REMEMBERED)
 
     def trials(self, record: StudyRecord) -> Trials:
         """The trials as they stand."""
@@ -104,7 +105,6 @@ class SnapshotCache:
             newest = self._trials.get(key)
             if newest is None or newest.revision < now.revision:
                 self._trials[key] = now
-            _forget_oldest(self._trials, key)
         return now
 
     def meaning(self, record: StudyRecord) -> RecordedDefinition:
@@ -118,7 +118,6 @@ class SnapshotCache:
         meaning = RecordedDefinition(record, description, space_of(description))
         with self._lock:
             self._meanings[key] = meaning
-            _forget_oldest(self._meanings, key)
         return meaning
 
     def case(self, record: StudyRecord) -> Snapshot:
@@ -136,12 +135,6 @@ class SnapshotCache:
             why_enough(meaning, entries, running=True),
             why_not_computable(meaning.description),
         )
-
-
-def _forget_oldest(kept: OrderedDict[Key, Trials] | OrderedDict[Key, RecordedDefinition], used: Key) -> None:
-    kept.move_to_end(used)
-    while len(kept) > REMEMBERED:
-        kept.popitem(last=False)
 
 
 def why_enough(meaning: RecordedDefinition, entries: tuple[Entry, ...], running: bool) -> str | None:

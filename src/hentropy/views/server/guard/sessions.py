@@ -8,11 +8,12 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal
+
+from cachetools import TTLCache
 
 
 def new_token() -> str:
@@ -66,41 +67,31 @@ Clock = Callable[[], float]
 
 
 class Sessions:
-    """Who is logged in. Only hashes of the ids are kept; the oldest session makes room for a new one."""
+    """Who is logged in. Only hashes of the ids are kept; the session that was unused for longest makes room."""
 
     def __init__(self, most: int, seconds: float, clock: Clock = time.monotonic) -> None:
-        self._most = most
-        self._seconds = seconds
-        self._clock = clock
-        self._ends: OrderedDict[bytes, float] = OrderedDict()
+        self._open: TTLCache[bytes, bool] = TTLCache(most, seconds, timer=clock)
         self._lock = Lock()
 
     def begin(self) -> str:
         """The id of a new session."""
         session = new_token()
         with self._lock:
-            while len(self._ends) >= self._most:
-                self._ends.popitem(last=False)
-            self._ends[_hash(session)] = self._clock() + self._seconds
+            self._open[_hash(session)] = True
         return session
 
     def is_open(self, session: str) -> bool:
         """Whether a session was begun, has not ended and is not too old."""
-        key = _hash(session)
         with self._lock:
-            ends = self._ends.get(key)
-            if ends is not None and ends <= self._clock():
-                del self._ends[key]
-                return False
-            return ends is not None
+            return self._open.get(_hash(session), False)
 
     def end(self, session: str) -> None:
         """Log out."""
         with self._lock:
-            self._ends.pop(_hash(session), None)
+            self._open.pop(_hash(session), None)
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._open)
 
 
 def _hash(session: str) -> bytes:
