@@ -1,42 +1,35 @@
-"""Connections that keep a server waiting are closed, and nobody can take all of them."""
+"""Nobody keeps a connection by sending slowly what the server does not want, and there are only so many of them."""
 
+import asyncio
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from typing import Any
 
-import psutil
 import pytest
+from starlette.types import Message
 
-from hentropy.views.cli.serving import configured
-from hentropy.views.server.app import make_app
-from hentropy.views.server.guard.connections import GuardedConfig
+from hentropy.views.client import RemoteStudy
+from hentropy.views.server.guard.bodies import Unread
 from hentropy.views.server.settings import ServerLimits, Settings
-from support.serving import Served, served
+from support.serving import TOKEN, Served, served
 from support.waiting import PATIENCE, until
 
 SOON = 0.4
-"""Seconds that a connection may wait, in these tests."""
-
-LATER = 2.0
-"""The same where something has to be done in time, however busy the machine is."""
+"""Seconds for a body of somebody who is not let in, in these tests."""
 
 
-@contextmanager
-def waiting(url: str, seconds: float = SOON) -> Iterator[Served]:
-    """A server that does not wait for long."""
-    with served(Settings(url, limits=ServerLimits(head_seconds=seconds))) as server:
+@pytest.fixture
+def guarded(sqlite_url: str) -> Iterator[Served]:
+    """A server with a token and few connections, which waits for strangers only for a moment."""
+    limits = ServerLimits(login_seconds=SOON, body_seconds=10 * PATIENCE, connections=6)
+    with served(Settings(sqlite_url, token=TOKEN, limits=limits)) as server:
         yield server
 
 
 def connected(server: Served) -> socket.socket:
     return socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), PATIENCE)
-
-
-def served_to(client: socket.socket) -> bool:
-    """Whether the server's end of a connection, which is in this process, is open."""
-    ends = (client.getpeername(), client.getsockname())
-    return ends in [(each.laddr, each.raddr) for each in psutil.Process().net_connections("tcp")]
 
 
 def read(connection: socket.socket) -> bytes:
@@ -50,106 +43,99 @@ def read(connection: socket.socket) -> bytes:
     return said
 
 
-def test_who_never_sends_a_request_is_sent_away(sqlite_url: str) -> None:
-    with waiting(sqlite_url) as server, ExitStack() as stack:
-        for begun in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "):
-            connection = stack.enter_context(connected(server))
-            connection.sendall(begun)
-            assert read(connection) == b""
+def begun(server: Served, path: str, announced: int = 4_000) -> bytes:
+    """The head of a form of a page of ours, of which nothing comes."""
+    head = f"POST {path} HTTP/1.1\r\nHost: {server.url[7:]}\r\nOrigin: {server.url}\r\n"
+    form = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {announced}\r\n\r\n"
+    return (head + form).encode()
 
 
-def test_single_bytes_do_not_stop_the_time(sqlite_url: str) -> None:
-    with waiting(sqlite_url) as server, connected(server) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nX: ")
-        connection.settimeout(0.05)
-        ends = time.monotonic() + PATIENCE
-        closed = False
+def ask(server: Served) -> bytes:
+    with connected(server) as connection:
+        head = f"GET /api/studies HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        return read(connection)
+
+
+@pytest.mark.parametrize(
+    ("path", "announced", "status"),
+    [
+        ("/login", 4_000, b"408"),
+        ("/login", 4_000_000, b"413"),
+        ("/studies/1/attach", 4_000, b"401"),
+        ("/api/studies", 4_000_000, b"401"),
+        ("/logout", 4_000, b"401"),
+    ],
+)
+def test_single_bytes_of_a_stranger_do_not_keep_a_connection(
+    guarded: Served, path: str, announced: int, status: bytes
+) -> None:
+    with connected(guarded) as connection:
+        connection.sendall(begun(guarded, path, announced))
+        connection.settimeout(SOON / 10)
+        ends, said, closed = time.monotonic() + PATIENCE, b"", False
         while not closed and time.monotonic() < ends:
             try:
                 connection.sendall(b"x")
-                closed = connection.recv(10) == b""
+                piece = connection.recv(65536)
+                said, closed = said + piece, piece == b""
             except TimeoutError:
                 continue
             except OSError:
                 closed = True
         assert closed
+        assert said.startswith(b"HTTP/1.1 " + status)
 
 
-def test_after_an_answer_the_next_request_has_its_time_too(sqlite_url: str) -> None:
-    request = b"GET /static/base.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with waiting(sqlite_url, LATER) as server, connected(server) as connection:
-        for _ in range(3):
-            connection.sendall(request)
-            time.sleep(LATER / 2)
-        connection.sendall(request[:20])
-        assert read(connection).count(b"HTTP/1.1 200") == 3
+def test_slow_strangers_do_not_take_all_connections(guarded: Served) -> None:
+    guarded.http.close()
+    with ExitStack() as stack:
+        for path in ("/login", "/studies/1/attach") * 3:
+            stack.enter_context(connected(guarded)).sendall(begun(guarded, path))
+        assert ask(guarded).startswith(b"HTTP/1.1 503")
+        until(lambda: ask(guarded).startswith(b"HTTP/1.1 200"))
 
 
-def test_a_request_that_is_answered_slowly_is_not_cut_off(sqlite_url: str) -> None:
-    def slow() -> str:
-        time.sleep(3 * SOON)
-        return "done"
-
-    with waiting(sqlite_url) as server:
-        server.app.add_api_route("/api/slow", slow)
-        assert server.http.get("/api/slow").json() == "done"
-
-
-def test_an_answer_that_is_read_slowly_is_read_whole(sqlite_url: str) -> None:
-    length = 20_000_000  # more than the systems' buffers hold
-    with waiting(sqlite_url, LATER) as server, connected(server) as connection:
-        server.app.add_api_route("/api/long", lambda: "x" * length)
-        connection.sendall(b"GET /api/long HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        said = b""
-        for _ in range(4):
-            time.sleep(LATER / 2)
-            said += connection.recv(2_000_000)
-        said += read(connection)
-        assert said.count(b"x") >= length
-        with connected(server) as other:  # this one reads nothing
-            other.sendall(b"GET /api/long HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            other.recv(1, socket.MSG_PEEK)  # the answer has begun: the server has taken the connection
-            until(lambda: not served_to(other))
-            assert len(read(other)) < length
-
-
-@pytest.mark.parametrize("limit", ["connections", "connections_of_one"])
-def test_too_many_connections_are_told_so(sqlite_url: str, limit: str) -> None:
-    with served(Settings(sqlite_url, limits=ServerLimits(**{limit: 5}))) as server, ExitStack() as stack:
-        server.http.get("/api/studies")
-        idle = [stack.enter_context(connected(server)) for _ in range(5)]
-        for path, kind in (("/api/studies", b"application/json"), ("/", b"text/html")):
-            with connected(server) as connection:
-                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-                said = read(connection)
-                assert said.startswith(b"HTTP/1.1 503")
-                assert kind in said
-                assert b"oo many connections are open" in said
-                assert b"retry-after: " in said.lower()
+def test_too_many_connections_are_told_so_and_a_client_comes_again(guarded: Served) -> None:
+    guarded.create()
+    guarded.http.close()
+    with ExitStack() as stack:
+        idle = [stack.enter_context(connected(guarded)) for _ in range(6)]
+        said = ask(guarded)
+        assert said.startswith(b"HTTP/1.1 503")
+        with pytest.raises(Exception, match="is busy: status 503"):
+            RemoteStudy(guarded.url, "lab", token=TOKEN, patience=0.0)
         for connection in idle:
             connection.close()
-
-        def taken() -> bool:
-            with connected(server) as connection:
-                connection.sendall(b"GET /api/studies HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                return read(connection).startswith(b"HTTP/1.1 200")
-
-        until(taken)
+        assert RemoteStudy(guarded.url, "lab", token=TOKEN).name == "lab"
 
 
-def test_far_too_many_are_cut_off_and_leave_nothing_behind(sqlite_url: str) -> None:
-    settings = Settings(sqlite_url, limits=ServerLimits(connections_of_one=5))
-    with served(settings) as server, ExitStack() as stack:
-        many = [stack.enter_context(connected(server)) for _ in range(80)]
-        many[-1].settimeout(PATIENCE)
-        assert read(many[-1]) == b""
+def test_an_answer_before_the_end_of_a_request_ends_the_connection() -> None:
+    """The rest is read, so that a client that sends all of it before it reads sees the answer; but not for ever."""
+    pieces = [b"1", b"2", b"3"]
 
+    async def answered(pieces: list[bytes], endless: bool) -> tuple[list[Message], list[bytes]]:
+        sent: list[Message] = []
 
-def test_a_trusted_proxy_stands_for_many() -> None:
-    settings = Settings("sqlite:///not-opened.db", proxies=("192.0.2.1",), limits=ServerLimits(connections_of_one=2))
-    config = configured(make_app(settings), settings)
-    assert isinstance(config, GuardedConfig)
-    config.clients.update({"192.0.2.1": 9, "192.0.2.2": 9})
-    assert config.excess("192.0.2.1", 18) <= 0
-    assert config.excess("192.0.2.2", 18) == 7
-    assert config.excess("192.0.2.1", settings.limits.connections + 3) == 3
+        async def refuse(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.body", "body": b"no"})
+
+        async def receive() -> Message:
+            if not pieces and endless:
+                await asyncio.sleep(PATIENCE)
+            body = pieces.pop(0)
+            return {"type": "http.request", "body": body, "more_body": bool(pieces) or endless}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "headers": [(b"content-length", b"3")]}
+        await Unread(refuse, ServerLimits(login_seconds=0.05))(scope, receive, send)
+        return sent, pieces
+
+    for endless in (False, True):
+        sent, left = asyncio.run(answered(pieces.copy(), endless))
+        assert left == []
+        assert (b"connection", b"close") in sent[0]["headers"]
+        assert sent[1]["body"] == b"no"

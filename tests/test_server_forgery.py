@@ -1,12 +1,15 @@
 """Requests that another page makes a browser send change nothing, and read nothing."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
+import httpx
 import pytest
 
 from hentropy.views.server.settings import Settings
+from hentropy.views.text.formats import iso
 from support.serving import TOKEN, Served, served
-from support.visiting import JSON, browser, csrf, log_in, of_the_pages
+from support.visiting import JSON, browser, log_in, of_the_pages
 
 
 @pytest.fixture
@@ -23,46 +26,86 @@ def guarded(sqlite_url: str) -> Iterator[Served]:
         yield server
 
 
-def test_no_form_is_taken_that_no_page_of_ours_has_made(here: Served) -> None:
-    study = here.create()
-    here.services.desk.attach_csv(study, "x,value\n1,2\n")
-    with browser(here) as client, browser(here) as other:
-        client.get("/")
-        other.get("/")
+FOREIGN = (
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:1"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "none"},  # typed into the address bar: that sends no form
+    {"Sec-Fetch-Site": "cross-site", "Origin": "OWN"},
+)
+"""What browsers say of requests that other pages make; OWN stands for the server's own address."""
+
+ROWS = {"rows": [{"params": {"x": 1.0}, "value": 1.0}]}
+
+
+def said(headers: dict[str, str], server: Served) -> dict[str, str]:
+    return {name: server.url if value == "OWN" else value for name, value in headers.items()}
+
+
+@contextmanager
+def stranger(server: Served, *, signed_in: bool) -> Iterator[httpx.Client]:
+    """A browser that says nothing of where its requests come from."""
+    with browser(server) as client:
+        if signed_in:
+            log_in(client)
+        del client.headers["Origin"]
+        yield client
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_no_form_is_taken_of_which_no_page_of_ours_is_the_source(token: str | None, sqlite_url: str) -> None:
+    with (
+        served(Settings(sqlite_url, token=token)) as server,
+        stranger(server, signed_in=token is not None) as client,
+    ):
+        study = server.create()
+        server.services.desk.attach_csv(study, "x,value\n1,2\n")
+        begun = iso(server.services.desk.record(study).created_at) or ""
         changing = [(method, path) for method, path in of_the_pages() if method != "GET"]
         assert len(changing) > 5
+        form = {"begun": begun, "value": "7", "count": "1", "what": "correct", "token": TOKEN}
         for method, path in changing:
             path = path.replace("/studies/0", f"/studies/{study}")
-            for form in ({}, {"csrf_token": "0" * 64}, {"csrf_token": csrf(here, other)}):
-                answer = client.request(method, path, data={**form, "value": "7", "count": "1", "replace": "1"})
-                assert answer.status_code == 403, (path, form)
-            answer = client.request(method, path, files={"file": ("a.csv", b"x,value\n2,3\n", "text/csv")})
-            assert answer.status_code == 403, path
+            for headers in ({}, *FOREIGN):
+                answer = client.request(method, path, data=form, headers=said(headers, server))
+                assert answer.status_code == 403, (path, headers)
+            files = {"file": ("a.csv", b"x,value\n2,3\n", "text/csv")}
+            assert client.request(method, path, data={"begun": begun}, files=files).status_code == 403, path
             assert client.request(method, path, content=b"{}", headers=JSON).status_code == 403, path
-    assert len(here.services.desk.case(study).entries) == 1
-    assert here.services.desk.log(study).find(0).trial.value == 2.0
-    assert here.services.workshop.jobs() == ()
+        assert len(server.services.desk.case(study).entries) == 1
+        assert server.services.desk.log(study).find(0).trial.value == 2.0
+        assert server.services.workshop.jobs() == ()
+        assert client.get("/").status_code == 200  # nobody was signed out
 
 
-def test_a_form_of_ours_is_taken_whole(guarded: Served) -> None:
-    with browser(guarded) as client:
-        log_in(client)
-        token = csrf(guarded, client)
-        assert client.post("/logout", files={"a": ("a.csv", b"1" * 3_000_000)}, data={"csrf_token": token}).is_redirect
-        log_in(client)
-        assert client.post("/logout", headers={"X-CSRF-Token": csrf(guarded, client)}).is_redirect
+@pytest.mark.parametrize("headers", [{"Origin": "OWN"}, {"Sec-Fetch-Site": "same-origin"}])
+def test_forms_of_ours_are_taken(guarded: Served, headers: dict[str, str]) -> None:
+    with stranger(guarded, signed_in=False) as client:
+        client.headers.update(said(headers, guarded))
+        assert client.post("/login", data={"token": TOKEN}).is_redirect
+        assert client.get("/").status_code == 200
+        assert client.post("/logout").is_redirect
+        assert client.get("/").is_redirect
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "https://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1:1"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-    ],
-)
+def test_a_proxy_may_have_taken_the_https_and_the_name(guarded: Served) -> None:
+    with stranger(guarded, signed_in=False) as client:
+        form = {"token": TOKEN}
+        named = {"Host": "localhost", "Origin": "https://localhost"}
+        assert client.post("/login", data=form, headers=named).is_redirect
+        assert client.post("/login", data=form, headers={**named, "Origin": "https://localhost:8443"}).is_client_error
+        browsers_word = {"Origin": "https://lab.example", "Sec-Fetch-Site": "same-origin"}
+        assert client.post("/login", data=form, headers=browsers_word).is_redirect
+
+
+def test_links_of_others_lead_here(guarded: Served) -> None:
+    with stranger(guarded, signed_in=True) as client:
+        assert client.get("/", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
 @pytest.mark.parametrize("token", [None, TOKEN])
 def test_nothing_is_changed_for_the_pages_of_others(
     headers: dict[str, str], token: str | None, sqlite_url: str
@@ -70,17 +113,14 @@ def test_nothing_is_changed_for_the_pages_of_others(
     bearer = {"Authorization": f"Bearer {token}"} if token else {}
     with served(Settings(sqlite_url, token=token)) as server:
         study = server.create()
-        answer = server.http.post(
-            f"/api/studies/{study}/attach",
-            json={"rows": [{"params": {"x": 1.0}, "value": 1.0}]},
-            headers={**headers, **bearer},
-        )
+        path = f"/api/studies/{study}/attach"
+        answer = server.http.post(path, json=ROWS, headers={**said(headers, server), **bearer})
         assert answer.status_code == 403
         assert "another page" in answer.json()["error"]["sentence"]
         assert server.services.desk.case(study).entries == ()
         own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
-        body = {"rows": [{"params": {"x": 1.0}, "value": 1.0}]}
-        assert server.http.post(f"/api/studies/{study}/attach", json=body, headers={**own, **bearer}).is_success
+        assert server.http.post(path, json=ROWS, headers={**own, **bearer}).is_success
+        assert server.http.post(path, json={**ROWS, "again": True}, headers=bearer).is_success  # a program
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
@@ -97,13 +137,15 @@ def test_programs_say_that_they_are_programs(here: Served, kind: str) -> None:
 
 def test_a_cookie_alone_changes_nothing_through_the_api(guarded: Served) -> None:
     study = guarded.create()
-    with browser(guarded) as client:
-        log_in(client)
+    with stranger(guarded, signed_in=True) as client:
         assert client.get(f"/api/studies/{study}").status_code == 200
-        path, body = f"/api/studies/{study}/attach", {"rows": [{"params": {"x": 1.0}, "value": 1.0}]}
-        assert client.post(path, json=body).status_code == 403
-        assert client.delete(f"/api/studies/{study}", params={"name": "lab"}).status_code == 403
-        assert client.post(path, json=body, headers={"X-CSRF-Token": csrf(guarded, client)}).is_success
+        path = f"/api/studies/{study}/attach"
+        for headers in ({}, *FOREIGN):
+            assert client.post(path, json=ROWS, headers=said(headers, guarded)).status_code == 403, headers
+            deleting = client.delete(f"/api/studies/{study}", params={"name": "lab"}, headers=said(headers, guarded))
+            assert deleting.status_code == 403, headers
+        assert guarded.services.desk.case(study).entries == ()
+        assert client.post(path, json=ROWS, headers={"Origin": guarded.url}).is_success
 
 
 def test_no_answer_can_be_read_by_the_pages_of_others(here: Served) -> None:

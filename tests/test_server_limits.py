@@ -2,13 +2,14 @@
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hentropy.views.server.guard.rates import Rates, client_of
 from hentropy.views.server.settings import ServerLimits, Settings
-from support.serving import PATIENCE, Served, served
+from support.serving import PATIENCE, TOKEN, Served, served
 from support.visiting import FORM
 
 
@@ -24,23 +25,28 @@ def small(url: str, **limits: Any) -> Settings:
 
 
 def test_large_requests_are_refused(sqlite_url: str) -> None:
-    with served(small(sqlite_url, body_bytes=2_000, upload_bytes=20_000, login_bytes=500)) as server:
+    with (
+        served(small(sqlite_url, body_bytes=2_000, upload_bytes=20_000)) as server,
+        served(replace(small(sqlite_url, login_bytes=500), token=TOKEN)) as guarded,
+    ):
         study = server.create()
         path = f"/api/studies/{study}/attach"
 
-        def status(size: int, announced: bool, kind: str = "application/json", path: str = path) -> int:
+        def status(
+            size: int, announced: bool, kind: str = "application/json", path: str = path, at: Served = server
+        ) -> int:
             body = b" " * size
             content: Any = body if announced else iter([body[:500], body[500:]])
-            return server.http.post(path, content=content, headers={"Content-Type": kind}).status_code
+            return at.http.post(path, content=content, headers={"Content-Type": kind, "Origin": at.url}).status_code
 
         for announced in (True, False):  # with a Content-Length, and in chunks
             assert status(1_999, announced) == 422
             assert status(2_001, announced) == 413
             assert status(19_000, announced, "text/csv", f"{path}.csv") == 422
             assert status(20_001, announced, "text/csv", f"{path}.csv") == 413
-            assert status(2_001, announced, FORM["Content-Type"], "/logout") == 413
-            assert status(501, announced, FORM["Content-Type"], "/login") == 413
-            assert status(501, announced, "multipart/form-data; boundary=b", "/login") == 413
+            assert status(2_001, announced, FORM["Content-Type"], f"/studies/{study}/ask") == 413
+            assert status(501, announced, FORM["Content-Type"], "/login", guarded) == 413
+        assert status(501, True, "multipart/form-data; boundary=b", "/login", guarded) == 413
         assert server.http.get("/api/studies").status_code == 200
 
 

@@ -22,7 +22,6 @@ from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.running import Terminated, stopped_by_signals
 from hentropy.views.server.app import make_app
-from hentropy.views.server.guard.connections import GuardedConfig
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings
 
@@ -103,12 +102,20 @@ def address(settings: Settings) -> str:
 
 def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvicorn.Config:
     """How an app is served."""
-    return GuardedConfig(
+    return uvicorn.Config(
         app,
-        settings,
         host=settings.host,
         port=settings.port,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
         access_log=verbose,
+        server_header=False,
+        # from anybody else, the word of who they are is not taken
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        limit_concurrency=settings.limits.connections + 1,  # from so many on, requests are refused
         timeout_graceful_shutdown=GRACE,
     )
 

@@ -98,17 +98,18 @@ class Connection:
             return self._read(answer)
 
     def _read(self, answer: IO[bytes]) -> dict[str, Any]:
-        try:
-            said = json.loads(answer.read() or b"{}")
-        except ValueError:
-            said = None
-        if not isinstance(said, dict):
+        said = _plain(answer)
+        if said is None:
             raise StorageError(f"what answers at {self.url} is not a server of hentropy")
         return said
 
     def _problem(self, error: HTTPError) -> tuple[HentropyError, bool]:
         """What an answer says went wrong, and whether the server says that it did nothing."""
-        told = self._read(error).get("error")
+        said = _plain(error)
+        told = None if said is None else said.get("error")
+        if said is None and error.code in (429, 503):
+            # too many connections: so says what stands before the server, which did not see the request
+            return StorageError(f"the server at {self.url} is busy: status {error.code}"), True
         if not isinstance(told, dict) or not isinstance(told.get("sentence"), str):
             return StorageError(f"what answers at {self.url} is not a server of hentropy: status {error.code}"), False
         sentence = told["sentence"]
@@ -119,6 +120,15 @@ class Connection:
         # what to do next is said in the words of Python here, not in those of a page
         problem = kind(told["what"], Advice[named]) if advised else kind(sentence)
         return problem, told.get("kind") == "busy"
+
+
+def _plain(answer: IO[bytes]) -> dict[str, Any] | None:
+    """The object that an answer holds, if it is one in JSON."""
+    try:
+        said = json.loads(answer.read() or b"{}")
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
 
 
 def _pause(error: HTTPError) -> float | None:

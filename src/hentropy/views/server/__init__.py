@@ -4,3 +4,4 @@ from hentropy.errors import require
 
 require("fastapi", "server")
 require("uvicorn", "server")
+require("cachetools", "server")

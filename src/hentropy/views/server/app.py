@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 
 from hentropy._version import __version__
@@ -15,8 +16,8 @@ from hentropy.errors import HentropyError
 from hentropy.studies.storage import open_store
 from hentropy.views.server import events, login
 from hentropy.views.server.api import data, studies, work
-from hentropy.views.server.guard.answers import Catching, Headers, Heads, Packing
-from hentropy.views.server.guard.bodies import Bodies
+from hentropy.views.server.guard.answers import Catching, Headers, Heads
+from hentropy.views.server.guard.bodies import Bodies, Unread
 from hentropy.views.server.guard.door import Door, Doorman
 from hentropy.views.server.guard.hosts import Hosts
 from hentropy.views.server.guard.rates import Pace
@@ -41,6 +42,12 @@ def routers() -> tuple[APIRouter, ...]:
     """All routes, under /api."""
     return (studies.router, studies.trials_router, data.router, work.router)
 
+
+PACKED = 1_000
+"""Bytes of an answer from which on it is worth packing."""
+
+LEVEL = 4
+"""How hard it is tried: beyond this it takes much longer and saves little."""
 
 ABOUT = """The verbs of the command line over the network. A study is named by its id, which `GET /api/studies?name=...`
 finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""
@@ -90,12 +97,13 @@ def make_app(settings: Settings) -> FastAPI:
         app.add_exception_handler(kind, _answered)
     # the last one added is the first one that a request meets
     app.add_middleware(Heads)
-    app.add_middleware(Packing)
+    app.add_middleware(GZipMiddleware, minimum_size=PACKED, compresslevel=LEVEL)
+    app.add_middleware(Bodies, limits=limits)
     app.add_middleware(Door, doorman=doorman)
-    app.add_middleware(Bodies, limits=settings.limits)
-    app.add_middleware(Pace, limits=settings.limits)
+    app.add_middleware(Pace, limits=limits)
     app.add_middleware(Hosts, settings=settings)
     app.add_middleware(Catching)
+    app.add_middleware(Unread, limits=limits)
     app.add_middleware(Headers)
     return app
 

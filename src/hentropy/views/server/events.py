@@ -1,15 +1,16 @@
 """Server-sent events: an open page is told what changes in its study."""
 
 from collections.abc import AsyncIterator, Callable
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
 from hentropy.views.server.guard.rates import client_in
 from hentropy.views.server.services import Here, Visitor, check_meant
-from hentropy.views.server.watcher import Event, Subscriber, Watcher
+from hentropy.views.server.watcher import Subscriber
 from hentropy.views.text.formats import json_text
 
 HEARTBEAT = 5.0
@@ -21,60 +22,56 @@ PACE = 0.25
 DELIVERIES = 20.0
 """The most deliveries in a second to all pages together, in the long run: each page then fetches what is new."""
 
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+RETRY = 2_000
+"""Milliseconds after which a browser that lost the connection comes again."""
 
 router = APIRouter()
 
 
-@router.get("/studies/{study_id}/events", include_in_schema=False)
-async def events(study_id: int, here: Here, visitor: Visitor, request: Request, begun: str = "") -> StreamingResponse:
-    """What changes in a study, for as long as the page is open and its session; `begun` says which one it shows."""
+async def listening(
+    study_id: int, here: Here, request: Request, response: Response, begun: str = ""
+) -> AsyncIterator[Subscriber]:
+    """A listener for as long as the answer lasts; what cannot be listened to is refused before it begins."""
     case = await run_in_threadpool(here.desk.case, study_id)
     if begun:
         check_meant(case.record, begun)
     mailbox = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
-    return Events(here.watcher, mailbox, lambda: here.doorman.still_in(visitor))
+    response.headers["Cache-Control"] = "no-store"  # beside no-cache, which FastAPI says
+    try:
+        yield mailbox
+    finally:
+        here.watcher.leave(mailbox)
 
 
-class Events(StreamingResponse):
-    """The events of a mailbox; whoever goes away is let go at once."""
+@router.get("/studies/{study_id}/events", response_class=EventSourceResponse, include_in_schema=False)
+async def events(
+    mailbox: Annotated[Subscriber, Depends(listening)], here: Here, visitor: Visitor
+) -> AsyncIterator[ServerSentEvent]:
+    """What changes in a study, for as long as the page is open and its session; `begun` says which one it shows."""
 
-    def __init__(self, watcher: Watcher, mailbox: Subscriber, still_in: Callable[[], bool]) -> None:
-        super().__init__(
-            stream(mailbox, self._pace, still_in, HEARTBEAT), headers=HEADERS, media_type="text/event-stream"
-        )
-        self._watcher = watcher
-        self._mailbox = mailbox
+    def pace() -> float:
+        return max(PACE, here.watcher.listeners / DELIVERIES)
 
-    def _pace(self) -> float:
-        return max(PACE, self._watcher.listeners / DELIVERIES)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until either side ends it."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._watcher.leave(self._mailbox)
+    async for event in stream(mailbox, pace, lambda: here.doorman.still_in(visitor), HEARTBEAT):
+        yield event
 
 
 async def stream(
     mailbox: Subscriber, pace: Callable[[], float], still_in: Callable[[], bool], heartbeat: float
-) -> AsyncIterator[str]:
-    """Events as text, with comments while there are none; `pace` says how many seconds to wait after each delivery.
+) -> AsyncIterator[ServerSentEvent]:
+    """Events, with comments while there are none; `pace` says how many seconds to wait after each delivery.
 
     Who is no longer `still_in` is told nothing more.
     """
-    yield "retry: 2000\n\n"
+    yield ServerSentEvent(retry=RETRY)
     while True:
         taken = await mailbox.take(heartbeat)
         if not still_in():
             return
-        yield "".join(map(as_text, taken)) or ": nothing new\n\n"
+        for event in taken:
+            yield ServerSentEvent(event=event.name, raw_data=json_text(event.data))
+        if not taken:
+            yield ServerSentEvent(comment="nothing new")
         if mailbox.ended:
             return
         await mailbox.rest(pace())
-
-
-def as_text(event: Event) -> str:
-    """An event as it goes over the wire: JSON has no line breaks of its own."""
-    return f"event: {event.name}\ndata: {json_text(event.data)}\n\n"

@@ -1,9 +1,10 @@
 """`Workshop`: proposals and looks in the background, in processes of their own; the latest looks are kept."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
+
+from cachetools import LRUCache
 
 from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
@@ -20,13 +21,10 @@ class LatestLooks:
     """Looks by study; the one that was not wanted for the longest time goes first. Not safe for threads by itself."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._looks: OrderedDict[StudyKey, Look] = OrderedDict()
+        self._looks: LRUCache[StudyKey, Look] = LRUCache(most)
 
     def latest(self, study: StudyKey) -> Look | None:
         """What was last seen of a study."""
-        if study in self._looks:
-            self._looks.move_to_end(study)
         return self._looks.get(study)
 
     def begin(self, study: StudyKey, seen: Mapping[str, Any]) -> Look:
@@ -34,7 +32,7 @@ class LatestLooks:
         before = self._looks.get(study)
         kept = before is not None and seen["verdict"] is not None
         look = Look(study, **seen, pictures=before.pictures if before is not None and kept else {})
-        self._put(look)
+        self._looks[study] = look
         return look
 
     def add(self, study: StudyKey, name: str, picture: Mapping[str, Any] | None, trouble: str | None) -> Look:
@@ -45,7 +43,7 @@ class LatestLooks:
             look = replace(look, pictures={**others, name: picture})
         else:
             look = replace(look, pictures=others, troubles={**look.troubles, name: trouble or ""})
-        self._put(look)
+        self._looks[study] = look
         return look
 
     def finish(self, study: StudyKey, order: list[str]) -> Look | None:
@@ -55,18 +53,12 @@ class LatestLooks:
             return None
         pictures = {name: look.pictures[name] for name in order if name in look.pictures}
         look = replace(look, pictures=pictures, complete=True)
-        self._put(look)
+        self._looks[study] = look
         return look
 
     def forget(self, study: StudyKey) -> None:
         """The study is gone."""
         self._looks.pop(study, None)
-
-    def _put(self, look: Look) -> None:
-        self._looks[look.study] = look
-        self._looks.move_to_end(look.study)
-        while len(self._looks) > self._most:
-            self._looks.popitem(last=False)
 
 
 __all__ = ["Busy", "Job", "Look", "Part", "StudyKey", "Workshop", "job_json"]

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from hentropy.views.server.guard.rates import client_in
-from hentropy.views.server.guard.sessions import FIELD
 from hentropy.views.server.problems import Refused, sentence
 from hentropy.views.server.services import Here, Visitor
 
@@ -27,7 +26,7 @@ async def login_page(here: Here, visitor: Visitor, next: str = "/") -> Response:
     """The form for the token; whoever is in already goes on."""
     if visitor.may:
         return RedirectResponse(local(next), 303)
-    return HTMLResponse(login_form(visitor.csrf_token, local(next)))
+    return HTMLResponse(login_form(local(next)))
 
 
 @router.post("/login")
@@ -46,7 +45,7 @@ async def log_in(
     except Refused as refused:
         if refused.status_code != 401:
             raise
-        return HTMLResponse(login_form(visitor.csrf_token, local(next), str(refused.detail)), 401)
+        return HTMLResponse(login_form(local(next), str(refused.detail)), 401)
     return RedirectResponse(local(next), 303, {"set-cookie": here.doorman.cookie_for(session, request.scope)})
 
 
@@ -57,10 +56,10 @@ async def log_out(here: Here, visitor: Visitor) -> Response:
     return RedirectResponse("/login", 303)
 
 
-def login_form(csrf_token: str, after: str, trouble: str = "") -> str:
+def login_form(after: str, trouble: str = "") -> str:
     """The page with the form."""
     said = f'<p class="error" role="alert">{html.escape(sentence(trouble))}</p>' if trouble else ""
-    return PAGE.format(field=FIELD, csrf=html.escape(csrf_token), after=html.escape(after), said=said)
+    return PAGE.format(after=html.escape(after), said=said)
 
 
 PAGE = """<!doctype html>
@@ -76,7 +75,6 @@ PAGE = """<!doctype html>
 <h1>Sign in</h1>
 {said}
 <form method="post" action="/login">
-<input type="hidden" name="{field}" value="{csrf}">
 <input type="hidden" name="next" value="{after}">
 <label for="token">Token of the server</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>

@@ -1,10 +1,11 @@
 """What was done lately, by the keys that clients gave: who asks again gets the same, and nothing is done twice."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
+
+from cachetools import LRUCache
 
 from hentropy.views.server.work import StudyKey
 
@@ -21,9 +22,8 @@ class Recent:
     """Results by key, of a bounded number of keys; those that were not asked for longest are forgotten first."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, Future[Any]] = OrderedDict()
+        self._kept: LRUCache[Key, Future[Any]] = LRUCache(most)
 
     def once(self, study: StudyKey, verb: str, key: str | None, do: Callable[[], T]) -> T:
         """What `do` returns, or has returned for this key; who comes while it is done waits for it.
@@ -37,8 +37,6 @@ class Recent:
             mine: Future[T] = Future()
             if known is None:
                 self._kept[study, verb, key] = mine
-                while len(self._kept) > self._most:
-                    self._kept.popitem(last=False)
         if known is not None:
             found: T = known.result()
             return found

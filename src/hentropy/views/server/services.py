@@ -62,7 +62,7 @@ async def who(connection: HTTPConnection) -> Access:
 
 
 Visitor = Annotated[Access, Depends(who)]
-"""An argument of a route: who asks, with the token for the forms of a page."""
+"""An argument of a route: who asks."""
 
 
 NOTHING = "nothing has been told yet, so nothing is known: ask for an experiment, run it, and enter its value"

@@ -57,13 +57,11 @@ class ServerLimits:
     upload_rows: int = 5_000
     """The most rows of data in a request."""
     login_bytes: int = 8_000
-    """The most bytes of a request by somebody who wants to log in."""
-    head_seconds: float = 10.0
-    """The time that a connection may wait for a request to begin, and a client to send its head."""
+    """The most bytes of a request by somebody who has not given the token: the form to log in."""
     body_seconds: float = 60.0
     """The most time that a client may take to send a request."""
     login_seconds: float = 5.0
-    """The same for somebody who wants to log in."""
+    """The same for somebody who has not given the token, and for the rest of a request that was answered already."""
     per_second: float = 100.0
     """The requests of one client that are answered in a second, in the long run."""
     burst: int = 400
@@ -83,8 +81,6 @@ class ServerLimits:
     """The most experiments that are asked for at once."""
     connections: int = 800
     """The connections at once, open pages included: fewer than the files that a process may usually open."""
-    connections_of_one: int = 400
-    """The connections at once of one client."""
     listeners: int = 500
     """The open pages that are told what changes."""
     listeners_each: int = 50

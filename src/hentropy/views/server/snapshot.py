@@ -1,9 +1,10 @@
 """`Snapshot`: all that is recorded of a study, read at once; nothing is computed and no code of the study is run."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+
+from cachetools import LRUCache
 
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description
@@ -72,7 +73,7 @@ class SnapshotCache:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._known: OrderedDict[Key, KnownStudy] = OrderedDict()
+        self._known: LRUCache[Key, KnownStudy] = LRUCache(REMEMBERED)
 
     def known(self, record: StudyRecord) -> KnownStudy:
         """A study as it was last read, or read now if it is new or has another definition by now."""
@@ -84,9 +85,6 @@ class SnapshotCache:
             known = KnownStudy(record, description, TrialLog.recorded(self._store, record, description))
         with self._lock:
             self._known[key] = known
-            self._known.move_to_end(key)
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
         return known
 
     def case(self, record: StudyRecord) -> Snapshot:

@@ -1,10 +1,11 @@
 """`Standings`: every study of a store in a few words, read again only where something has changed."""
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
+
+from cachetools import LRUCache
 
 from hentropy.errors import Gone
 from hentropy.studies.records import StoredVerdict, StudyRecord
@@ -42,7 +43,7 @@ class Standings:
         self._store = store
         self._memory = memory
         self._lock = Lock()
-        self._kept: OrderedDict[Key, ListedStudy] = OrderedDict()
+        self._kept: LRUCache[Key, ListedStudy] = LRUCache(REMEMBERED)
 
     def all(self) -> tuple[ListedStudy, ...]:
         """All studies, the oldest first."""
@@ -80,7 +81,4 @@ class Standings:
         )
         with self._lock:
             self._kept[key] = now
-            self._kept.move_to_end(key)
-            while len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
         return now

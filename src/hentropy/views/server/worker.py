@@ -19,12 +19,12 @@ import queue
 import sys
 import threading
 import traceback
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
+from cachetools import LRUCache
 
 from hentropy.errors import Gone, HentropyError, StudyError
 from hentropy.studies.records import StudyRecord
@@ -45,7 +45,7 @@ class Loaded:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: OrderedDict[StudyKey, tuple[StudyRecord, Study]] = OrderedDict()
+        self._kept: LRUCache[StudyKey, tuple[StudyRecord, Study]] = LRUCache(MOST)
 
     def study(self, key: StudyKey) -> Study:
         """The study as it stands; one that was redefined is read again. `Gone` if another has its name now."""
@@ -53,15 +53,13 @@ class Loaded:
         if record is None or StudyKey.of(record) != key:
             self._kept.pop(key, None)
             raise _deleted(key)
-        if key not in self._kept or self._kept[key][0] != record:
+        known, study = self._kept.get(key, (None, None))
+        if study is None or known != record:
             study = load_study(key.name, self._store, trusted=False)
             if StudyKey.of(study.log.record) != key:
                 raise _deleted(key)
             self._kept[key] = (self._store.find(key.name) or record, study)
-        self._kept.move_to_end(key)
-        while len(self._kept) > MOST:
-            self._kept.popitem(last=False)
-        return self._kept[key][1]
+        return study
 
 
 def _deleted(key: StudyKey) -> Gone:

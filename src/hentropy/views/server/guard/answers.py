@@ -1,17 +1,13 @@
-"""What is done to every answer: headers that say what a browser may do with it, HEAD, packing, and the last net.
+"""What is done to every answer: headers that say what a browser may do with it, HEAD, and the last net.
 
-Data are packed in fewer bytes, pages are not. Whatever goes wrong in a request becomes an answer with an id, and only
-the log has more.
+Whatever goes wrong in a request becomes an answer with an id, and only the log has more.
 """
 
-import re
-
 from starlette.datastructures import MutableHeaders
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hentropy.views.server.problems import LOG, answer, is_api, problem_of
+from hentropy.views.server.problems import LOG, answer, problem_of
 
 POLICY = "; ".join(
     [
@@ -83,27 +79,6 @@ class Heads:
                 begun = True  # what would go on for ever, such as news, ends here
 
         await self.app({**scope, "method": "GET"}, until_begun, headers_alone)
-
-
-DATA = re.compile(r"/studies/[^/]+/(trials\.csv|pictures/[^/]+\.json)")
-LEAST = 1_000
-"""Bytes; less is not worth it."""
-
-LEVEL = 4
-"""How hard it is tried: beyond this it takes much longer and saves little."""
-
-
-class Packing:
-    """Packs answers of the API, pictures and downloads, for clients that can unpack them."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        self._packed = GZipMiddleware(app, minimum_size=LEAST, compresslevel=LEVEL)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does."""
-        data = scope["type"] == "http" and (is_api(scope["path"]) or DATA.fullmatch(scope["path"]))
-        await (self._packed if data else self.app)(scope, receive, send)
 
 
 class Catching:

@@ -1,11 +1,12 @@
 """The size of requests: bounded by what they announce and by what really comes, in bytes and in time."""
 
 import asyncio
+from contextlib import suppress
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hentropy.views.server.guard.sessions import LOGIN
+from hentropy.views.server.guard.sessions import access_of
 from hentropy.views.server.problems import Refused
 from hentropy.views.server.settings import ServerLimits
 
@@ -19,7 +20,10 @@ def content_type(headers: Headers) -> str:
 
 
 class Bodies:
-    """Refuses bodies that are too long, also if they do not say so, and those that never end."""
+    """Refuses bodies that are too long, also if they do not say so, and those that never end.
+
+    Those who have not given the token may send less, and have less time: others could be kept out by slow ones.
+    """
 
     def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self.app = app
@@ -31,12 +35,12 @@ class Bodies:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        most = self._most(scope["path"], headers)
+        stranger = not access_of(scope).may
+        most = self._most(stranger, headers)
         announced = headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced[:20]) > most:
             raise _too_large(most)
         loop = asyncio.get_running_loop()
-        stranger = scope["path"] == LOGIN  # anybody may send this: a slow one must not keep a connection for long
         until = loop.time() + (self._limits.login_seconds if stranger else self._limits.body_seconds)
         came, ended = 0, False
 
@@ -56,11 +60,49 @@ class Bodies:
 
         await self.app(scope, counted, send)
 
-    def _most(self, path: str, headers: Headers) -> int:
-        if path == LOGIN:  # anybody may send this
+    def _most(self, stranger: bool, headers: Headers) -> int:
+        if stranger:
             return self._limits.login_bytes
         return self._limits.upload_bytes if content_type(headers) in FILES else self._limits.body_bytes
 
 
 def _too_large(most: int) -> Refused:
     return Refused(413, f"the request is too large; at most {most:,} bytes are taken at once: give it in parts")
+
+
+class Unread:
+    """Ends the connection of a request that was answered before all of it had come.
+
+    What comes within a moment is read and thrown away, so that a client that sends everything before it reads gets the
+    answer; one that sends slowly does not keep the connection.
+    """
+
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
+        self.app = app
+        self._seconds = limits.login_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does, but end the answer only then."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        whole = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+
+        async def noticed() -> Message:
+            nonlocal whole
+            message = await receive()
+            whole = whole or not message.get("more_body", False)
+            return message
+
+        async def ending(message: Message) -> None:
+            if message["type"] == "http.response.start" and not whole:
+                MutableHeaders(scope=message)["Connection"] = "close"
+            elif message["type"] == "http.response.body" and not message.get("more_body", False):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._seconds):
+                        while not whole:
+                            await noticed()
+            await send(message)
+
+        await self.app(scope, noticed, ending)

@@ -3,10 +3,10 @@
 import ipaddress
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cachetools import LRUCache
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hentropy.views.server.problems import Refused
@@ -30,9 +30,8 @@ class Rates:
     def __init__(self, per_second: float, burst: int, clients: int, clock: Clock = time.monotonic) -> None:
         self._per_second = per_second
         self._burst = burst
-        self._clients = clients
         self._clock = clock
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets: LRUCache[str, _Bucket] = LRUCache(clients)
 
     def wait(self, client: str) -> float:
         """Seconds until this client may do one more thing; 0 if it may now."""
@@ -47,12 +46,9 @@ class Rates:
 
     def _filled(self, client: str) -> _Bucket:
         now = self._clock()
-        bucket = self._buckets.pop(client, None) or _Bucket(self._burst, now)
-        self._buckets[client] = bucket  # now the newest
+        bucket = self._buckets.setdefault(client, _Bucket(self._burst, now))
         bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._per_second)
         bucket.at = now
-        while len(self._buckets) > self._clients:
-            self._buckets.popitem(last=False)
         return bucket
 
     def __len__(self) -> int:

@@ -6,17 +6,14 @@ door; routes read it, and never decide it themselves.
 
 import hashlib
 import hmac
-import re
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal
 
-ID = re.compile(r"[A-Za-z0-9_-]{43}")
-"""How the id of a session looks: 32 random bytes as text."""
+from cachetools import TTLCache
 
 
 def new_token() -> str:
@@ -35,28 +32,7 @@ def bearer_in(authorization: str) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-class FormTokens:
-    """Tokens for forms: a keyed hash of the session's id, so that only a page of that session has the right one."""
-
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
-
-    def of(self, session: str) -> str:
-        """The token for the forms of a session."""
-        return hmac.new(self._key, session.encode(), hashlib.sha256).hexdigest()
-
-    def right(self, given: str, session: str) -> bool:
-        """Whether a form came from a page of the session."""
-        return same(given, self.of(session))
-
-
 KEY = "hentropy.access"
-
-FIELD = "csrf_token"
-"""The field of a form that carries its token."""
-
-HEADER = "x-csrf-token"
-"""The header that carries it in requests of scripts."""
 
 LOGIN = "/login"
 """Where somebody gives the token: the one form that is taken from everybody."""
@@ -68,12 +44,11 @@ How = Literal["open", "bearer", "session", "nobody"]
 class Access:
     """How somebody got in: an open server, a bearer token, a session, or not yet.
 
-    `session` is the id of the session, also of an anonymous one; forms carry `csrf_token`, which is bound to it.
+    `session` is what the cookie of a session says.
     """
 
     how: How
     session: str
-    csrf_token: str
 
     @property
     def may(self) -> bool:
@@ -92,41 +67,31 @@ Clock = Callable[[], float]
 
 
 class Sessions:
-    """Who is logged in. Only hashes of the ids are kept; the oldest session makes room for a new one."""
+    """Who is logged in. Only hashes of the ids are kept; the session that was unused for longest makes room."""
 
     def __init__(self, most: int, seconds: float, clock: Clock = time.monotonic) -> None:
-        self._most = most
-        self._seconds = seconds
-        self._clock = clock
-        self._ends: OrderedDict[bytes, float] = OrderedDict()
+        self._open: TTLCache[bytes, bool] = TTLCache(most, seconds, timer=clock)
         self._lock = Lock()
 
     def begin(self) -> str:
         """The id of a new session."""
         session = new_token()
         with self._lock:
-            while len(self._ends) >= self._most:
-                self._ends.popitem(last=False)
-            self._ends[_hash(session)] = self._clock() + self._seconds
+            self._open[_hash(session)] = True
         return session
 
     def is_open(self, session: str) -> bool:
         """Whether a session was begun, has not ended and is not too old."""
-        key = _hash(session)
         with self._lock:
-            ends = self._ends.get(key)
-            if ends is not None and ends <= self._clock():
-                del self._ends[key]
-                return False
-            return ends is not None
+            return self._open.get(_hash(session), False)
 
     def end(self, session: str) -> None:
         """Log out."""
         with self._lock:
-            self._ends.pop(_hash(session), None)
+            self._open.pop(_hash(session), None)
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._open)
 
 
 def _hash(session: str) -> bytes:

@@ -1,12 +1,13 @@
 """Pictures on a page: drawn, being made, left over from earlier data, or unavailable; each has a mark."""
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
+
+from cachetools import LRUCache
 
 from hentropy.views.server.work import Look
 from hentropy.views.text.formats import counted, iso, json_text
@@ -26,10 +27,9 @@ class PictureTexts:
     """The texts of the last pictures, so that each is written once. Safe for threads."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
         self._lock = Lock()
         # the picture is kept beside its text: while it is, no other one has its identity
-        self._kept: OrderedDict[int, tuple[Mapping[str, Any], Print]] = OrderedDict()
+        self._kept: LRUCache[int, tuple[Mapping[str, Any], Print]] = LRUCache(most)
 
     def of(self, picture: Mapping[str, Any]) -> Print:
         """The text of a picture of a look."""
@@ -41,8 +41,6 @@ class PictureTexts:
         made = Print(text, hashlib.sha256(text.encode()).hexdigest()[:16])
         with self._lock:
             self._kept[id(picture)] = (picture, made)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
         return made
 
 

@@ -134,7 +134,7 @@ def ask(
 ) -> Response:
     """Have the next experiments chosen; of a study that has enough only with `anyway`.
 
-    A form that one visitor sends twice, as by a double click, has the same `key`, and asks once.
+    A form that is sent twice, as by a double click, has the same `key`, and asks once.
     """
     typed = {"count": count, "anyway": anyway}
 
@@ -142,7 +142,7 @@ def ask(
         return place_ask(here, here.desk.case(study), count_in(typed, here.settings.limits.count), bool(anyway))
 
     try:
-        here.recent.once(StudyKey.of(study), "ask by form", f"{visitor.session} {key}" if key else None, place)
+        here.recent.once(StudyKey.of(study), "ask by form", key or None, place)
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
     except (Busy, StudyError) as error:

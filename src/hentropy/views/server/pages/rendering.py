@@ -131,7 +131,7 @@ def _templates() -> Environment:
 
 
 def page(template: str, visitor: Access, status: int = 200, **shown: Any) -> HTMLResponse:
-    """A page for somebody, whose forms carry the token of the session."""
+    """A page for somebody."""
     signed_in = visitor.how == "session"
-    text = _templates().get_template(template).render(csrf=visitor.csrf_token, signed_in=signed_in, **shown)
+    text = _templates().get_template(template).render(signed_in=signed_in, **shown)
     return HTMLResponse(text, status)

@@ -1,5 +1,6 @@
 """The pages of all studies and of one, as their templates need it: from what is recorded and what was computed."""
 
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -118,7 +119,7 @@ class StudyView:
     jobs_say: str
     ask: Form
     ask_key: str
-    """By it a form that is sent twice is known; another one once something was asked."""
+    """The idempotency key of the form that asks: each page has its own, so one form that is sent twice is known."""
     enough: str
     picturing: str
     pictures: tuple[PictureView, ...]
@@ -186,7 +187,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
         ask=forms.ask,
-        ask_key="-".join([str(len(case.entries)), *(job.id for job in seen.jobs if job.kind == "ask")]),
+        ask_key=secrets.token_hex(8),
         enough=sentence(case.enough) if case.enough else "",
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),

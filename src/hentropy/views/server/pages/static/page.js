@@ -83,8 +83,15 @@
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
 
+  // Each page has a new idempotency key for the form that asks: that alone is no change.
+  function textOf(element) {
+    const copy = element.cloneNode(true);
+    copy.querySelector("input[name=key]")?.remove();
+    return copy.outerHTML;
+  }
+
   function renewPart(here, there, force) {
-    const html = there.outerHTML;
+    const html = textOf(there);
     if (shown.get(key(there)) === html && !(force && force === key(there))) return;
     if (force !== key(there) && inUse(here)) return;
     shown.set(key(there), html);
@@ -122,16 +129,13 @@
       if (old) {
         renewPart(old, one, force);
       } else {
-        shown.set(key(one), one.outerHTML);
+        shown.set(key(one), textOf(one));
         here.insertBefore(document.importNode(one, true), here.children[i] ?? null);
       }
     });
   }
 
   function renew(page, force) {
-    // forms that are kept as they are get the token of the newest page: the server may have been started anew
-    const token = page.querySelector("input[name=csrf_token]")?.value;
-    for (const field of document.querySelectorAll("input[name=csrf_token]")) field.value = token ?? field.value;
     for (const there of page.querySelectorAll("[data-list]")) {
       const here = document.querySelector(`[data-list="${there.dataset.list}"]`);
       if (here) renewList(here, there, force);
@@ -313,7 +317,7 @@
     listen();
   }
 
-  for (const element of document.querySelectorAll("[data-part]")) shown.set(key(element), element.outerHTML);
+  for (const element of document.querySelectorAll("[data-part]")) shown.set(key(element), textOf(element));
   dress();
   setInterval(tellTimes, 20000);
   setInterval(tellSeconds, 1000);
