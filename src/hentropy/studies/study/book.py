@@ -55,8 +55,17 @@ class Book:
         row = self._rows.get(trial.number)
         return self._space.encode(trial.params) if row is None else row
 
-    def add(self, trials: Sequence[Trial], owner: str | None = None, lease: float | None = None) -> list[Trial]:
-        """New trials, asked now; with an owner, they are its own for `lease` seconds. `Outdated` if not the next."""
+    def add(
+        self,
+        trials: Sequence[Trial],
+        owner: str | None = None,
+        lease: float | None = None,
+        turn: int | None = None,
+    ) -> list[Trial]:
+        """New trials, asked now in some turn; with an owner, they are its own for `lease` seconds.
+
+        `Outdated` if they are not the next, `Overtaken` if the turn is over.
+        """
         now = self.store.now()
         until = None if lease is None else now + lease
         ends = [None if trial.state is State.RUNNING else now for trial in trials]
@@ -64,7 +73,7 @@ class Book:
             Entry(trial, now, end, *((owner, until) if end is None else (None, None)))
             for trial, end in zip(trials, ends, strict=True)
         ]
-        self.store.add(self.study, made, self.by)
+        self.store.add(self.study, made, self.by, turn)
         self.sync()
         return list(trials)
 

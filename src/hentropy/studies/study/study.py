@@ -184,13 +184,13 @@ class Study:
     def _ask(self, count: int, within_rules: bool) -> list[Trial]:
         if not is_count(count):
             raise InputError(f"count must be a whole number of at least 1, got {count!r}")
-        with self.store.asking(self.book.study):
+        with self.store.asking(self.book.study) as turn:
             while True:
                 self.book.sync()
                 if within_rules:
                     count = 0 if self.enough else int(min(count, trials_left(self.stop, self.book.trials)))
                 try:
-                    return self.book.add(self._asker.next(count)) if count else []
+                    return self.book.add(self._asker.next(count), turn=turn) if count else []
                 except Outdated:  # data were attached meanwhile
                     continue
 
@@ -199,10 +199,10 @@ class Study:
 
         One that turns out not to be worth its while, by the rules, is withdrawn at once, and nothing begins.
         """
-        with self.store.asking(self.book.study):
+        with self.store.asking(self.book.study) as turn:
             while not self.enough:
                 try:
-                    [trial] = self.book.add(self._asker.next(1), owner, lease)
+                    [trial] = self.book.add(self._asker.next(1), owner, lease, turn)
                 except Outdated:  # data were attached meanwhile
                     continue
                 reason = self.stopped

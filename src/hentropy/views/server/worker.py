@@ -21,6 +21,7 @@ import threading
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -77,6 +78,7 @@ def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, A
         answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
         study.belief  # noqa: B018 (it is fitted and kept)
     answer({"phase": "waiting for another who asks"})
+    study.store.turn_terms = replace(study.store.turn_terms, tell=lambda said: answer({"phase": said}))
     with study.store.asking(study.book.study):
         pass  # nobody asks now; should somebody be faster again, only these words are wrong
     answer({"phase": "valuing possible experiments" if proposed else "filling the space"})
