@@ -6,14 +6,14 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import hentropy as he
-from hentropy.studies.execution.leases import Terms, claim, is_gone, new_owner
+from hentropy.studies.execution.leases import Lookout, Terms
 from hentropy.studies.records import State
+from hentropy.studies.records.owners import is_gone, new_owner
 from hentropy.studies.storage.backend import WRITES
 from hentropy.studies.storage.database import _backend
 from hentropy.studies.storage.tables import upgrade
@@ -197,17 +197,17 @@ def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_
 
 def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str) -> None:
     study = kept(store_url)
-    terms = Terms(lease=LEASE, lost_retries=1)
+    passed = 0.0
+    lookout = Lookout(Terms(lease=LEASE, lost_retries=1), lambda: passed)
     for owner in ("far|another-machine|77|123|a", "far|another-machine|78|124|b"):
         if not study.records:
-            study.begin(owner, terms.lease)
+            study.begin(owner, LEASE)
         else:
-            assert claim(study, owner, terms) is not None
-        assert claim(study, new_owner(), terms) is None
-        later = study.book.change(0, lambda entry: replace(entry, lease_until=(entry.lease_until or 0.0) - 2 * LEASE))
-        assert later.owner == owner  # as if that time had passed
+            assert lookout.claim(study, owner) is not None
+        assert lookout.claim(study, new_owner()) is None
+        passed += 2 * LEASE
     # lost once, and tried again; lost twice, and that is enough
-    assert claim(study, new_owner(), terms) is None
+    assert lookout.claim(study, new_owner()) is None
     [trial] = study.records
     assert trial.state is State.FAILED
     assert "its worker was lost" in trial.note
@@ -217,7 +217,10 @@ def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str)
 def test_a_person_has_a_trial_for_ever(store_url: str) -> None:
     study = kept(store_url)
     study.ask()
-    assert claim(study, new_owner(), Terms(lease=0.001)) is None
+    times = iter(range(0, 10**9, 10**6))
+    lookout = Lookout(Terms(lease=1.0), lambda: next(times))
+    for _ in range(3):
+        assert lookout.claim(study, new_owner()) is None
     study.close()
 
 
