@@ -241,7 +241,7 @@ class Database(Store):
             old = _turn(connection, study)
             new = rule(old, self._backend.now(connection))
             if new != old:
-                first = old.number == 0
+                first = old == Turn()
                 query = insert(turns) if first else update(turns).where(turns.c.study_id == study.id)
                 connection.execute(query.values({"study_id": study.id, **vars(new)}))
         return new
@@ -257,7 +257,7 @@ class Database(Store):
 
 
 def _turn(connection: Connection, study: StudyRecord) -> Turn:
-    columns = (turns.c.number, turns.c.holder, turns.c.since, turns.c.renewals)
+    columns = (turns.c.number, turns.c.holder, turns.c.since, turns.c.renewals, turns.c.drawn)
     row = connection.execute(select(*columns).where(turns.c.study_id == study.id)).one_or_none()
     return Turn() if row is None else Turn(*row)
 

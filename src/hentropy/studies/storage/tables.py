@@ -106,6 +106,7 @@ turns = Table(
     Column("holder", String(200)),
     Column("since", Double, nullable=False),
     Column("renewals", Integer, nullable=False),
+    Column("drawn", Integer, nullable=False),
 )
 
 MIGRATIONS = Path(__file__).parent / "migrations"

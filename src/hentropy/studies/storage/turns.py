@@ -1,8 +1,9 @@
 """The right to ask: one asker has it at a time, and only as long as it is heard of.
 
-Turns are numbered. Who has one renews it while it computes; who waits takes over a turn that was not renewed while the
-waiter watched for the length of a lease, by its own steady clock: clocks that jump or differ do no harm. So a process
-that was stopped or cut off loses its turn. The store refuses new trials that come with the number of an earlier one.
+Turns are numbered, and who waits has drawn the number of its own: they come in order. Who has a turn renews it while it
+computes; who waits takes over a turn that was not renewed while the waiter watched for the length of a lease, by its
+own steady clock: clocks that jump or differ do no harm. So a process that was stopped or cut off loses its turn. The
+store refuses new trials that come with the number of an earlier one.
 """
 
 import logging
@@ -17,8 +18,11 @@ from hentropy.core.clock import Clock
 from hentropy.errors import Overtaken, StorageError
 from hentropy.studies.records.owners import is_gone, new_owner, who
 
-POLL = 0.1
-"""Seconds after which one who waits looks again."""
+POLL, SELDOM = 0.03, 1.0
+"""Seconds after which the next in line looks again, and at most: those further back look in proportion less often."""
+
+ABSENCE = 3.0
+"""Seconds after which those are passed over whose turn it is, and who do not come."""
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +42,21 @@ class TurnTerms:
 
 @dataclass(frozen=True)
 class Turn:
-    """One asker's time: its number, who has it, since when by the store's clock, and how often it was renewed."""
+    """One asker's time: its number, who has it, since when by the store's clock, and how often it was renewed.
+
+    `drawn` is the last number that somebody has drawn who waits.
+    """
 
     number: int = 0
     holder: str | None = None
     since: float = 0.0
     renewals: int = 0
+    drawn: int = 0
+
+    @property
+    def pulse(self) -> tuple[int, str | None, int]:
+        """What changes as long as somebody is there."""
+        return self.number, self.holder, self.renewals
 
     def check(self, number: int) -> None:
         """`Overtaken` unless this is the turn of that number."""
@@ -83,33 +96,56 @@ def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: T
 
 
 def _take(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Turn:
-    """Wait for the turn of whoever has it to end, or for silence."""
+    """Wait for one's turn, or until whoever has it is silent."""
     holder = new_owner()
-    seen, told = look(), False
-    asking, silence = Clock(), Clock(terms.lease)
-    while True:
-        if seen.holder is None or is_gone(seen.holder) or silence.expired:
-            now = change(_succeed(seen, holder))
-            if now.holder == holder:
-                return now
+    seen = change(_draw(holder))
+    mine, told = seen.drawn, False
+    asking, silence = Clock(), Clock()
+    while seen.holder != holder:
+        if seen.number >= mine:  # passed over, as one who did not come
+            now = change(_draw(holder))
+            mine = now.drawn
+        elif _is_free(seen, mine, silence.spent, terms.lease):
+            now = change(_succeed(seen, mine, holder))
         else:
-            time.sleep(POLL)
+            time.sleep(min(POLL * (mine - seen.number), SELDOM))
             now = look()
-        if now != seen:
-            silence = Clock(terms.lease)
+        if now.pulse != seen.pulse:
+            silence = Clock()
         if now.number != seen.number:
             asking, told = Clock(), False
         seen = now
-        if asking.spent > terms.notice and seen.holder is not None and not told:
-            terms.tell(f"waiting: {seen}; without a sign of life it is over after {terms.lease:g} s")
+        if seen.holder not in (None, holder) and asking.spent > terms.notice and not told:
+            terms.tell(f"{seen}; others wait until it ends, or shows no sign of life for {terms.lease:g} s")
             told = True
-        if asking.spent > terms.patience:
+        if seen.holder not in (None, holder) and asking.spent > terms.patience:
             raise StorageError(f"{seen}, and still has it after {terms.patience:g} s: if that process hangs, end it")
+    return seen
 
 
-def _succeed(seen: Turn, holder: str) -> TurnRule:
-    """The next turn, if nothing has happened since one looked."""
-    return lambda old, now: Turn(old.number + 1, holder, now) if old == seen else old
+def _is_free(seen: Turn, mine: int, silence: float, lease: float) -> bool:
+    if seen.holder is None:
+        return seen.number == mine - 1 or silence > ABSENCE
+    return is_gone(seen.holder) or silence > lease
+
+
+def _draw(holder: str) -> TurnRule:
+    """The next turn at once, if nobody asks or waits; else a number."""
+
+    def rule(old: Turn, now: float) -> Turn:
+        number = max(old.number, old.drawn) + 1
+        return (
+            Turn(number, holder, now, 0, number)
+            if old.holder is None and old.drawn <= old.number
+            else replace(old, drawn=number)
+        )
+
+    return rule
+
+
+def _succeed(seen: Turn, mine: int, holder: str) -> TurnRule:
+    """The turn of one's own number, if nothing has happened since one looked."""
+    return lambda old, now: Turn(mine, holder, now, 0, old.drawn) if old.pulse == seen.pulse else old
 
 
 @contextmanager

@@ -17,4 +17,5 @@ def upgrade() -> None:
         sa.Column("holder", sa.String(200)),
         sa.Column("since", sa.Double, nullable=False),
         sa.Column("renewals", sa.Integer, nullable=False),
+        sa.Column("drawn", sa.Integer, nullable=False),
     )
