@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.verbs import started
 
 from hentropy.errors import StorageError
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store, back_up, open_store
-from support.crashing import started
 from support.waiting import PATIENCE
 
 NOBODY = 65534

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks.verbs import kept, kill, note_down, started
 
 import hentropy as he
 from hentropy.core.gain import Appraisal
@@ -13,7 +15,7 @@ from hentropy.core.solvers import Auto, Cost, Solver
 from hentropy.core.solvers.base import Finalists
 from hentropy.errors import HentropyError, StorageError
 from hentropy.studies.storage import Turn, TurnTerms, open_store
-from support.crashing import kept, kill, note_down, started, truth
+from support.crashing import truth
 from support.waiting import PATIENCE, until
 
 QUICK = TurnTerms(lease=1.0, notice=0.2)
@@ -116,4 +118,36 @@ def test_a_turn_from_elsewhere_is_over_after_silence(store_url: str) -> None:
         store.turn_terms = QUICK
         with store.asking(study) as turn:
             assert turn == store.turn(study).number
+    store.close()
+
+
+def test_turns_come_in_the_order_of_waiting(store_url: str) -> None:
+    store = open_store(store_url)
+    study = store.create("s", {}, {})
+    came: list[int] = []
+
+    def wait(place: int) -> None:
+        with store.asking(study):
+            came.append(place)
+
+    threads = [threading.Thread(target=wait, args=(place,)) for place in range(5)]
+    with store.asking(study):
+        for thread in threads:
+            drawn = store.turn(study).drawn
+            thread.start()
+            until(lambda before=drawn: store.turn(study).drawn > before)  # type: ignore[misc]
+    for thread in threads:
+        thread.join(timeout=PATIENCE)
+    assert came == [0, 1, 2, 3, 4]
+    store.close()
+
+
+def test_one_who_has_drawn_a_number_and_went_is_passed_over(store_url: str) -> None:
+    store = open_store(store_url)
+    study = store.create("s", {}, {})
+    store.change_turn(study, lambda old, now: Turn(number=7, drawn=9))
+    with store.asking(study) as turn:
+        assert turn == 10
+    with store.asking(study) as turn:
+        assert turn == 11
     store.close()
