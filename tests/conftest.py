@@ -6,10 +6,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from benchmarks.postgres import programs, server
 from hypothesis import settings
 
 from support.missing import missing
-from support.postgres import programs, server
 
 KINDS = ("sqlite", "postgresql")
 

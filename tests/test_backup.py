@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from benchmarks.postgres import programs
 
 from hentropy.errors import InputError, NoStore, StorageError
 from hentropy.studies.records import Entry, State, StudyRecord, Trial
 from hentropy.studies.storage import BackupContents, Store, back_up, open_store
 from support.commands import done, hentropy, lab
-from support.postgres import programs
 
 
 @pytest.fixture(autouse=True)

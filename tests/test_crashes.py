@@ -2,38 +2,34 @@
 
 import random
 import shutil
-import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks.kills import CELLS, killed_in, postgres_stores, sqlite_stores
+from benchmarks.load import measured
+from benchmarks.verbs import kept, kill, note_down, sound, started
 
 import hentropy as he
-from hentropy.studies.execution.leases import Terms, claim, is_gone, new_owner
+from hentropy.studies.execution.leases import Lookout, Terms
 from hentropy.studies.records import State
+from hentropy.studies.records.owners import is_gone, new_owner
 from hentropy.studies.storage.backend import WRITES
 from hentropy.studies.storage.database import _backend
 from hentropy.studies.storage.tables import upgrade
 from support.crashing import (
     LEASE,
-    ask_and_tell,
-    kept,
-    kill,
-    note_down,
     open_it,
-    started,
     tell_all,
-    truth,
     with_little_disk,
     without_rights,
     work,
 )
 from support.waiting import PATIENCE, until
 
-KILLS = 50
+KILLS = 3
 WORKERS = 8
 TRIALS = 500
 
@@ -47,44 +43,16 @@ def has_told(file: Path, count: int) -> None:
     until(lambda: len(lines(file)) >= count)
 
 
-def sound(url: str) -> None:
-    if url.startswith("sqlite"):
-        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-def check_books(study: he.Study, acknowledged: Path) -> None:
-    """Every acknowledged value is there, once, and the numbers have no holes."""
-    trials = study.records
-    assert [trial.number for trial in trials] == list(range(len(trials)))
-    for number, value in lines(acknowledged):
-        assert trials[int(number)].value == float(value)
-
-
-def test_killed_at_any_moment_nothing_acknowledged_is_lost(store_url: str, tmp_path: Path) -> None:
-    """Some are killed while the store is made, others in the middle of an ask, a tell, or between them."""
-    moments, acknowledged = random.Random(5), tmp_path / "acknowledged"
-    for _ in range(KILLS):
-        before = len(lines(acknowledged))
-        process = started(ask_and_tell, store_url, acknowledged)
-        wanted = before + moments.choice([0, 1, 5])
-        has_told(acknowledged, wanted)
-        time.sleep(moments.uniform(0.0, 0.06))
-        kill(process)
-        study = kept(store_url)
-        check_books(study, acknowledged)
-        study.close()
-        sound(store_url)
-    assert len(lines(acknowledged)) > KILLS
-    study = kept(store_url)
-    complete = [trial for trial in study.records if trial.state is State.COMPLETE]
-    # at most one trial a process had no time to be told, and at most one tell was written but not acknowledged
-    assert len(study.records) - len(complete) <= KILLS
-    assert 0 <= len(complete) - len(lines(acknowledged)) <= KILLS
-    trial = study.ask()
-    study.tell(trial, truth(**trial.params))
-    assert study.decide().observations == len(complete) + 1
-    study.close()
+@pytest.mark.parametrize(("verb", "kind"), CELLS)
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(
+    verb: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Few kills in each verb; `python -m benchmarks.kills --count 1000` does the same with many."""
+    stores = (
+        sqlite_stores(tmp_path) if kind == "SQLite" else postgres_stores(request.getfixturevalue("postgres_server"))
+    )
+    tally = killed_in(verb, KILLS, stores, random.Random(f"{verb} {kind}"))
+    assert (tally.kills, tally.lost, tally.doubled, tally.unreadable) == (KILLS, 0, 0, 0)
 
 
 @pytest.mark.parametrize("version", [None, "0001"])
@@ -177,6 +145,12 @@ def test_eight_workers_evaluate_every_trial_once(store_url: str, lab: Path) -> N
     study.close()
 
 
+def test_under_load_every_trial_is_evaluated_once(postgres_url: str) -> None:
+    """A small version of `python -m benchmarks.load`, which checks this itself."""
+    load = measured(postgres_url, workers=6, trials=40)
+    assert len(load.asks) == len(load.tells) == 40
+
+
 def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_url: str, lab: Path) -> None:
     options = {"stop": [he.Budget(3)]}
     study = kept(store_url, **options)
@@ -197,17 +171,17 @@ def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_
 
 def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str) -> None:
     study = kept(store_url)
-    terms = Terms(lease=LEASE, lost_retries=1)
+    passed = 0.0
+    lookout = Lookout(Terms(lease=LEASE, lost_retries=1), lambda: passed)
     for owner in ("far|another-machine|77|123|a", "far|another-machine|78|124|b"):
         if not study.records:
-            study.begin(owner, terms.lease)
+            study.begin(owner, LEASE)
         else:
-            assert claim(study, owner, terms) is not None
-        assert claim(study, new_owner(), terms) is None
-        later = study.log.change(0, lambda entry: replace(entry, lease_until=(entry.lease_until or 0.0) - 2 * LEASE))
-        assert later.owner == owner  # as if that time had passed
+            assert lookout.claim(study, owner) is not None
+        assert lookout.claim(study, new_owner()) is None
+        passed += 2 * LEASE
     # lost once, and tried again; lost twice, and that is enough
-    assert claim(study, new_owner(), terms) is None
+    assert lookout.claim(study, new_owner()) is None
     [trial] = study.records
     assert trial.state is State.FAILED
     assert "its worker was lost" in trial.note
@@ -217,7 +191,10 @@ def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str)
 def test_a_person_has_a_trial_for_ever(store_url: str) -> None:
     study = kept(store_url)
     study.ask()
-    assert claim(study, new_owner(), Terms(lease=0.001)) is None
+    times = iter(range(0, 10**9, 10**6))
+    lookout = Lookout(Terms(lease=1.0), lambda: next(times))
+    for _ in range(3):
+        assert lookout.claim(study, new_owner()) is None
     study.close()
 
 

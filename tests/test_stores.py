@@ -197,7 +197,7 @@ def test_through_a_link_it_is_the_same_store_with_the_same_lock(tmp_path: Path) 
     other = open_store(tmp_path / "link.db")
     study = store.find("s")
     assert study is not None
-    inside: list[None] = []
+    inside: list[int] = []
     with store.asking(study):
         thread = threading.Thread(target=lambda: inside.append(other.asking(study).__enter__()), daemon=True)
         thread.start()

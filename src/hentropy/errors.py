@@ -9,7 +9,8 @@
     ├── StorageError     a store that cannot be opened, read or written
     │   ├── NoStore      a database without a store, where one was to be read
     │   ├── Gone         a study or trial that is no longer in its store
-    │   └── Outdated     what was to be written stands on trials that are no longer the newest
+    │   ├── Outdated     what was to be written stands on trials that are no longer the newest
+    │   └── Overtaken    the right to ask was lost to somebody else before the trials were written
     ├── ExecutionError   workers that cannot be reached, or that are asked for more after the end
     └── MissingExtra     an optional part that is not installed (also an ImportError)
 
@@ -88,6 +89,10 @@ class Gone(StorageError):  # noqa: N818 (it reads better where it is caught)
 
 class Outdated(StorageError):  # noqa: N818 (it reads better where it is caught)
     """What was to be written stands on trials that are no longer the newest: somebody else was faster."""
+
+
+class Overtaken(StorageError):  # noqa: N818 (it reads better where it is caught)
+    """The right to ask was lost to somebody else before the trials were written."""
 
 
 class ExecutionError(HentropyError):

@@ -1,76 +1,27 @@
 """What the processes do that tests start and kill. They are forked from a server that has everything imported."""
 
 import math
-import multiprocessing
 import os
 import resource
 import signal
 import time
-from collections.abc import Callable
-from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import torch
+from benchmarks.verbs import kept, note_down
 
-import hentropy as he
 from hentropy.errors import HentropyError, StudyError
 from hentropy.studies.execution import Local, PythonObjective
 from hentropy.studies.execution.leases import Terms
 from hentropy.studies.execution.runner import run
 from support.waiting import PATIENCE
 
-SPACE = he.Space(x=he.Real(-1.0, 3.0), y=he.Real(0.0, 1.0))
-NAME = "crash"
 LEASE = 10 * PATIENCE
-
-
-def kept(url: str, **options: Any) -> he.Study:
-    """The study that the processes share; its first designs need no model, so that many trials take little time."""
-    given = {"hyperparameters": "map", "first": 100_000, "seed": 3, **options}
-    return he.Study(SPACE, he.Maximize(), storage=url, name=NAME, **given)
 
 
 def truth(x: float, y: float) -> float:
     return math.sin(3 * x) + y
-
-
-def context() -> ForkServerContext:
-    made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(
-        ["hentropy.studies.execution", "hentropy.studies.definition", "hentropy.studies.storage.database"]
-    )
-    return made
-
-
-def started(task: Callable[..., None], *arguments: Any) -> ForkServerProcess:
-    process = context().Process(target=task, args=arguments, daemon=True)
-    process.start()
-    return process
-
-
-def kill(process: ForkServerProcess) -> None:
-    process.kill()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-
-
-def note_down(file: Path, line: str) -> None:
-    """Append a line in one write: whoever reads it knows that all before it has happened."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, f"{line}\n".encode())
-    os.close(descriptor)
-
-
-def ask_and_tell(url: str, acknowledged: Path) -> None:
-    """Ask and tell for ever; each tell is noted down once it has returned."""
-    torch.set_num_threads(1)
-    study = kept(url)
-    while True:
-        trial = study.ask()
-        value = truth(**trial.params)
-        study.tell(trial, value)
-        note_down(acknowledged, f"{trial.number} {value!r}")
 
 
 def open_it(url: str, begin: float, done: Path) -> None:

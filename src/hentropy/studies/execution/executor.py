@@ -31,6 +31,11 @@ class Outcome:
     log: str = ""
     seconds: float = 0.0
 
+    def __str__(self) -> str:
+        if self.failed is not None:
+            return f"failed: {self.failed}"
+        return repr(self.value) if self.std_error is None else f"{self.value!r}, standard error {self.std_error!r}"
+
 
 def failure(why: str, lost: bool = False) -> Outcome:
     """An outcome without a value."""

@@ -5,6 +5,7 @@ proposals for a notable share of their time, some are made ahead. Trials that lo
 Whoever runs a study may stop at any moment and be started again; several may run it at once.
 """
 
+import logging
 import math
 import time
 from collections import deque
@@ -12,10 +13,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hentropy.errors import Gone, StorageError
+from hentropy.errors import Gone, HentropyError, StorageError
 from hentropy.studies.execution.executor import Executor, Outcome
-from hentropy.studies.execution.leases import Heartbeat, Taken, Terms, claim, finish, give_back, new_owner
+from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew
 from hentropy.studies.records import State, Trial
+from hentropy.studies.records.owners import new_owner
+from hentropy.studies.storage.turns import every
 from hentropy.studies.study import Study
 from hentropy.studies.study.ending import Failures, has_measured
 
@@ -28,14 +31,19 @@ WAITING = 0.02
 POLL = 1.0
 """Seconds after which a runner with nothing to do looks again what the others have done."""
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class RunListener:
-    """Who wants to know what happens: of trials that begin, of those that end, of trouble with the store."""
+    """Who wants to know what happens: of trials that begin, of those that end, of trouble with the store.
+
+    Trouble is also a result that is dropped, because somebody else has the trial by now.
+    """
 
     began: Callable[[Trial], None] = lambda trial: None
     ended: Callable[[Trial, Outcome], None] = lambda trial, outcome: None
-    trouble: Callable[[StorageError], None] = lambda error: None
+    trouble: Callable[[HentropyError], None] = log.warning
 
 
 def run(study: Study, executor: Executor, terms: Terms | None = None, watch: RunListener | None = None) -> str:
@@ -66,14 +74,14 @@ class _Run:
         self.terms = terms
         self.watch = watch
         self.owner = new_owner()
+        self.lookout = Lookout(terms)
         self.in_hand: set[int] = set()
         self.proposing, self.evaluating = MeanDuration(), MeanDuration()
         self.failures = Failures()
         self.away_since: float | None = None
 
     def to_the_end(self) -> str:
-        beat = Heartbeat(self.study.store, self.study.log.record, self.owner, self.terms.lease, lambda: self.in_hand)
-        with beat:
+        with every(self.terms.lease / 3, self._renew):
             try:
                 while not self._is_over():
                     self._gather()
@@ -83,6 +91,10 @@ class _Run:
                 finally:
                     self._give_back()
         return self.study.enough or "nothing is left to do"
+
+    def _renew(self) -> None:
+        for number in tuple(self.in_hand):
+            renew(self.study.store, self.study.log.record, number, self.owner, self.terms.lease)
 
     def _give_back(self) -> None:
         """Let others have what is unfinished, at once; if the store does not answer, they get it when leases end."""
@@ -126,7 +138,7 @@ class _Run:
         """Give every free worker a trial, as far as there are any to begin."""
         while len(self.in_hand) < self._places():
             self.study.log.sync()
-            trial = self._mine() or claim(self.study, self.owner, self.terms) or self._asked()
+            trial = self._mine() or self.lookout.claim(self.study, self.owner) or self._asked()
             if trial is None:
                 return
             self.in_hand.add(trial.number)
@@ -177,13 +189,15 @@ class _Run:
         while True:
             try:
                 return finish(self.study, number, self.owner, outcome, self.terms)
-            except Taken:
+            except Taken as error:
+                self.watch.trouble(error)
                 return None
             except Gone:
                 raise
             except StorageError as error:
                 if time.monotonic() > deadline:
-                    came = outcome.failed or f"{outcome.value!r}, standard error {outcome.std_error!r}"
-                    raise StorageError(f"{error}; the outcome of trial {number} is not recorded: {came}") from error
-                self.watch.trouble(error)
+                    raise StorageError(f"{error}; the outcome of trial {number} is not recorded: {outcome}") from error
+                self.watch.trouble(
+                    StorageError(f"{error}; the outcome of trial {number} is held, and recorded once the store answers")
+                )
                 time.sleep(POLL)

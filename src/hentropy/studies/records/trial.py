@@ -61,8 +61,8 @@ class StudyRecord:
 class Entry:
     """A trial, when it was asked and ended, and who works on it.
 
-    A person's trial has no lease and waits for ever. A worker's is its own until `lease_until`; then anybody may take
-    it. `tries` counts evaluations that ended by a failure, `losses` workers that disappeared with it.
+    A person's trial has no lease and waits for ever. A worker's is its own as long as it renews the lease, by which
+    `lease_until` changes. `tries` counts evaluations that ended by a failure, `losses` workers that were lost with it.
     """
 
     trial: Trial

@@ -4,7 +4,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,6 @@ class Backend(ABC):
     @abstractmethod
     def lock_for_migration(self, connection: Connection) -> None:
         """Let nobody else migrate until this transaction ends."""
-
-    @abstractmethod
-    def asking(self, study_id: int) -> AbstractContextManager[None]:
-        """The right to propose for a study; it ends with the process at the latest."""
 
     @abstractmethod
     def now(self, connection: Connection) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
+from hentropy.studies.storage.turns import Turn, TurnRule, TurnTerms, taken
 
 Change = Callable[[Entry], Entry]
 """A rule: the entry as it stands to the entry as it shall be; it may raise, and then nothing is changed."""
@@ -40,6 +41,9 @@ class BackupContents:
 
 class Store(ABC):
     """Keeps studies. Safe for several threads and, on disk, for several processes."""
+
+    turn_terms = TurnTerms()
+    """How this user of the store takes turns in asking."""
 
     @property
     @abstractmethod
@@ -75,8 +79,11 @@ class Store(ABC):
         """The entries that changed after revision `since`; all of them for 0."""
 
     @abstractmethod
-    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
-        """New trials, whose numbers go on from the last one; `Outdated` if somebody else has added some meanwhile."""
+    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str, turn: int | None = None) -> None:
+        """New trials, whose numbers go on from the last one; `Outdated` if somebody else has added some meanwhile.
+
+        Those that were asked come with the number of the asker's turn; `Overtaken` if that is over.
+        """
 
     @abstractmethod
     def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
@@ -100,11 +107,19 @@ class Store(ABC):
         return {study: found[-1] for study, found in everything.items() if found}
 
     @abstractmethod
-    def asking(self, study: StudyRecord) -> AbstractContextManager[None]:
-        """The right to propose, which one asker has at a time: the next one shall know what this one asked.
+    def turn(self, study: StudyRecord) -> Turn:
+        """Whose turn it is to ask."""
 
-        Telling goes on meanwhile. The right ends with the process that has it, however that ends.
+    @abstractmethod
+    def change_turn(self, study: StudyRecord, rule: TurnRule) -> Turn:
+        """Apply a rule to the turn."""
+
+    def asking(self, study: StudyRecord) -> AbstractContextManager[int]:
+        """The right to ask, which one asker has at a time: the next one shall know what this one asked.
+
+        Gives the number of the turn. Telling goes on meanwhile. Who is not heard of loses the right to who waits.
         """
+        return taken(lambda: self.turn(study), lambda rule: self.change_turn(study, rule), self.turn_terms)
 
     @abstractmethod
     def now(self) -> float:

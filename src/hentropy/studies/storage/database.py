@@ -17,7 +17,8 @@ from hentropy.studies.storage.backend import Backend, plain, shown
 from hentropy.studies.storage.base import BackupContents, Change, News, Redefinition, Store, observation, told_anew
 from hentropy.studies.storage.postgres import Postgres
 from hentropy.studies.storage.sqlite import Sqlite
-from hentropy.studies.storage.tables import observations, prepare, studies, trials, verdicts
+from hentropy.studies.storage.tables import observations, prepare, studies, trials, turns, verdicts
+from hentropy.studies.storage.turns import Turn, TurnRule
 
 SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
 """How a URL begins, also a mistyped one; anything else is taken for a path."""
@@ -140,12 +141,14 @@ class Database(Store):
             rows = connection.execute(select(trials).where(newer).order_by(trials.c.number)).mappings()
             return News(revision, tuple(map(Entry.of, rows)))
 
-    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str, turn: int | None = None) -> None:
         """New trials."""
         if not entries:
             return
         with self._transaction(writes=True) as connection:
             revision = self._revision(connection, study, lock=True) + 1
+            if turn is not None:
+                _turn(connection, study).check(turn)
             last = connection.scalar(select(func.max(trials.c.number)).where(trials.c.study_id == study.id))
             following = 0 if last is None else last + 1
             for position, entry in enumerate(entries, start=following):
@@ -226,14 +229,22 @@ class Database(Store):
             rows = connection.execute(select(verdicts).where(verdicts.c.id.in_(last))).mappings()
             return {row["study_id"]: _verdict(row) for row in rows}
 
-    @contextmanager
-    def asking(self, study: StudyRecord) -> Iterator[None]:
-        """The backend's lock."""
-        try:
-            with self._backend.asking(study.id):
-                yield
-        except SQLAlchemyError as error:
-            raise StorageError(self._backend.explained(error)) from error
+    def turn(self, study: StudyRecord) -> Turn:
+        """Whose turn it is."""
+        with self._transaction() as connection:
+            return _turn(connection, study)
+
+    def change_turn(self, study: StudyRecord, rule: TurnRule) -> Turn:
+        """Apply a rule to the turn; as all writers, one after the other."""
+        with self._transaction(writes=True) as connection:
+            self._revision(connection, study, lock=True)
+            old = _turn(connection, study)
+            new = rule(old, self._backend.now(connection))
+            if new != old:
+                first = old == Turn()
+                query = insert(turns) if first else update(turns).where(turns.c.study_id == study.id)
+                connection.execute(query.values({"study_id": study.id, **vars(new)}))
+        return new
 
     def now(self) -> float:
         """The database's clock."""
@@ -243,6 +254,12 @@ class Database(Store):
     def close(self) -> None:
         """Close the connections."""
         self._backend.engine.dispose()
+
+
+def _turn(connection: Connection, study: StudyRecord) -> Turn:
+    columns = (turns.c.number, turns.c.holder, turns.c.since, turns.c.renewals, turns.c.drawn)
+    row = connection.execute(select(*columns).where(turns.c.study_id == study.id)).one_or_none()
+    return Turn() if row is None else Turn(*row)
 
 
 def _study(row: RowMapping) -> StudyRecord:

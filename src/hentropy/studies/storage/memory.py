@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hentropy.errors import Gone, Outdated, StorageError
 from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
 from hentropy.studies.storage.base import Change, News, Redefinition, Store, observation, told_anew
+from hentropy.studies.storage.turns import Turn, TurnRule
 
 
 @dataclass
@@ -22,7 +22,7 @@ class _Shelf:
     revision: int = 0
     observations: list[Observation] = field(default_factory=list)
     verdicts: list[StoredVerdict] = field(default_factory=list)
-    asking: threading.Lock = field(default_factory=threading.Lock)
+    turn: Turn = field(default_factory=Turn)
 
 
 class MemoryStore(Store):
@@ -79,10 +79,12 @@ class MemoryStore(Store):
             numbers = sorted(number for number, revision in shelf.changed.items() if revision > since)
             return News(shelf.revision, tuple(shelf.entries[number] for number in numbers))
 
-    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
+    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str, turn: int | None = None) -> None:
         """New trials."""
         with self._lock:
             shelf = self._shelf(study)
+            if turn is not None:
+                shelf.turn.check(turn)
             for position, entry in enumerate(entries, start=len(shelf.entries)):
                 if entry.trial.number != position:
                     raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
@@ -123,13 +125,17 @@ class MemoryStore(Store):
         with self._lock:
             return tuple(self._shelf(study).verdicts)
 
-    @contextmanager
-    def asking(self, study: StudyRecord) -> Iterator[None]:
-        """A lock per study."""
+    def turn(self, study: StudyRecord) -> Turn:
+        """Whose turn it is."""
         with self._lock:
-            lock = self._shelf(study).asking
-        with lock:
-            yield
+            return self._shelf(study).turn
+
+    def change_turn(self, study: StudyRecord, rule: TurnRule) -> Turn:
+        """Apply a rule to the turn."""
+        with self._lock:
+            shelf = self._shelf(study)
+            shelf.turn = rule(shelf.turn, self.now())
+            return shelf.turn
 
     def now(self) -> float:
         """The clock of this machine."""

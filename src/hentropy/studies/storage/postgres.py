@@ -1,20 +1,39 @@
 """PostgreSQL: a server that many machines share."""
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy import Connection, create_engine, func, select, text
+from sqlalchemy import Connection, create_engine, event, func, select, text
 from sqlalchemy.engine import URL
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from hentropy.errors import MissingExtra, StorageError
 from hentropy.studies.storage.backend import Backend, as_json, shown
 from hentropy.studies.storage.base import BackupContents
 
 LOCKS = 0x48E7
-"""The first number of our advisory locks; the second is the study's, or 0 for migrations."""
+"""The first number of our advisory lock; the second is 0, for migrations."""
+
+CONNECTION = {
+    "connect_timeout": 10,
+    "application_name": "hentropy",
+    "keepalives": 1,
+    "keepalives_idle": 20,  # seconds
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 50_000,  # milliseconds
+}
+"""A server that is gone without a word is noticed within a minute. What the URL says comes first."""
+
+SESSION = {
+    # a process that was stopped in the middle of a transaction must not keep the others out
+    "idle_in_transaction_session_timeout": "30s",
+    "lock_timeout": "60s",
+    "statement_timeout": "300s",
+}
+"""For how long the server lets one user wait, or make others wait."""
 
 
 class Postgres(Backend):
@@ -30,8 +49,9 @@ class Postgres(Backend):
                 json_serializer=as_json,
                 isolation_level="READ COMMITTED",  # whoever waited for a row must see what the one before has written
                 pool_pre_ping=True,  # a connection that died in the pool is replaced unseen
-                connect_args={"connect_timeout": 10, "application_name": "hentropy"},
+                connect_args={name: value for name, value in CONNECTION.items() if name not in url.query},
             )
+            event.listen(self.engine, "connect", _set_timeouts)
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "psycopg", "postgres") from None
 
@@ -39,19 +59,9 @@ class Postgres(Backend):
         """The server has said so, and nobody can take its files away unseen."""
 
     def lock_for_migration(self, connection: Connection) -> None:
-        """An advisory lock until the end of the transaction."""
+        """An advisory lock until the end of the transaction, which may take its time."""
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(select(func.pg_advisory_xact_lock(LOCKS, 0)))
-
-    @contextmanager
-    def asking(self, study_id: int) -> Iterator[None]:
-        """An advisory lock of a connection, which the server lets go of when that ends."""
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(select(func.pg_advisory_lock(LOCKS, study_id)))
-            try:
-                yield
-            finally:
-                with suppress(DBAPIError):  # without the connection there is no lock either
-                    connection.execute(select(func.pg_advisory_unlock(LOCKS, study_id)))
 
     def now(self, connection: Connection) -> float:
         """The server's clock."""
@@ -68,9 +78,22 @@ class Postgres(Backend):
     def explain(self, error: DBAPIError) -> str:
         """The server's own words, with what usually helps."""
         said = " ".join(str(error.orig).split())
+        if "too many clients" in said or "remaining connection slots" in said:
+            return (
+                f"{self.place} has no connection left ({said}): every worker needs one or two; raise max_connections"
+                " on the server, or start fewer workers"
+            )
         if error.connection_invalidated or "connection" in said.lower():
             return f"{self.place} does not answer: {said}"
         return f"{self.place}: {said}"
+
+
+def _set_timeouts(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+    """Not as options of the connection: poolers refuse those."""
+    cursor = connection.cursor()
+    cursor.execute("; ".join(f"SET {name} = '{value}'" for name, value in SESSION.items()))
+    cursor.close()
+    connection.commit()
 
 
 def _without_password(url: URL) -> str:

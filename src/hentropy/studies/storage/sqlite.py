@@ -6,8 +6,7 @@ is acknowledged only if the file is still the one that was opened.
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import cast
 
@@ -18,11 +17,9 @@ from sqlalchemy.exc import DBAPIError
 from hentropy.errors import NoStore, StorageError
 from hentropy.studies.storage.backend import WRITES, Backend, as_json
 from hentropy.studies.storage.base import BackupContents
-from hentropy.studies.storage.file_rights import denied
-from hentropy.studies.storage.lock_file import locked
 from hentropy.studies.storage.new_files import take_name, unnamed
 from hentropy.studies.storage.sqlite_backup import copy_store
-from hentropy.studies.storage.sqlite_files import StoreFiles, WatchedConnection
+from hentropy.studies.storage.sqlite_files import StoreFiles, WatchedConnection, denied
 from hentropy.studies.storage.tables import VERSION_TABLE
 
 PATIENCE = 60.0
@@ -33,7 +30,7 @@ class Sqlite(Backend):
     """One file."""
 
     def __init__(self, path: Path, make: bool = True) -> None:
-        self.path = path.resolve()  # the same file has one name, and so one lock
+        self.path = path.resolve()
         self.place = str(path)
         self._files = StoreFiles(path.absolute(), self.path)
         self._check_file(make)
@@ -117,13 +114,6 @@ class Sqlite(Backend):
 
     def lock_for_migration(self, connection: Connection) -> None:
         """The transaction began as a writer's: it has the only write lock."""
-
-    @contextmanager
-    def asking(self, study_id: int) -> Iterator[None]:
-        """A lock on a file beside the store, which the system lets go of when its process ends."""
-        self._files.check_there(self._database)  # nothing has to be computed for a store that is gone
-        with locked(Path(f"{self.path}-asking-{study_id}"), like=self.path):
-            yield
 
     def now(self, connection: Connection) -> float:
         """The clock of this machine, on which all users of the file are."""

@@ -1,11 +1,13 @@
-"""The files of an SQLite store: whether they are still those that were opened.
+"""The files of an SQLite store: whether they are still those that were opened, and who may write to them.
 
 Who deletes or replaces a file does not disturb a program that has it open: that goes on writing to a file without a
 name, and all of it is lost. So every connection remembers its files by device and inode, and looks again around every
 write. The log is part of it: what was committed is in FILE-wal until SQLite moves it into the file.
 """
 
+import os
 import sqlite3
+import stat
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,3 +118,19 @@ def _identity(path: str | Path) -> Identity:
     except OSError as error:
         raise StorageError(f"{path} cannot be looked at: {error.strerror}; nothing was recorded") from error
     return found.st_dev, found.st_ino
+
+
+def denied(path: Path) -> str | None:
+    """Why this user may not write to a file that is there, and who can change that; None if nothing is known."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    if os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        return None
+    try:
+        owner = path.owner()
+    except KeyError:  # a user whom this machine does not know
+        owner = f"the user {found.st_uid}"
+    rights = stat.S_IMODE(found.st_mode) & 0o666
+    return f"{path} belongs to {owner}, with the rights {rights:o}, and you may not write to it"

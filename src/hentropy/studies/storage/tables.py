@@ -31,7 +31,7 @@ metadata = MetaData()
 VERSION_TABLE = "hentropy_version"
 """Where a store says which migration made it."""
 
-NEWEST = "0002"
+NEWEST = "0003"
 """The last migration."""
 
 studies = Table(
@@ -98,6 +98,16 @@ verdicts = Table(
     Index("hentropy_verdicts_by_study", "study_id"),
 )
 
+turns = Table(
+    "hentropy_turns",
+    metadata,
+    Column("study_id", Integer, ForeignKey("hentropy_studies.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("holder", String(200)),
+    Column("since", Double, nullable=False),
+    Column("renewals", Integer, nullable=False),
+    Column("drawn", Integer, nullable=False),
+)
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 

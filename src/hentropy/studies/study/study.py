@@ -185,13 +185,14 @@ class Study:
     def _ask(self, count: int, within_rules: bool) -> list[Trial]:
         if not is_count(count):
             raise InputError(f"count must be a whole number of at least 1, got {count!r}")
-        with self.store.asking(self.log.record):
+        with self.store.asking(self.log.record) as turn:
             while True:
                 self.log.sync()
                 if within_rules:
                     count = 0 if self.enough else int(min(count, self.log.trials_left))
                 try:
-                    return [entry.trial for entry in self.log.add(self._asker.next(count))] if count else []
+                    asked = self.log.add(self._asker.next(count), turn=turn) if count else []
+                    return [entry.trial for entry in asked]
                 except Outdated:  # data were attached meanwhile
                     continue
 
@@ -200,10 +201,10 @@ class Study:
 
         One that turns out not to be worth its while, by the rules, is withdrawn at once, and nothing begins.
         """
-        with self.store.asking(self.log.record):
+        with self.store.asking(self.log.record) as turn:
             while not self.enough:
                 try:
-                    [trial] = (entry.trial for entry in self.log.add(self._asker.next(1), owner, lease))
+                    [trial] = (entry.trial for entry in self.log.add(self._asker.next(1), owner, lease, turn))
                 except Outdated:  # data were attached meanwhile
                     continue
                 reason = self.stopped

@@ -95,8 +95,17 @@ class TrialLog:
             )
         return found
 
-    def add(self, trials: Sequence[Trial], owner: str | None = None, lease: float | None = None) -> list[Entry]:
-        """New trials, asked now; with an owner, they are its own for `lease` seconds. `Outdated` if not the next."""
+    def add(
+        self,
+        trials: Sequence[Trial],
+        owner: str | None = None,
+        lease: float | None = None,
+        turn: int | None = None,
+    ) -> list[Entry]:
+        """New trials, asked now in some turn; with an owner, they are its own for `lease` seconds.
+
+        `Outdated` if they are not the next, `Overtaken` if the turn is over.
+        """
         now = self.store.now()
         until = None if lease is None else now + lease
         ends = [None if trial.state is State.RUNNING else now for trial in trials]
@@ -104,7 +113,7 @@ class TrialLog:
             Entry(trial, now, end, *((owner, until) if end is None else (None, None)))
             for trial, end in zip(trials, ends, strict=True)
         ]
-        self.store.add(self.record, made, self.by)
+        self.store.add(self.record, made, self.by, turn)
         self.sync()
         return made
 

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from hentropy.errors import HentropyError, Outdated, StorageError
+from hentropy.errors import HentropyError, Outdated, Overtaken, StorageError
 from hentropy.studies.records import Entry, State, StudyRecord, Trial, Verdict
-from hentropy.studies.storage import Store
+from hentropy.studies.storage import Store, Turn
 from hentropy.studies.testing.relations import require
 
 AWKWARD = "é 漢 'quoted' \"twice\"; DROP TABLE x; %s {braces} \\ \n and a new line"
@@ -25,6 +25,7 @@ def check_store(open_again: Callable[[], Store]) -> None:
         _trials(store, other, study)
         _changes(store, other, study)
         _side_by_side(store, other, study)
+        _turns(store, other, study)
         _verdicts(store, other, study)
         _deletion(store, other, study)
     finally:
@@ -149,6 +150,25 @@ def _side_by_side(store: Store, other: Store, study: StudyRecord, each: int = 20
     counted = store.change(study, 1, lambda old: old, "a").tries - begin
     require(counted == each * len(threads), f"{each * len(threads)} steps were counted as {counted}")
     require(max(most) == 1, f"{max(most)} were asking at once")
+
+
+def _turns(store: Store, other: Store, study: StudyRecord) -> None:
+    """Who was overtaken cannot add trials any more, and does not end the turn of others."""
+    new = [_entry(len(store.news(study).entries), store.now())]
+    with store.asking(study) as turn:
+        first = other.turn(study)
+        require(first.number == turn and first.holder is not None, f"turn {turn} is seen by others as {first}")
+        second = other.change_turn(study, lambda old, now: Turn(old.number + 1, AWKWARD, now))
+        require(store.turn(study) == second, f"the turn {second} is seen by others as {store.turn(study)}")
+        _raises(Overtaken, lambda: store.add(study, new, "a", turn), "a trial of one who was overtaken")
+    require(other.turn(study) == second, "one who was overtaken has ended the turn of another")
+    store.change_turn(study, lambda old, now: replace(old, holder=None))
+    _raises(Overtaken, lambda: store.add(study, new, "a", turn), "a trial of an earlier turn")
+    with other.asking(study) as turn:
+        require(turn > second.number, f"turn {turn} comes after turn {second.number}")
+        other.add(study, new, "a", turn)
+    require(store.turn(study).holder is None, "a turn that has ended still has a holder")
+    require(store.news(study).entries[-1:] == tuple(new), "a trial that was asked in time is not there")
 
 
 def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:

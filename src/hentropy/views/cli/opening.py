@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hentropy.errors import InputError, NoStore, StudyError
@@ -18,6 +18,7 @@ from hentropy.studies.study import Study, load_study
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import study_files
+from hentropy.views.cli.printing import note
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def opened(place: Place, *, begin: bool = False, trusted: bool = False, folder: 
         study = Study.from_file(place.file, storage=place.url)
     else:
         study = load_study(place.name, place.url, trusted=trusted, folder=folder or Path())
+    study.store.turn_terms = replace(study.store.turn_terms, tell=note)
     with closing(study):
         yield study
 

@@ -26,6 +26,7 @@ from hentropy.views.cli.running import (
     going_on_later,
     note_versions,
     say_begin,
+    say_trouble,
 )
 from hentropy.views.cli.trial_tables import print_verdict
 from hentropy.views.text.formats import json_text, one_line
@@ -141,7 +142,9 @@ def worker(
         say_begin(it)
         with going_on_later(it):
             executor = executor_of("local", objective_of(words), 1)
-            why = run_to_the_end(it, executor, terms_of(words), RunListener(ended=partial(_ended, it)))
+            why = run_to_the_end(
+                it, executor, terms_of(words), RunListener(ended=partial(_ended, it), trouble=say_trouble)
+            )
     say(f"The end: {why}.", "bold")
 
 

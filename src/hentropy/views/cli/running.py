@@ -100,7 +100,7 @@ class Follower:
         live = self._console.is_terminal and not self._as_json
         self._status = Status(CHOOSING, console=self._console) if live else None
         with self._status or (redirect_stdout(sys.stderr) if self._as_json else nullcontext()):
-            yield RunListener(self._began, self._ended, self._trouble)
+            yield RunListener(self._began, self._ended, say_trouble)
 
     def _began(self, trial: Trial) -> None:
         if trial.note and trial.number not in self._begun:  # a search cut short; later it says why a try failed
@@ -119,14 +119,16 @@ class Follower:
             say(line, "red" if outcome.failed is not None else "", to=self._console)
         self._show_running()
 
-    def _trouble(self, error: StorageError) -> None:
-        note(f"{error}; the outcome is held, and recorded as soon as the store answers")
-
     def _show_running(self) -> None:
         if self._status:
             now = "; ".join(f"{t.number}: {design(t.params)}{_gain(t)}" for t in self._running.values())
             text = f"running {now}" if now else CHOOSING
             self._status.update(Text(one_line(printable(text), self._console.width - 4)))
+
+
+def say_trouble(error: HentropyError) -> None:
+    """A store that does not answer, or a result that is dropped."""
+    note(str(error))
 
 
 def ended_line(trial: Trial, outcome: Outcome, verdict: Verdict | None, left: int) -> str:

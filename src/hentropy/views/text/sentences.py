@@ -6,8 +6,8 @@ from hentropy.core.spaces import usual_first
 from hentropy.studies.definition import CHOICES, Description
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
-from hentropy.studies.execution.leases import is_gone
 from hentropy.studies.records import Entry, State, Trial
+from hentropy.studies.records.owners import is_gone, who
 from hentropy.studies.study.ending import first_left, in_state
 from hentropy.views.text.formats import ago, counted, number
 
@@ -53,14 +53,11 @@ def holder(entry: Entry, now: float) -> str:
         return f"waits for a person, {since}"
     if entry.owner is None:
         return f"waits for a worker, {since}"
-    machine, _, rest = entry.owner.partition("|")
-    parts = rest.split("|")
-    who = f"process {parts[1]} on {machine}" if len(parts) == 4 else entry.owner
     if is_gone(entry.owner):
-        return f"was with {who}, which has ended; the next worker takes it ({since})"
+        return f"was with {who(entry.owner)}, which has ended; the next worker takes it ({since})"
     if entry.lease_until < now:
-        return f"was with {who}, which is silent; the next worker takes it ({since})"
-    return f"runs with {who}, {since}"
+        return f"was with {who(entry.owner)}, which is silent; the next worker takes it ({since})"
+    return f"runs with {who(entry.owner)}, {since}"
 
 
 MODELS = {

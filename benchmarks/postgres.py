@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, run by an ordinary user, for as long as the tests run."""
+"""A PostgreSQL server of our own, run by an ordinary user, for tests and benchmarks."""
 
 import os
 import pwd
@@ -23,7 +23,7 @@ def programs() -> Path | None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(max_connections: int = 100) -> Iterator[str]:
     """A server with an empty cluster; yields the URL of its first database."""
     found = programs()
     if found is None:
@@ -40,7 +40,13 @@ def server() -> Iterator[str]:
             [found / "initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"],
             check=True, capture_output=True, cwd=folder, **who,
         )  # fmt: skip
-        settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder, "fsync": "off"}
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": folder,
+            "fsync": "off",
+            "max_connections": max_connections,
+        }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         with (folder / "log").open("w") as log:
             process = subprocess.Popen([found / "postgres", "-D", data, *options], stderr=log, cwd=folder, **who)

@@ -1,0 +1,170 @@
+"""The right to ask: one asker has it at a time, and only as long as it is heard of.
+
+Turns are numbered, and who waits has drawn the number of its own: they come in order. Who has a turn renews it while it
+computes; who waits takes over a turn that was not renewed while the waiter watched for the length of a lease, by its
+own steady clock: clocks that jump or differ do no harm. So a process that was stopped or cut off loses its turn. The
+store refuses new trials that come with the number of an earlier one.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hentropy.core.clock import Clock
+from hentropy.errors import Overtaken, StorageError
+from hentropy.studies.records.owners import is_gone, new_owner, who
+
+POLL, SELDOM = 0.03, 1.0
+"""Seconds after which the next in line looks again, and at most: those further back look in proportion less often."""
+
+ABSENCE = 3.0
+"""Seconds after which those are passed over whose turn it is, and who do not come."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TurnTerms:
+    """How long a turn lasts without renewal, after how many seconds those who wait are told, and how long they wait.
+
+    `patience` is for one turn of somebody who goes on renewing it. `tell` is called with a sentence for a person.
+    """
+
+    lease: float = 30.0
+    notice: float = 5.0
+    patience: float = 3600.0
+    tell: Callable[[str], None] = log.warning
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One asker's time: its number, who has it, since when by the store's clock, and how often it was renewed.
+
+    `drawn` is the last number that somebody has drawn who waits.
+    """
+
+    number: int = 0
+    holder: str | None = None
+    since: float = 0.0
+    renewals: int = 0
+    drawn: int = 0
+
+    @property
+    def pulse(self) -> tuple[int, str | None, int]:
+        """What changes as long as somebody is there."""
+        return self.number, self.holder, self.renewals
+
+    def check(self, number: int) -> None:
+        """`Overtaken` unless this is the turn of that number."""
+        if self.number != number:
+            now = "nobody has it now" if self.holder is None else str(self)
+            raise Overtaken(
+                "the right to ask was lost: it was not renewed in time, and others have had it since. Was this process"
+                f" stopped, or cut off from the store? Nothing was asked: ask again ({now})"
+            )
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.since).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return f"{who(self.holder or 'nobody')} has had the right to ask since {since}"
+
+
+TurnRule = Callable[[Turn, float], Turn]
+"""From the turn as it stands and the time by the store's clock to the turn as it shall be."""
+
+
+@contextmanager
+def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Iterator[int]:
+    """A turn of one's own, renewed until the end; its number."""
+    mine = _take(look, change, terms)
+
+    def renewed(old: Turn, now: float) -> Turn:
+        return replace(old, renewals=old.renewals + 1) if old.number == mine.number else old
+
+    def ended(old: Turn, now: float) -> Turn:
+        return replace(old, holder=None) if old.number == mine.number else old
+
+    try:
+        with every(terms.lease / 3, lambda: change(renewed)):
+            yield mine.number
+    finally:
+        with suppress(StorageError):  # without an answer, the turn ends as if we had been stopped
+            change(ended)
+
+
+def _take(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Turn:
+    """Wait for one's turn, or until whoever has it is silent."""
+    holder = new_owner()
+    seen = change(_draw(holder))
+    mine, told = seen.drawn, False
+    asking, silence = Clock(), Clock()
+    while seen.holder != holder:
+        if seen.number >= mine:  # passed over, as one who did not come
+            now = change(_draw(holder))
+            mine = now.drawn
+        elif _is_free(seen, mine, silence.spent, terms.lease):
+            now = change(_succeed(seen, mine, holder))
+        else:
+            time.sleep(min(POLL * (mine - seen.number), SELDOM))
+            now = look()
+        if now.pulse != seen.pulse:
+            silence = Clock()
+        if now.number != seen.number:
+            asking, told = Clock(), False
+        seen = now
+        if seen.holder not in (None, holder) and asking.spent > terms.notice and not told:
+            terms.tell(f"{seen}; others wait until it ends, or shows no sign of life for {terms.lease:g} s")
+            told = True
+        if seen.holder not in (None, holder) and asking.spent > terms.patience:
+            raise StorageError(f"{seen}, and still has it after {terms.patience:g} s: if that process hangs, end it")
+    return seen
+
+
+def _is_free(seen: Turn, mine: int, silence: float, lease: float) -> bool:
+    if seen.holder is None:
+        return seen.number == mine - 1 or silence > ABSENCE
+    return is_gone(seen.holder) or silence > lease
+
+
+def _draw(holder: str) -> TurnRule:
+    """The next turn at once, if nobody asks or waits; else a number."""
+
+    def rule(old: Turn, now: float) -> Turn:
+        number = max(old.number, old.drawn) + 1
+        return (
+            Turn(number, holder, now, 0, number)
+            if old.holder is None and old.drawn <= old.number
+            else replace(old, drawn=number)
+        )
+
+    return rule
+
+
+def _succeed(seen: Turn, mine: int, holder: str) -> TurnRule:
+    """The turn of one's own number, if nothing has happened since one looked."""
+    return lambda old, now: Turn(mine, holder, now, 0, old.drawn) if old.pulse == seen.pulse else old
+
+
+@contextmanager
+def every(seconds: float, action: Callable[[], object]) -> Iterator[None]:
+    """Do something again and again while something else goes on.
+
+    A store that does not answer now may do so the next time; if not, what is not renewed ends, as it should.
+    """
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(seconds):
+            with suppress(StorageError):
+                action()
+
+    thread = threading.Thread(target=beat, name="hentropy heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(timeout=5.0)
