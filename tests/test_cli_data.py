@@ -103,7 +103,7 @@ def test_bad_rows_can_be_left_out(folder: Path) -> None:
 def test_a_file_that_is_not_utf_8_is_refused(folder: Path) -> None:
     lab(folder)
     (folder / "old.csv").write_bytes("x,value\n0,1\n".encode("utf-16"))
-    assert "save it as CSV UTF-8" in hentropy("attach", "lab.toml", "old.csv").err
+    assert "as CSV UTF-8" in hentropy("attach", "lab.toml", "old.csv").err
     assert "COLUMN=PARAMETER" in hentropy("attach", "lab.toml", "old.csv", "--map", "x").err
 
 

@@ -82,7 +82,7 @@ def test_options_of_a_decision(folder: Path) -> None:
 
 
 def test_designs_from_a_file(folder: Path) -> None:
-    assert "designs.csv cannot be read" in hentropy("init", "--pool", "designs.csv").err
+    assert "there is no file designs.csv" in hentropy("init", "--pool", "designs.csv").err
     assert not list(folder.iterdir())
     (folder / "designs.csv").write_text("a,b\n0,1\n1,2\n2,0\n")
     done("init", "--pool", "designs.csv")

@@ -250,7 +250,7 @@ def measure(x):
         ),
         ({"python": "mine:Pair", "weight": "2"}, r'decision\.weight: got "2"; it must be a number'),
         ({"python": "mine:Pear"}, r"mine:Pear: .*mine\.py has no Pear; did you mean Pair\?"),
-        ({"python": "mine:Picky", "size": 2}, "the decision mine:Picky cannot be made: 2 is too small"),
+        ({"python": "mine:Picky", "size": 2}, "the decision mine:Picky cannot be made: ValueError: 2 is too small"),
         ({"python": "mine:measure"}, "must be a class that derives from Decision"),
         ({"python": "mime:Pair"}, r"mime:Pair: there is no module mime in .* did you mean mine\?"),
         ({"python": "mine.deep:Pair"}, r"there is no module mine\.deep"),

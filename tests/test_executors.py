@@ -316,7 +316,7 @@ def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
 
 def test_numbers_of_workers() -> None:
     for workers in (0, -1, 1.5, True):
-        with pytest.raises(InputError, match="the number of workers is"):
+        with pytest.raises(InputError, match="the number of workers must be"):
             Processes(PythonObjective("math:sqrt"), workers)  # type: ignore[arg-type]
 
 

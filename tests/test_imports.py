@@ -25,7 +25,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("solvers", "acquisition"),
     ),
     "studies": (
-        ("records", "stopping"),
+        ("files", "records", "stopping"),
         ("storage", "definition"),
         ("study", "testing"),
         ("execution",),

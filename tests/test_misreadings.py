@@ -126,7 +126,7 @@ def test_toml_underscores_stand_between_thousands(folder: Path, text: str, high:
     if high is not None:
         assert read(file).space["x"].high == high  # type: ignore[index]
         return
-    with pytest.raises(InputError, match=r"is not right TOML: line 8: .*_.* could be a slip"):
+    with pytest.raises(InputError, match=r"is not valid TOML: line 8: .*_.* could be a slip"):
         read(file)
 
 
@@ -242,5 +242,5 @@ def test_json_has_no_other_notations(folder: Path) -> None:
     }
     for text in ("1_5", "010", "0x10"):
         (folder / "study.json").write_text(json.dumps(words).replace("9", text))
-        with pytest.raises(InputError, match="is not right JSON"):
+        with pytest.raises(InputError, match="is not valid JSON"):
             read(folder / "study.json")

@@ -2,6 +2,8 @@
 
 import io
 import math
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -127,7 +129,7 @@ def test_ctrl_c_decides_on_what_was_measured() -> None:
     def f(x: float) -> float:
         calls.append(x)
         if len(calls) == 6:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         return hill(x)
 
     found = he.search(f, LINE, he.Maximize(), 20, **QUICK)

@@ -10,6 +10,7 @@ import pytest
 
 from hentropy.bench.experiments import ledger
 from hentropy.errors import InputError
+from hentropy.studies import files as study_files
 from hentropy.views.cli import files
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.objective_check import starter
@@ -98,7 +99,7 @@ def test_what_lies_in_wait_for_the_temporary_file_is_left_alone(monkeypatch: pyt
         Path(name).symlink_to("victim")
     write_new(Path("file"), "text", force=False)
     assert (Path("victim").read_text(), Path("file").read_text()) == ("mine", "text")
-    monkeypatch.setattr(files.secrets, "token_hex", lambda *_: "guessed")
+    monkeypatch.setattr(study_files.secrets, "token_hex", lambda *_: "guessed")
     with pytest.raises(InputError, match="cannot be written: File exists"):
         write_new(Path("other"), "text", force=False)
     assert Path("victim").read_text() == "mine"

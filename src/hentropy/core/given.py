@@ -14,6 +14,10 @@ SEEDS = 2**32
 LARGE_SEEDS = 2**52
 
 
+MOST_AT_ONCE = 1_000
+"""Experiments that are asked for, or run, at once: more are a slip of the hand."""
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number, and not a truth value or text."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_)
@@ -22,6 +26,12 @@ def is_number(value: Any) -> bool:
 def is_count(value: Any) -> bool:
     """Whether a value is a whole number of at least 1."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def check_at_once(what: str, value: Any) -> None:
+    """A number of experiments that are chosen or run at once."""
+    if not is_count(value) or value > MOST_AT_ONCE:
+        raise InputError(f"{what} must be a whole number from 1 to {MOST_AT_ONCE}, got {value!r}")
 
 
 def is_finite(value: Any) -> bool:

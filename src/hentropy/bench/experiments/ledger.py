@@ -10,7 +10,6 @@ when the run goes on; anything else that does not fit is refused, never overwrit
 
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from filelock import FileLock, Timeout
 from hentropy._version import __version__
 from hentropy.bench.experiments.run import RunKey, Step
 from hentropy.errors import InputError, StudyError
+from hentropy.studies.files import beside
 
 FORMAT = "hentropy results"
 VERSION = 1
@@ -137,10 +137,9 @@ class Ledger:
 
 def _replace(path: Path, text: str) -> None:
     """Write a small file as a whole or not at all; no other process can know, or be writing, the part of it."""
-    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
-    with part.open("x", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(part, path)
+    with beside(path) as part:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
 
 
 def _whole_lines(path: Path) -> list[bytes]:

@@ -188,9 +188,9 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
     name = type(decision).__name__
     try:
         loss = decision.loss(f, a)
-    except HentropyError:
+    except (HentropyError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # also one that ends the program: the loss has no right to
         raise DecisionError(
             f"the loss of {name} raised {type(error).__name__}: {error} (for values of shape {tuple(f.shape)})"
         ) from error

@@ -123,6 +123,18 @@ def _number(name: str, value: Any) -> float:
         raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
 
 
+MOST_PARAMETERS = 5_000
+"""No model learns from experiments with more, and the points that fill a space end soon after."""
+
+
+def check_size(parameters: int) -> None:
+    """Refuse a space with more parameters than can be searched."""
+    if parameters > MOST_PARAMETERS:
+        raise InputError(
+            f"a design has at most {MOST_PARAMETERS} parameters, got {parameters}; choose those that matter"
+        )
+
+
 FEWEST_FIRST, MOST_FIRST = 4, 12
 """The default number of first designs is never outside of these: a model learns more from designs that it chooses."""
 

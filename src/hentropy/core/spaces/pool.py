@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.given import real_array
-from hentropy.core.spaces.base import DesignSpace, sobol
+from hentropy.core.spaces.base import DesignSpace, check_size, sobol
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import InputError
 
@@ -47,6 +47,7 @@ class Pool(DesignSpace):
             values = values[:, None]
         if values.ndim != 2 or values.shape[0] == 0:
             raise InputError(f"a pool needs a table of designs (m x d, at least one row), got shape {values.shape}")
+        check_size(values.shape[1])
         if not np.isfinite(values).all():
             row, column = np.argwhere(~np.isfinite(values))[0]
             raise InputError(

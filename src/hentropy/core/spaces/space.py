@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from hentropy.core.spaces.base import DesignSpace, Params, sobol
+from hentropy.core.spaces.base import DesignSpace, Params, check_size, sobol
 from hentropy.core.spaces.parameters import Integer, Parameter, Real
 from hentropy.errors import InputError
 
@@ -14,6 +14,7 @@ class Space(DesignSpace):
     def __init__(self, **parameters: Parameter) -> None:
         if not parameters:
             raise InputError("a space needs at least one parameter: Space(x=Real(0, 1))")
+        check_size(len(parameters))
         for name, parameter in parameters.items():
             if not isinstance(parameter, Real | Integer):
                 raise InputError(f"parameter {name} is {parameter!r}; it must be Real(low, high) or Integer(low, high)")

@@ -1,5 +1,6 @@
 """From a description to the objects of a study."""
 
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from pydantic import ValidationError
 
 from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import Advice, InputError
+from hentropy.errors import Advice, HentropyError, InputError
 from hentropy.studies.definition.decisions import Named, OwnClass, option_words
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import mistakes, told
@@ -34,10 +35,10 @@ def decision_of(description: Description, trusted: bool, folder: Path | None = N
         )
     if not trusted:
         raise InputError(f"the decision of {description.name} is {words.python}, which runs code", Advice.TRUST)
-    return _own(words, folder)
+    return _own(words, folder, description.designs())
 
 
-def _own(words: OwnClass, folder: Path | None) -> Decision:
+def _own(words: OwnClass, folder: Path | None, space: DesignSpace) -> Decision:
     """An object of a class of the user's own, its options checked against the constructor."""
     cls = imported(words.python, folder)
     if not (isinstance(cls, type) and issubclass(cls, Decision)):
@@ -49,9 +50,17 @@ def _own(words: OwnClass, folder: Path | None) -> Decision:
         lines = mistakes(error, words.options, options, under=("decision",))
         raise InputError(told(f"the decision {words.python}", lines)) from None
     try:
-        return cls(**dict(checked))
-    except (TypeError, ValueError) as error:
+        made = cls(**dict(checked))
+        if not isinstance(made, Decision):
+            raise InputError(f"it made {made!r}, not a Decision")
+        made.within(space)
+        repr(made)  # verdicts show it
+        return made
+    except HentropyError as error:
         raise InputError(f"the decision {words.python} cannot be made: {error}") from error
+    except (Exception, SystemExit) as error:
+        why = traceback.format_exception_only(error)[-1].strip()
+        raise InputError(f"the decision {words.python} cannot be made: {why}") from error
 
 
 def stopping_of(description: Description) -> tuple[StoppingRule, ...]:

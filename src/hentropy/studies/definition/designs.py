@@ -1,6 +1,7 @@
 """The designs of a study in words: parameters, or a pool, also one from a CSV file."""
 
 import csv
+import io
 import math
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from hentropy.core.spaces import Integer, Parameter, Pool, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition.base import Label, Number, Rows, Whole, Words, YesNo
+from hentropy.studies.files import MOST_IN_TABLE, read_text
 from hentropy.studies.records.numbers import plain_number
 
 _LOG = "Whether equal ratios count as equal steps, as for rates and concentrations; low must then be above 0."
@@ -100,11 +102,11 @@ class PoolWords(Words):
 
 def designs_in(file: Path) -> tuple[list[str], list[list[float]]]:
     """Names and rows of a CSV file with a header; empty lines are passed over."""
+    reader = csv.reader(io.StringIO(read_text(file, MOST_IN_TABLE), newline=""))
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            lines = [(reader.line_num, line) for reader in [csv.reader(stream)] for line in reader if any(line)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"the designs in {file} cannot be read: {error}") from None
+        lines = [(reader.line_num, line) for line in reader if any(line)]
+    except csv.Error as error:
+        raise InputError(f"{file} is not valid CSV: line {reader.line_num}: {error}") from None
     if len(lines) < 2:
         raise InputError(f"{file} needs a line with the names of the parameters and at least one design")
     names = [name.strip() for name in lines[0][1]]

@@ -90,7 +90,9 @@ def _module(name: str, reference: str, home: Path | None) -> ModuleType:
         raise InputError(
             f"{reference}: there is no module {error.name}{place} among the installed ones{nearest(error.name, beside)}"
         ) from None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InputError(f"{reference}: {_last_line(error)}") from error
     _check_home(name.partition(".")[0], reference, home)
     return module

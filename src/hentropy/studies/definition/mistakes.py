@@ -15,6 +15,9 @@ from hentropy.studies.definition.objectives import Command, Manual, PythonFuncti
 from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
 from hentropy.studies.definition.schema import Description
 
+MOST = 100
+"""Mistakes that are told: whoever reads them begins with the first."""
+
 _FORMS: dict[str, tuple[int, Mapping[str, type[BaseModel]]]] = {
     "space": (2, {"real": RealWords, "integer": IntegerWords}),
     "objective": (1, {"manual": Manual, "python": PythonFunction, "command": Command}),
@@ -43,6 +46,7 @@ _MUST_BE = {
     "greater_than": "above {gt:.12g}",
     "greater_than_equal": "at least {ge:.12g}",
     "less_than": "below {lt:.12g}",
+    "less_than_equal": "at most {le:.12g}",
     "too_short": "not empty",
     "none_required": "left out",
 }
@@ -76,11 +80,13 @@ def mistakes(
     error: ValidationError, words: Any, top: type[BaseModel] = Description, under: tuple[str, ...] = ()
 ) -> list[str]:
     """One line per mistake; `top` is what was validated, `under` the keys that lead to it."""
-    found = [_mistake(detail["type"], detail, words, top) for detail in error.errors()]
+    details = error.errors(include_url=False)
+    found = [_mistake(detail["type"], detail, words, top) for detail in details[:MOST]]
     # where several types are allowed, the one that got furthest is the one that was meant
     deepest = [m for m in found if not any(len(o.path) > len(m.path) == _shared(o.path, m.path) for o in found)]
     paths = list(dict.fromkeys(m.path for m in deepest))
-    return [line for path in paths for line in _lines(under + path, [m for m in deepest if m.path == path])]
+    lines = [line for path in paths for line in _lines(under + path, [m for m in deepest if m.path == path])]
+    return lines if len(details) <= MOST else [*lines, f"... and more: {len(details)} in all"]
 
 
 def _shared(a: Place, b: Place) -> int:

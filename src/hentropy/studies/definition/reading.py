@@ -13,6 +13,7 @@ from hentropy.studies.definition.designs import designs_in
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
 from hentropy.studies.definition.toml import read_toml
+from hentropy.studies.files import MOST_IN_STUDY, read_text
 
 
 def read(path: str | Path) -> Description:
@@ -34,21 +35,16 @@ def _words(file: Path) -> dict[str, Any]:
     if file.suffix.lower() not in _FORMATS:
         known = ", ".join(_FORMATS)
         raise InputError(f"{file} has the ending {file.suffix!r}; a study file ends in one of {known}")
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no file {file}; `hentropy init` writes one") from None
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{file} is not a text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
-        ) from None
+    if not file.exists():
+        raise InputError(f"there is no file {file}; `hentropy init` writes one")
+    text = read_text(file, MOST_IN_STUDY)
     kind, parse = _FORMATS[file.suffix.lower()]
     try:
         words = parse(text)
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{file} is not right {kind}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{file} is not valid {kind}: it is nested too deeply") from None
+    except (ValueError, yaml.YAMLError) as error:
+        raise InputError(f"{file} is not valid {kind}: {error}") from None
     if not isinstance(words, dict):
         what = "is empty" if words is None else f"holds a {type(words).__name__}"
         raise InputError(f"{file} {what}; a study file is a table of keys such as name, space and decision")
@@ -60,17 +56,22 @@ def _json(text: str) -> Any:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    repeated = next((key for key in keys if keys.count(key) > 1), None)
-    if repeated is not None:
-        raise ValueError(f"the key {json.dumps(repeated)} is there twice in one table")
-    return dict(pairs)
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {json.dumps(key)} is there twice in one table")
+        found[key] = value
+    return found
 
 
 _MERGE = "tag:yaml.org,2002:merge"
 _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]*)$")
 _DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
+
+
+MOST_REPEATED = 10_000
+"""Values that aliases of a YAML file may repeat."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -83,6 +84,26 @@ class _Loader(yaml.SafeLoader):
         first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT)]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._values = self._repeated = 0
+        self._sizes: dict[int, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """A part of the file; what aliases repeat is counted, since a few lines of them can stand for millions."""
+        before, line = self._values, self.peek_event().start_mark.line + 1
+        is_alias = self.check_event(yaml.AliasEvent)
+        node = super().compose_node(parent, index)
+        if is_alias:
+            if id(node) not in self._sizes:
+                raise ValueError(f"line {line}: an alias stands within what it repeats; write the values out")
+            self._repeated += self._sizes[id(node)]
+            if self._repeated > MOST_REPEATED:
+                raise ValueError(f"line {line}: aliases repeat more than {MOST_REPEATED} values; write them out")
+        self._values += self._sizes[id(node)] if is_alias else 1
+        self._sizes[id(node)] = self._values - before
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()

@@ -13,11 +13,19 @@ _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9_]+)?")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(_[0-9]{3})+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
+DEEPEST = 100
+"""Parts of a dotted key."""
+
+
 def read_toml(text: str) -> dict[str, Any]:
     """The tables of a text; a `ValueError` says what is wrong with it.
 
     TOML lets underscores stand anywhere between digits, so that 1_5, a slip for 1.5, would be 15. Only 1_000 is taken.
     """
+    for dotted in re.finditer(r"[\w.-]+", text):
+        if dotted[0].count(".") >= DEEPEST:  # the time to read it grows with the square of its length
+            line = text.count("\n", 0, dotted.start()) + 1
+            raise ValueError(f"line {line}: a key has more than {DEEPEST} parts")
     tables = tomllib.loads(text)
     for token in _TOKEN.finditer(text):
         word = token["word"]

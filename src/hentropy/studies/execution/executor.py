@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from hentropy.core.given import check_at_once
 from hentropy.errors import ExecutionError, InputError
 
 TAIL = 4_000
@@ -113,6 +114,5 @@ class Executor(ABC):
 
 def checked_workers(workers: int) -> int:
     """A number of workers, or an error."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise InputError(f"the number of workers is {workers!r}; it must be a whole number of at least 1")
+    check_at_once("the number of workers", workers)
     return workers

@@ -16,6 +16,7 @@ from hentropy.studies.execution.call import load, returned, said
 from hentropy.studies.execution.child import Child
 from hentropy.studies.execution.executor import TAIL, Evaluator, Outcome, failure
 from hentropy.studies.execution.reading import from_command, from_function
+from hentropy.studies.study.ending import signals_heard
 
 
 class Here(Evaluator):
@@ -37,15 +38,18 @@ class Here(Evaluator):
         """Nothing is kept."""
 
     def _evaluate(self, params: Mapping[str, Any]) -> Outcome:
-        try:
-            if self._function is None:
-                self._function = load(self._name)
-        except (Exception, SystemExit) as error:
-            return replace(failure(f"{self._name} could not be loaded: {said(error)}"), log=_shown(error))
-        try:
-            return from_function(returned(self._function(**params)), "")
-        except (Exception, SystemExit) as error:
-            return replace(failure(said(error)), log=_shown(error))
+        loading = ""
+        with signals_heard() as heard:
+            try:
+                if self._function is None:
+                    loading = f"{self._name} could not be loaded: "
+                    self._function = load(self._name)
+                    loading = ""
+                return from_function(returned(self._function(**params)), "")
+            except BaseException as error:  # whatever an experiment raises is its outcome
+                if heard and not isinstance(error, Exception):
+                    raise
+                return replace(failure(f"{loading}{said(error)}"), log=_shown(error))
 
 
 def _shown(error: BaseException) -> str:
@@ -101,7 +105,7 @@ class Objective(ABC):
         """An evaluator with a process of its own, which can be killed at any moment."""
 
     def evaluate(self, params: Mapping[str, Any]) -> Outcome:
-        """The outcome of one experiment. Only interrupts and exits are raised."""
+        """The outcome of one experiment; only a signal that ends this process is raised."""
         with self.here() as evaluator:
             return evaluator.evaluate(params)
 

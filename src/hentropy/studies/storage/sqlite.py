@@ -15,9 +15,9 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from hentropy.errors import NoStore, StorageError
+from hentropy.studies.files import PRIVATE, beside, special_kind, take_name
 from hentropy.studies.storage.backend import WRITES, Backend, as_json
 from hentropy.studies.storage.base import BackupContents
-from hentropy.studies.storage.new_files import take_name, unnamed
 from hentropy.studies.storage.sqlite_backup import copy_store
 from hentropy.studies.storage.sqlite_files import StoreFiles, WatchedConnection, denied
 from hentropy.studies.storage.tables import VERSION_TABLE
@@ -81,8 +81,9 @@ class Sqlite(Backend):
         """
         if not self.path.parent.is_dir():
             raise StorageError(f"there is no folder {self.path.parent} for the store {self.place}; make it first")
-        if self.path.is_dir():
-            raise StorageError(f"{self.place} is a folder; a store is a file, such as {self.path / 'hentropy.db'}")
+        if self.path.exists() and (kind := special_kind(self.path)) is not None:
+            such = f", such as {self.path / 'hentropy.db'}" if self.path.is_dir() else ""
+            raise StorageError(f"{self.place} is a {kind}; a store is a file{such}")
         if not self.path.exists():
             if not make:
                 raise NoStore(f"there is no store in {self.place} yet")
@@ -103,7 +104,7 @@ class Sqlite(Backend):
     def _make_file(self) -> None:
         """An empty file that only its owner may read; SQLite gives what it makes beside it the same rights."""
         try:
-            with unnamed(self.path) as made:
+            with beside(self.path, PRIVATE) as made:
                 take_name(made, self.path)
         except FileExistsError:
             pass  # somebody was faster

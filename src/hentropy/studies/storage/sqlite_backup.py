@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 from hentropy.errors import InputError, StorageError
+from hentropy.studies.files import PRIVATE, beside, take_name
 from hentropy.studies.storage.base import BackupContents
-from hentropy.studies.storage.new_files import take_name, unnamed
 from hentropy.studies.storage.tables import studies, trials
 
 BESIDE = ("-wal", "-shm", "-journal")
@@ -25,7 +25,7 @@ def copy_store(source: sqlite3.Connection, path: Path, target: Path, overwrite: 
     """
     target = target.resolve()
     _check_target(path, target, overwrite)
-    with unnamed(target) as made:
+    with beside(target, PRIVATE) as made:
         with closing(sqlite3.connect(made)) as copy:
             source.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")

@@ -1,7 +1,12 @@
 """When a study has enough by its rules, and when its objective is broken."""
 
 import math
-from collections.abc import Iterable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 from hentropy.errors import Advice, StudyError
 from hentropy.studies.records import Entry, State, Trial
@@ -84,13 +89,13 @@ class Failures:
 
     def __init__(self) -> None:
         self._begun: dict[int, Trial | None] = {}
-        self._errors: dict[int, Exception] = {}
+        self._errors: dict[int, BaseException] = {}
 
     def began(self, trial: Trial) -> None:
         """An experiment begins."""
         self._begun[trial.number] = None
 
-    def ended(self, trial: Trial, measured: bool, error: Exception | None = None) -> None:
+    def ended(self, trial: Trial, measured: bool, error: BaseException | None = None) -> None:
         """An experiment has ended, maybe with an exception; a `StudyError` if the objective is broken.
 
         `measured` says whether any experiment of the study has succeeded; earlier data say nothing about the objective.
@@ -115,6 +120,35 @@ class Failures:
         )
         broken.__cause__ = self._errors.get(first.number)
         return broken
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def signals_heard() -> Iterator[list[int]]:
+    """The signals that reach this process meanwhile: they tell a person's Ctrl-C from what an experiment raises."""
+    heard: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # no signal interrupts another thread
+        yield heard
+        return
+    before: dict[int, Callable[[int, FrameType | None], Any]] = {}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        before[number](number, frame)
+
+    for number in SIGNALS:
+        handler = signal.getsignal(number)
+        if callable(handler):
+            before[number] = handler
+            signal.signal(number, hear)
+    try:
+        yield heard
+    finally:
+        for held, handler in before.items():
+            if signal.getsignal(held) is hear:  # the experiment may have set one of its own
+                signal.signal(held, handler)
 
 
 def has_measured(trials: Iterable[Trial]) -> bool:

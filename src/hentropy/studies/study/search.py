@@ -12,7 +12,7 @@ from hentropy.core.given import is_count
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.studies.records import Trial, Value, Verdict
-from hentropy.studies.study.ending import Failures, has_measured
+from hentropy.studies.study.ending import Failures, has_measured, signals_heard
 from hentropy.studies.study.study import Study
 
 
@@ -100,13 +100,17 @@ def describe(trial: Trial, left: int) -> str:
 
 
 def _evaluate(study: Study, trial: Trial, f: Callable[..., Value], failures: Failures) -> None:
-    raised = None
-    try:
-        value = f(**trial.params)
-        if value is None:
-            raise InputError("the experiment returned None; it must return a number or (value, standard error)")
-        ended = study.tell(trial, value)
-    except Exception as error:  # whatever an experiment raises is its result, not the end of the study
-        raised = error
-        ended = study.tell(trial, failed="".join(traceback.format_exception_only(error)).strip())
+    raised: BaseException | None = None
+    with signals_heard() as heard:
+        try:
+            value = f(**trial.params)
+            if value is None:
+                raise InputError("the experiment returned None; it must return a number or (value, standard error)")
+            ended = study.tell(trial, value)
+        except BaseException as error:  # whatever an experiment raises is its result, not the end of the study
+            if heard and not isinstance(error, Exception):
+                raise
+            raised = error
+    if raised is not None:
+        ended = study.tell(trial, failed="".join(traceback.format_exception_only(raised)).strip())
     failures.ended(ended, has_measured(study.log.trials), raised)

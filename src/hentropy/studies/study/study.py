@@ -20,11 +20,11 @@ from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.entropy import Entropy, entropy
-from hentropy.core.given import is_count
+from hentropy.core.given import check_at_once
 from hentropy.core.models import fit
 from hentropy.core.solvers import Auto, Cost, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
-from hentropy.errors import Advice, InputError, Outdated, StudyError
+from hentropy.errors import Advice, Outdated, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
@@ -183,8 +183,7 @@ class Study:
         return [trial for trial in trials if trial.gain != 0]
 
     def _ask(self, count: int, within_rules: bool) -> list[Trial]:
-        if not is_count(count):
-            raise InputError(f"count must be a whole number of at least 1, got {count!r}")
+        check_at_once("count", count)
         with self.store.asking(self.log.record) as turn:
             while True:
                 self.log.sync()

@@ -3,6 +3,7 @@
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -100,6 +101,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end(error.worded(IN_COMMANDS))
     except OSError as error:
         _end(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except Exception as error:
+        if TRACEBACK in os.environ:
+            raise
+        _end(_unexpected(error))
+
+
+TRACEBACK = "HENTROPY_TRACEBACK"
+"""If this variable is set, an error that nobody foresaw is shown with its traceback."""
+
+
+def _unexpected(error: Exception) -> str:
+    """An error that nobody foresaw: of hentropy, or of code that the study names; where it was raised tells which."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; solver.max_memory bounds what a proposal takes"
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    what = "".join(traceback.format_exception_only(error)).strip()
+    return f"{what} ({where.filename}, line {where.lineno}); {TRACEBACK}=1 in the environment shows the traceback"
 
 
 def _end(why: str) -> None:

@@ -21,7 +21,7 @@ def study_files(folder: Path) -> list[str]:
 
 def _looks_like_one(path: Path) -> bool:
     try:
-        if path.stat().st_size > LARGEST:
+        if not path.is_file() or path.stat().st_size > LARGEST:
             return False
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from hentropy.core.given import MOST_AT_ONCE
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, whole
@@ -18,7 +19,7 @@ from hentropy.views.text.trials import as_json
 def ask(
     study: StudyName,
     count: Annotated[
-        int, typer.Option(parser=whole(1), metavar="N", help="How many experiments to run side by side.")
+        int, typer.Option(parser=whole(1, MOST_AT_ONCE), metavar="N", help="How many experiments to run side by side.")
     ] = 1,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask even if the study has enough by its rules.")] = False,
     store: StoreUrl = None,

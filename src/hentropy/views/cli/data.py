@@ -8,9 +8,10 @@ import typer
 
 from hentropy.errors import InputError
 from hentropy.studies.definition import space_of
+from hentropy.studies.files import MOST_IN_TABLE, read_text
 from hentropy.studies.records import State
 from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
-from hentropy.views.cli.files import check_new, read_text, write_new
+from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.opening import file_of, found, located, opened, words_of
 from hentropy.views.cli.printing import note, say
 from hentropy.views.cli.running import say_first
@@ -52,7 +53,7 @@ def attach(
     place = located(study, store)
     space = space_of(words_of(place).description)
     renamed = _renamed(mapped or [])
-    data = earlier_data(read_text(file), str(file), space, renamed, value, std_error)
+    data = earlier_data(read_text(file, MOST_IN_TABLE), str(file), space, renamed, value, std_error)
     _tell_bad(data, file, skip_bad)
     if data.unused:
         note(f"columns that nothing was taken from: {', '.join(data.unused)}")
@@ -157,7 +158,7 @@ def import_(
     """
     place = located(study, store)
     # before the study is begun: a file that cannot be used leaves nothing behind
-    imported = exported_in(read_text(file), str(file), space_of(words_of(place).description))
+    imported = exported_in(read_text(file, MOST_IN_TABLE), str(file), space_of(words_of(place).description))
     with opened(place, begin=True) as it:
         now = it.store.now()
         it.log.load([one.entry(now) for one in imported])

@@ -14,8 +14,9 @@ from typing import Any
 from hentropy.errors import InputError
 from hentropy.studies.definition import imported, space_of
 from hentropy.studies.definition.objectives import Command, PythonFunction
+from hentropy.studies.files import EXECUTABLE
 from hentropy.studies.study.words import LocatedDescription
-from hentropy.views.cli.files import naming, write_new
+from hentropy.views.cli.files import write_new
 from hentropy.views.cli.plan import FilePlan
 
 FUNCTION = '''\
@@ -60,9 +61,7 @@ def starter(plan: FilePlan, folder: Path) -> Path | None:
         path = folder / plan.command[0]
         if os.sep not in plan.command[0] or path.is_absolute() or path.exists() or not path.parent.is_dir():
             return None
-        write_new(path, PROGRAM, force=False)
-        with naming(path):
-            path.chmod(0o755)
+        write_new(path, PROGRAM, force=False, rights=EXECUTABLE)
         return path
     return None
 

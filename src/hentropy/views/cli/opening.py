@@ -12,6 +12,7 @@ from hentropy.errors import InputError, NoStore, StudyError
 from hentropy.studies.definition.building import DATABASE
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.definition.reading import ENDINGS
+from hentropy.studies.files import special_kind
 from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study import Study, load_study
@@ -58,8 +59,9 @@ def located(which: str, url: str | None) -> Place:
 
 
 def _hint(path: Path, url: str | None) -> str:
-    if path.is_dir():
-        return ", but a folder with that name; name the study file in it"
+    if path.exists():
+        inside = " in it" if path.is_dir() else ""
+        return f", but a {special_kind(path)} with that name; name the study file{inside}"
     folder = path.parent
     files = study_files(folder) if folder.is_dir() else []
     there = "this folder" if folder == Path() else str(folder)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hentropy.core.given import MOST_AT_ONCE
 from hentropy.views.cli.arguments import whole
 
 MOST_SEEDS = 10_000
@@ -32,7 +33,9 @@ def reproduce(
     workers: Annotated[
         int | None,
         typer.Option(
-            parser=whole(1), metavar="N", help="Runs side by side. Default: one per core, or per worker of --scheduler."
+            parser=whole(1, MOST_AT_ONCE),
+            metavar="N",
+            help="Runs side by side. Default: one per core, or per worker of --scheduler.",
         ),
     ] = None,
     executor: Annotated[

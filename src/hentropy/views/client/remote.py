@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from hentropy.core.given import is_count
+from hentropy.core.given import check_at_once
 from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
 from hentropy.studies.records import Trial, Value, Verdict
 from hentropy.studies.study.tables import trials_table
@@ -58,8 +58,7 @@ class RemoteStudy:
 
     def ask_many(self, count: int, *, timeout: float | None = None) -> list[Trial]:
         """The next experiments to run side by side."""
-        if not is_count(count):
-            raise InputError(f"count must be a whole number of at least 1, got {count!r}")
+        check_at_once("count", count)
         until = math.inf if timeout is None else time.monotonic() + timeout
         question = {"count": int(count), "anyway": True}  # as in `Study`, the rules are the caller's to heed
         said = self._call("POST", "/ask", body=question, key=_key(), again="always")

@@ -34,7 +34,7 @@ def csv_table(text: str, where: str, most_rows: int | None = None) -> CsvTable:
     reader = csv.reader([head], strict=True)
     try:
         # the delimiter is the one that makes most of the first line
-        widths = {mark: len(next(csv.reader([head], delimiter=mark), [])) for mark in DELIMITERS}
+        widths = {mark: _width(head, mark) for mark in DELIMITERS}
         delimiter = max(DELIMITERS, key=widths.__getitem__)
         check_columns(widths[delimiter], where)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -45,7 +45,7 @@ def csv_table(text: str, where: str, most_rows: int | None = None) -> CsvTable:
                 found.append((reader.line_num, row))
                 check_rows(len(found) - 1, most_rows)
     except csv.Error as error:
-        raise InputError(f"{where} is not right CSV: line {max(1, reader.line_num)}: {error}") from None
+        raise InputError(f"{where} is not valid CSV: line {max(1, reader.line_num)}: {error}") from None
     if not found:
         raise InputError(f"{where} is empty; its first line must name the columns")
     columns = tuple(cell.strip() for cell in found[0][1])
@@ -53,6 +53,13 @@ def csv_table(text: str, where: str, most_rows: int | None = None) -> CsvTable:
     if twice is not None:
         raise InputError(f"{where} has two columns named {twice!r}; rename one of them")
     return CsvTable(columns, tuple((line, tuple(row)) for line, row in found[1:]))
+
+
+def _width(head: str, mark: str) -> int:
+    try:
+        return len(next(csv.reader([head], delimiter=mark), []))
+    except csv.Error:  # a long line is too long for one cell where the mark is another one
+        return 0
 
 
 def check_columns(count: int, where: str) -> None:
