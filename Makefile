@@ -6,10 +6,16 @@ STAMP := $(VENV)/.installed
 
 .PHONY: test check lint demo bench format clean postgres chromium
 
+# The tests start a hundred processes: each would compile all modules anew if compiled ones were not kept.
+unexport PYTHONDONTWRITEBYTECODE
+
+# pip compiles on one core, and what it has installed is compiled on all of them; a few files are no Python of today.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	$(PIP) torch
+	$(PIP) --editable '.[test]'
+	$(BIN)/python -m compileall -qq --workers 0 $(VENV)/lib || true
 	touch $(STAMP)
 
 # The tests of storage want PostgreSQL's server programs; where they cannot be had, those tests say so and are skipped.
@@ -31,8 +37,8 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-test: lint postgres chromium
-	$(MAKE) --jobs 2 --output-sync numerics-COMPATIBLE numerics-AVX2
+test: postgres chromium
+	$(MAKE) --jobs 3 --output-sync lint numerics-COMPATIBLE numerics-AVX2
 	$(PYTEST) --numprocesses $(WORKERS)
 
 # What is sensitive to rounding, as other CPUs round: settings of MKL stand in for them.

@@ -17,7 +17,7 @@ from hentropy.errors import InputError, StorageError, StudyError
 from hentropy.studies.records import State
 from hentropy.views.client import RemoteStudy
 from hentropy.views.server.settings import Settings
-from support.serving import TOKEN, Served, emptied, served
+from support.serving import LONGER, TOKEN, Served, emptied, served
 from support.studies import hill
 from support.waiting import PATIENCE
 
@@ -54,8 +54,7 @@ def loop(study: he.Study | RemoteStudy) -> tuple[tuple[he.Trial, ...], he.Verdic
 
 
 def test_a_loop_written_for_a_study_runs_unchanged_and_gives_the_same(lab: Served) -> None:
-    parts = {"seed": 3, "stop": {"trials": 4}}
-    lab.create(name="far away/ü", **parts)
+    lab.create(name="far away/ü", decision={"name": "maximize"}, seed=3, stop={"trials": 4})
     far = remote(lab, "far away/ü")
     records, verdict = loop(far)
     here = he.Study(
@@ -274,7 +273,7 @@ def test_who_is_interrupted_wants_the_proposal_no_more(lab: Served, monkeypatch:
 
 
 def test_a_decision_that_was_cancelled_is_not_the_one_before(lab: Served) -> None:
-    study, workshop = lab.create(), lab.services.workshop
+    study, workshop = lab.create(**LONGER), lab.services.workshop
     far, record = remote(lab), lab.services.desk.record(study)
     far.attach_many([({"x": x}, hill(x)) for x in (0.0, 1.0, 2.0)])
     assert far.decide().observations == 3

@@ -31,7 +31,7 @@ from support.waiting import PATIENCE, until
 
 KILLS = 3
 WORKERS = 8
-TRIALS = 500
+TRIALS = 200
 
 
 def lines(file: Path) -> list[list[str]]:
@@ -128,7 +128,11 @@ def lab(tmp_path: Path) -> Path:
 def test_eight_workers_evaluate_every_trial_once(store_url: str, lab: Path) -> None:
     options = {"stop": [he.Budget(TRIALS)]}
     study = kept(store_url, **options)
+    (lab / "hang").touch()
     workers = [started(work, store_url, lab, options) for _ in range(WORKERS)]
+    # each has a trial before any goes on: all of them work, none of them alone
+    until(lambda: len({process for process, _ in lines(lab / "evaluated")}) == WORKERS)
+    (lab / "hang").unlink()
     for worker in workers:
         worker.join(timeout=3 * PATIENCE)
         assert worker.exitcode == 0
@@ -140,7 +144,6 @@ def test_eight_workers_evaluate_every_trial_once(store_url: str, lab: Path) -> N
     assert all(trial.state is State.COMPLETE for trial in trials)
     assert all(trial.value == trial.params["x"] + trial.params["y"] for trial in trials)
     assert {f"{t.params['x']!r} {t.params['y']!r}" for t in trials} == {design for _, design in evaluated}
-    # all of them worked, none of them alone
     assert len({process for process, _ in evaluated}) == WORKERS
     study.close()
 

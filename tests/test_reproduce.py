@@ -85,10 +85,10 @@ def test_every_task_is_in_a_figure() -> None:
     assert {task for figure in FIGURES.values() for task in figure.tasks} == set(TASKS)
 
 
-def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(tmp_path: Path) -> None:
-    first = as_process("reproduce", "all", "--quick", "--seeds", "1", "--workers", "2", "--out", "new", cwd=tmp_path)
+def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(here: Path) -> None:
+    first = as_process("reproduce", "all", "--quick", "--seeds", "1", "--workers", "2", "--out", "new", cwd=here)
     assert first.returncode == 0, first.stderr
-    folder = tmp_path / "new"
+    folder = here / "new"
     figures = {path.name for path in (folder / "figures").iterdir()}
     for name, task in TASKS.items():
         assert f"{name} (" in first.stdout
@@ -107,17 +107,17 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(tmp_path
     for path in (folder / "figures").iterdir():
         path.unlink()
     # nothing is run again; tables and figures are made of the records
-    again = as_process("reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "new", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
+    again = hentropy("reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "new")
+    assert again.code == 0, again.err
     assert {path: path.read_bytes() for path in records} == records
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".svg"}
 
 
-def test_figure_1_needs_no_runs(tmp_path: Path) -> None:
-    found = as_process("reproduce", "figure-1", "--out", "new", cwd=tmp_path)
-    assert found.returncode == 0, found.stderr
-    assert (tmp_path / "new" / "figures" / "figure-1.png").is_file()
-    assert not (tmp_path / "new" / "runs").exists()
+def test_figure_1_needs_no_runs(here: Path) -> None:
+    found = hentropy("reproduce", "figure-1", "--out", "new")
+    assert found.code == 0, found.err
+    assert (here / "new" / "figures" / "figure-1.png").is_file()
+    assert not (here / "new" / "runs").exists()
 
 
 def test_the_command_names_what_can_be_made() -> None:

@@ -19,7 +19,7 @@ from hentropy.views.server.api.router import meant
 from hentropy.views.server.recent_results import Recent
 from hentropy.views.server.settings import ServerLimits, Settings
 from hentropy.views.server.work import StudyKey
-from support.serving import SMALL, Served, emptied, served
+from support.serving import LONGER, SMALL, Served, emptied, served
 from support.studies import Worst, hill
 from support.waiting import PATIENCE
 
@@ -252,7 +252,7 @@ def test_a_job_is_about_its_study_alone(here: Served) -> None:
 
 
 def test_a_decision_that_failed_is_not_answered_with_the_one_before(here: Served) -> None:
-    study, workshop = here.create(), here.services.workshop
+    study, workshop = here.create(**LONGER), here.services.workshop
     path, record = f"/studies/{study}", here.services.desk.record(study)
     post(here, f"{path}/attach", {"rows": [{"params": {"x": x}, "value": hill(x)} for x in (0.0, 1.0, 2.0)]})
     first = post(here, f"{path}/decide", params={"wait": 30})["job"]["id"]

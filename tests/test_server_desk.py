@@ -196,7 +196,7 @@ def test_a_summary_counts(sqlite_url: str) -> None:
     it, study = desk(sqlite_url)
     it.attach_csv(study, CSV)
     [summary] = it.studies()
-    assert (summary.record.id, summary.decision, summary.trials) == (study, "maximize", 2)
+    assert (summary.record.id, summary.decision, summary.trials) == (study, "best_observed", 2)
     assert summary.counts == {"running": 0, "complete": 2, "failed": 0, "withdrawn": 0}
 
 

@@ -15,7 +15,7 @@ from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import assets
 from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, moved, verdict_view
 from hentropy.views.server.settings import ServerLimits, Settings
-from support.serving import TOKEN, Served, served
+from support.serving import LONGER, TOKEN, Served, served
 from support.visiting import browser, fields
 
 SPACE = Space(temperature=Real(20, 90), minutes=Integer(5, 60))
@@ -82,7 +82,7 @@ def test_the_list_says_where_each_study_stands(server: Served, visit: httpx.Clie
     assert "Not begun yet" in text
     assert "Ready for the next experiment" in text
     assert "3 done" in text
-    assert "One design with the greatest value (maximize)." in text
+    assert "The best of the designs that were really measured (best_observed, largest yes)." in text
     assert "&lt;i&gt;odd&lt;/i&gt;" in text
     assert "<i>odd" not in text
 
@@ -236,7 +236,7 @@ def test_a_verdict_that_cannot_be_renewed_is_said(tmp_path: Path) -> None:
 
 
 def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
-    study = begun(server, "long look", trials=5)
+    study = begun(server, "long look", trials=5, **LONGER)
     page, record = f"/studies/{study}", server.services.desk.record(study)
     job = server.services.workshop.look(record)
     text = visit.get(page).text

@@ -20,10 +20,13 @@ SMALL: dict[str, Any] = {
     "name": "lab",
     "first": 2,
     "space": {"x": {"type": "real", "low": -1.0, "high": 3.0}},
-    "decision": {"name": "maximize"},
+    "decision": {"name": "best_observed"},
     "model": {"hyperparameters": "map"},
 }
 """A definition of a study that is cheap to compute."""
+
+LONGER: dict[str, Any] = {"decision": {"name": "maximize"}}
+"""Of one that takes long enough to be disturbed in it."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """A figure as wide as a printed page, saved as PNG and SVG; the same words for the same things in all figures."""
 
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -66,18 +66,16 @@ def drawn(folder: Path, name: str, height: float, draw: Callable[[Figure], None]
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     with style.context(["default", STYLE]):
-        figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06))
-        FigureCanvasAgg(figure)
+        figure = Figure(figsize=(width, height), dpi=DPI, layout=ConstrainedLayoutEngine(h_pad=0.06))
+        canvas = FigureCanvasAgg(figure)
         draw(figure)
-        drawing = BytesIO()
-        figure.savefig(drawing, dpi=DPI)
-        _save_small(drawing, paths[0])
+        canvas.draw()  # not `savefig`, which would draw everything twice and write all colours first
+        _save_small(Image.fromarray(np.asarray(canvas.buffer_rgba())), paths[0])
         figure.set_layout_engine("none")  # all is in its place; to find it again takes time
         figure.savefig(paths[1], dpi=DPI, metadata={"Date": None})
     return paths
 
 
-def _save_small(drawing: BytesIO, path: Path) -> None:
-    with Image.open(drawing) as image:
-        table = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-        table.save(path, optimize=True, dpi=(DPI, DPI))
+def _save_small(image: Image.Image, path: Path) -> None:
+    table = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    table.save(path, optimize=True, dpi=(DPI, DPI))
