@@ -33,7 +33,7 @@ from hentropy import (
 from hentropy.core.beliefs.kernels import Kernel
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Solver
-from hentropy.core.solvers.one_shot import ascend_together
+from hentropy.core.solvers.ascent import ascend_together
 from hentropy.studies.testing import check_solver
 from support.beliefs import designs, gaussian, tensor
 from support.decisions import POOL, ROWS, SPACE, line

@@ -27,8 +27,8 @@ from hentropy.core.decisions import Decision, Identify
 from hentropy.core.decisions.base import checked_loss
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost
+from hentropy.core.solvers.ascent import first_designs
 from hentropy.core.solvers.base import per_cost
-from hentropy.core.solvers.screening import first_designs
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.records import State, Trial
 

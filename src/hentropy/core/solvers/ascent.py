@@ -1,0 +1,180 @@
+"""Searches that climb: many designs screened against good actions, the best few ascended.
+
+`OneShot` ascends a design and one action per outcome together (Section 6 of the paper). `Nested` solves the inner
+minimum for every outcome, and the envelope theorem gives the gradient in the design.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.core.action_search import ContinuousSearch, descend
+from hentropy.core.beliefs import Needs, Nodes
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, per_cost
+from hentropy.errors import InputError
+
+FIRST_SHARE = 2
+LOOKED_AT_TWICE = 0.125
+"""A first look at all designs takes half of the outcomes and a few typical components of a mixture; the best eighth is
+looked at again with all of them."""
+
+APART = 0.25
+"""The designs that go on are so far from each other in the unit cube: one peak of the gain does not take all places."""
+
+
+def first_designs(appraisal: Appraisal, count: int) -> Tensor:
+    """Designs worth a look, one at a time: points that fill the space, and points around the best actions: M x d."""
+    space = appraisal.space
+    if space.points is not None:
+        return space.points.to(appraisal.belief.X)
+    filling = space.sample(count, appraisal.seed + 1).to(appraisal.belief.X)
+    anchors = _anchors(appraisal)
+    if len(anchors) == 0:
+        return filling
+    generator = torch.Generator().manual_seed(appraisal.seed + 2)
+    repeats = max(1, count // (2 * len(anchors)))
+    noise = torch.randn(repeats, *anchors.shape, generator=generator, dtype=torch.float64).to(anchors)
+    around = (space.to_unit(anchors) + 0.05 * noise).clamp(0.0, 1.0).flatten(0, 1)
+    return torch.cat([filling, space.project(space.from_unit(around)), space.project(anchors)])
+
+
+def _anchors(appraisal: Appraisal) -> Tensor:
+    """Points of the good actions: where an observation could change what is decided."""
+    search = appraisal.search
+    if not isinstance(search, ContinuousSearch):
+        return appraisal.belief.X[:0]
+    points = search.decision.points(search.contenders).reshape(-1, appraisal.space.dim)
+    return torch.unique(points, dim=0)[:64]
+
+
+def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
+    """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
+    x = first_designs(appraisal, designs).unsqueeze(-2)
+    if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
+        quick = replace(appraisal, belief=appraisal.belief.typical())
+        scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
+        x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
+    scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
+    finite = appraisal.space.points is not None
+    return leading(x, scores, keep, appraisal, apart=0.0 if finite else APART)
+
+
+def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = 4) -> Tensor:
+    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: the best first."""
+    space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
+    nodes = appraisal.nodes(outcomes, 1)
+    for round_ in range(rounds):
+        if appraisal.clock.expired:
+            break
+        noise = torch.randn(16, *start.shape, generator=generator, dtype=torch.float64).to(start)
+        u = (space.to_unit(start) + 0.1 * 0.5**round_ * noise).clamp(0.0, 1.0)
+        trial = torch.cat([start.unsqueeze(0), space.project(space.from_unit(u))])  # 17 x F x 1 x d
+        scores = per_cost(appraisal.screen(trial.flatten(0, 1), nodes), trial.flatten(0, 1), cost)
+        value, best = scores.reshape(trial.shape[:2]).max(0)
+        order = value.argsort(descending=True)
+        start = trial[best[order], order]
+    return start
+
+
+def ascend_together(
+    appraisal: Appraisal, x: Tensor, actions: Tensor, nodes: Nodes, steps: int, cost: Cost | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Ascend designs R x q x d and their actions R x N x event together: both as reached, and the one-shot gains R."""
+    search, space = appraisal.search, appraisal.space
+    if not isinstance(search, ContinuousSearch):
+        raise InputError(f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list")
+    R, q, d = x.shape
+    domain, head = search.domain, q * d
+    # the expected loss of today's action is a constant for an affine loss under one GP, a control variate otherwise
+    known = 0.0 if cost is None else appraisal.of_pending(nodes)
+    varies = appraisal.belief.components > 1 or search.decision.needs is not Needs.MEAN
+    today = search.best.expand(R, 1, *search.best.shape)
+
+    def unpack(u: Tensor) -> tuple[Tensor, Tensor]:
+        return space.from_unit(u[:, :head].reshape(R, q, d)), domain.to_action(u[:, head:].reshape(R, nodes.count, -1))
+
+    def minus_gain(u: Tensor) -> Tensor:
+        designs, acts = unpack(u)
+        fantasy = appraisal.belief.look_ahead(appraisal.together(designs)).fantasy(nodes)
+        stay = search.loss_after(fantasy, today) @ nodes.weights if varies else search.value
+        return -per_cost(stay - search.loss_after(fantasy, acts) @ nodes.weights - known, designs, cost)
+
+    start = torch.cat([space.to_unit(x).reshape(R, head), domain.to_unit(actions).reshape(R, -1)], -1)
+    u, losses = descend(minus_gain, start, steps, appraisal.clock)
+    return *unpack(u), -losses
+
+
+@dataclass(frozen=True)
+class OneShot(Solver):
+    """The search as the paper did it: random restarts, joint ascent, the best restart wins."""
+
+    restarts: int = 64
+    outcomes: int = 16
+    steps: int = 100
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """Joint ascent from random designs and random actions."""
+        search = appraisal.search
+        if not isinstance(search, ContinuousSearch):
+            raise InputError(
+                f"the one-shot search needs continuous actions; {search.decision!r} here has a list: use Auto()"
+            )
+        nodes = appraisal.nodes(self.outcomes, q)
+        x = (
+            appraisal.space.sample(self.restarts * q, appraisal.seed + 1)
+            .to(appraisal.belief.X)
+            .reshape(self.restarts, q, -1)
+        )
+        actions = search.domain.sample(self.restarts * self.outcomes, appraisal.seed + 2).to(x)
+        actions = actions.reshape(self.restarts, self.outcomes, *search.domain.event)
+        designs, met, gains = ascend_together(appraisal, x, actions, nodes, self.steps, cost)
+        best = gains.argsort(descending=True)[:1]
+        return Finalists(appraisal.space.project(designs[best]), not appraisal.clock.expired, met[best])
+
+
+def ascend_nested(
+    appraisal: Appraisal, x: Tensor, nodes: Nodes, steps: int, inner_steps: int, cost: Cost | None
+) -> tuple[Tensor, Tensor]:
+    """Ascend designs R x q x d by envelope gradients: designs reached and their gains R."""
+    R, q, d = x.shape
+    space = appraisal.space
+    known = 0.0 if cost is None else appraisal.of_pending(nodes)
+
+    def minus_gain(u: Tensor) -> Tensor:
+        designs = space.from_unit(u.reshape(R, q, d))
+        return -per_cost(appraisal.with_gradient(designs, nodes, inner_steps) - known, designs, cost)
+
+    u, losses = descend(minus_gain, space.to_unit(x).reshape(R, q * d), steps, appraisal.clock)
+    return space.from_unit(u.reshape(R, q, d)), -losses
+
+
+@dataclass(frozen=True)
+class Nested(Solver):
+    """Slow and thorough: screened designs, every inner minimum solved by descent at every step."""
+
+    restarts: int = 8
+    outcomes: int = 16
+    steps: int = 25
+    inner_steps: int = 10
+    screened: int = 256
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """Ascent by envelope gradients from screened designs."""
+        space = appraisal.space
+        if space.points is not None:
+            raise InputError("the nested search needs a continuous space; on a list of designs use Finite() or Auto()")
+        formula = appraisal.applicable(q)
+        if formula is not None and not formula.differentiable:
+            raise InputError(f"the gain of {appraisal.decision!r} has no gradient for the nested search; use Auto()")
+        first = screen(appraisal, cost, self.screened, self.outcomes, self.restarts)
+        generator = torch.Generator().manual_seed(appraisal.seed + 4)
+        order = torch.stack([torch.randperm(first.shape[0], generator=generator) for _ in range(q)], -1)
+        order[:, 0] = torch.arange(first.shape[0])
+        start = first[:, 0][order.to(first.device)]  # R x q x d
+        designs, gains = ascend_nested(
+            appraisal, start, appraisal.nodes(self.outcomes, q), self.steps, self.inner_steps, cost
+        )
+        best = gains.argsort(descending=True)[:2]
+        return Finalists(space.project(designs[best]), not appraisal.clock.expired)
