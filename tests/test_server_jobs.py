@@ -27,6 +27,8 @@ from support.waiting import PATIENCE, until
 
 KEY = StudyKey(1, "study", 1.0)
 MANY = 60
+LONG = 8.0
+"""Seconds that a job may take where that is tried out: much for what is quick, however busy the machine is."""
 
 
 class Site:
@@ -479,20 +481,19 @@ def test_a_picture_that_takes_too_long_is_left_out(site: Site) -> None:
 
 
 def test_processes_have_a_bound_on_their_memory(site: Site) -> None:
-    most = usual_memory()
-    assert most >= 8 * 2**30
-    with contextlib.closing(Workshop(site.url, memory=most)) as workshop:
+    assert 2**30 <= usual_memory() <= 4 * 2**30
+    with contextlib.closing(Workshop(site.url)) as workshop:
         workshop.wait(workshop.ask(site.empty.log.record).id, PATIENCE)
         [pid] = workshop.processes
-        assert re.search(rf"Max address space +{most} ", Path(f"/proc/{pid}/limits").read_text())
+        assert re.search(rf"Max data size +{usual_memory()} ", Path(f"/proc/{pid}/limits").read_text())
 
 
 BOUNDED = """
 import torch
 from hentropy.views.server.settings import limit_memory
 from hentropy.views.server.worker import out_of_memory
-limit_memory(4 * 2**30)
-for take in (lambda: bytearray(2**33), lambda: torch.ones(2**30, dtype=torch.float64)):
+limit_memory(2 * 2**30)
+for take in (lambda: bytearray(2**32), lambda: torch.ones(2**30, dtype=torch.float64)):
     try:
         take()
     except Exception as error:
@@ -507,17 +508,62 @@ def test_what_needs_too_much_memory_is_known_as_that() -> None:
     subprocess.run([sys.executable, "-c", BOUNDED], check=True, timeout=PATIENCE)
 
 
+@pytest.mark.parametrize("verb", ["ask", "look"])
+def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
+    site: Site, verb: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    space = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
+    large = he.Study(space, he.Maximize(), name=f"large {verb}", hyperparameters="map", storage=site.store)
+    # a matrix of their covariances has 72 MB, and a fit takes several
+    large.attach_many([(point(i), value(i)) for i in range(3_000)])
+    with contextlib.closing(Workshop(site.url, memory=512 * 2**20)) as workshop:
+        record = large.log.record
+        failed = workshop.wait((workshop.ask(record) if verb == "ask" else workshop.look(record)).id, PATIENCE)
+        assert failed.state == "failed"
+        assert failed.error is not None
+        assert "more memory than the 0.5 GiB that this server gives to one job" in failed.error
+        assert failed.id in caplog.text
+        other = site.quick.log.record
+        job = workshop.ask(other) if verb == "ask" else workshop.look(other)
+        assert workshop.wait(job.id, PATIENCE).state == "done"
+
+
+@pytest.mark.parametrize("verb", ["ask", "look"])
+def test_a_study_that_takes_for_ever_is_ended_and_others_go_on(
+    site: Site, verb: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The process itself need not notice: it may be deep in a library that never returns."""
+    with contextlib.closing(Workshop(site.url, seconds=LONG)) as workshop:
+        slow, empty = site.slow.log.record, site.empty.log.record
+        before, asked = site.slow.records, len(site.empty.records)
+        job = workshop.ask(slow, MANY) if verb == "ask" else workshop.look(slow)
+        if verb == "look":
+            until(lambda: bool(workshop.processes))
+            stopped = workshop.processes[0]
+            until(in_phase(workshop, job, "fitting"))
+            os.kill(stopped, signal.SIGSTOP)  # as if it never came back
+        failed = workshop.wait(job.id, PATIENCE)
+        assert failed.state == "failed"
+        assert failed.error is not None
+        assert f"longer than {LONG:g} s, the limit of this server" in failed.error
+        assert f"longer than {LONG:g} s" in caplog.text
+        assert site.slow.records == before
+        next_one = workshop.ask(empty) if verb == "ask" else workshop.look(empty)
+        done = workshop.wait(next_one.id, PATIENCE)
+        assert (done.state, done.result) == ("done", [asked] if verb == "ask" else None)
+
+
 def test_nobody_waits_for_the_start_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     started, go_on = threading.Event(), threading.Event()
 
-    def slow_start(*_: object) -> None:
+    def slow_start(*_: object, **__: object) -> None:
         started.set()
         go_on.wait(10 * PATIENCE)
         raise OSError("no room for it")
 
-    monkeypatch.setattr("hentropy.views.server.job_process.JobProcess", slow_start)
+    monkeypatch.setattr("hentropy.views.server.job_process.Piped", slow_start)
     orders = JobQueue(most_waiting=3)
-    bench = JobRunner("ask", {}, orders, lambda job: {}, lambda job, message: None)
+    bench = JobRunner("ask", {}, PATIENCE, orders, lambda job: {}, lambda job, message: None)
     job = orders.place(KEY, "ask")
     assert started.wait(PATIENCE)
     reading = threading.Thread(target=orders.find, args=[job.id], daemon=True)

@@ -156,17 +156,23 @@ def _listen(lines: IO[bytes], questions: "queue.SimpleQueue[bytes]") -> None:
     os.killpg(0, signal.SIGKILL)  # nobody waits for an answer: end this process and what it has started
 
 
-def main() -> None:
-    """Answer, until nobody asks any more."""
+def line_pipes() -> "tuple[queue.SimpleQueue[bytes], IO[bytes]]":
+    """The lines that come in, and where answers go; nothing else reads or writes these pipes from now on."""
     lines, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")  # copies are not inherited by others
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    kind, folder, *rest = sys.argv[1:]
-    answer = Function(folder, *rest) if kind == "function" else partial(run, folder, rest)
     questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(lines, questions), daemon=True).start()
+    return questions, answers
+
+
+def main() -> None:
+    """Answer, until nobody asks any more."""
+    questions, answers = line_pipes()
+    kind, folder, *rest = sys.argv[1:]
+    answer = Function(folder, *rest) if kind == "function" else partial(run, folder, rest)
     while True:  # in the main thread, which some functions need
         question = questions.get()
         answers.write(b"\n")

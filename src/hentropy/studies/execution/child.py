@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hentropy.studies.execution.executor import Evaluator, Outcome, failure
-from hentropy.studies.execution.piped import Piped, UnheardError
+from hentropy.studies.execution.piped import Piped
 from hentropy.studies.execution.reading import ending
 
 SCRIPT = Path(__file__).with_name("call.py")
@@ -64,7 +64,7 @@ class Child(Evaluator):
 
     def _evaluate(self, params: Mapping[str, Any], began: float) -> Outcome:
         try:
-            question = json.dumps(dict(params), allow_nan=False, default=_plain).encode() + b"\n"
+            question = json.dumps(dict(params), allow_nan=False, default=_plain).encode()
         except (TypeError, ValueError) as error:
             return failure(f"the parameters {dict(params)!r} cannot be written as JSON: {error}")
         idle = self._process is not None
@@ -74,13 +74,17 @@ class Child(Evaluator):
             return failure(f"a worker process could not be started: {error}", lost=True)
         if process is None:
             return _stopped()
+        deadline, taken_up = None if self._timeout is None else began + self._timeout, False
         try:
-            answer = json.loads(process.ask(question, None if self._timeout is None else began + self._timeout))
+            process.send(question)
+            process.receive(deadline)
+            taken_up = True
+            answer = json.loads(process.receive(deadline))
         except TimeoutError:
             self._end()
             return replace(failure(f"did not end within {self._timeout:g} s"), log=process.log)
-        except EOFError as error:
-            if idle and isinstance(error, UnheardError):  # it went while it had nothing to do: nothing is lost
+        except EOFError:
+            if idle and not taken_up:  # it went while it had nothing to do: nothing is lost
                 self._end()
                 return self._evaluate(params, began)
             return replace(self._gone(self._end()), log=process.log)

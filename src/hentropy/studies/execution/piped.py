@@ -1,6 +1,7 @@
 """A process in a session of its own, spoken to in lines; it and all it has started can be ended at any moment.
 
-Nothing here waits without end for a pipe: something that the process has started may hold it open for ever.
+Those who evaluate experiments use it, and the server for what it computes. Nothing here waits without end for a pipe:
+something that the process has started may hold it open for ever.
 """
 
 import contextlib
@@ -9,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hentropy.studies.execution.executor import TAIL
 
@@ -22,29 +23,35 @@ KEPT = 4 * TAIL
 """Bytes of standard error that are kept: a character takes up to four."""
 
 
-class UnheardError(EOFError):
-    """The process ended before it took up the question: nothing has begun."""
-
-
 class Piped:
-    """A running process; one line in, an empty line when it is taken up, one line out.
+    """A running process that takes lines and says lines.
 
-    What the process writes to standard error meanwhile is its log.
+    What it writes to standard error is its `log`, or goes where that of this process goes if the log is not `kept`.
     """
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], *, kept: bool = True, environment: Mapping[str, str] | None = None
+    ) -> None:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            arguments, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+            arguments,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe if kept else None,
+            bufsize=0,
+            start_new_session=True,  # interrupts of the terminal are not its business
+            env=environment,
         )
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None
         assert stdout is not None
-        assert stderr is not None
-        self._pipes = (stdin, stdout, stderr)
-        self._in, self._out, self._err = stdin.fileno(), stdout.fileno(), stderr.fileno()
-        for descriptor in (self._in, self._out, self._err):
-            os.set_blocking(descriptor, False)
+        self._pipes = [one for one in (stdin, stdout, stderr) if one is not None]
+        self._in, self._out = stdin.fileno(), stdout.fileno()
+        self._err = None if stderr is None else stderr.fileno()
+        for one in self._pipes:
+            os.set_blocking(one.fileno(), False)
+        self._to_say = memoryview(b"")
+        self._heard = bytearray()
         self._log = bytearray()
 
     @property
@@ -59,22 +66,24 @@ class Piped:
 
     @property
     def log(self) -> str:
-        """The end of what was written to standard error since the last question."""
+        """The end of what was written to standard error since the last line was sent."""
         return self._log.decode(errors="replace")[-TAIL:]
 
-    def ask(self, line: bytes, deadline: float | None) -> bytes:
-        """The answer to a line; a `TimeoutError` past the deadline, an `EOFError` if the process ends first.
-
-        It is an `UnheardError` if the process ended before it took up the line.
-        """
+    def send(self, line: bytes) -> None:
+        """Have a line written as soon as the process reads, which is while something is received."""
         del self._log[:]
-        question, answer = memoryview(line), bytearray()
+        self._to_say = memoryview(bytes(self._to_say) + line + b"\n")
+
+    def receive(self, deadline: float | None = None) -> bytes:
+        """The next line; a `TimeoutError` past the deadline, an `EOFError` if the process ends first."""
         gone: float | None = None
         with selectors.DefaultSelector() as selector:
-            selector.register(self._in, selectors.EVENT_WRITE)
-            selector.register(self._out, selectors.EVENT_READ)
-            selector.register(self._err, selectors.EVENT_READ)
-            while answer.count(b"\n") < 2:
+            for pipe in self._pipes:
+                if pipe.fileno() != self._in:
+                    selector.register(pipe, selectors.EVENT_READ)
+            if self._to_say:
+                selector.register(self._in, selectors.EVENT_WRITE)
+            while b"\n" not in self._heard:
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
                     raise TimeoutError
@@ -83,20 +92,22 @@ class Piped:
                 left = SLICE if deadline is None else min(SLICE, deadline - now)
                 ready = [key.fd for key, _ in selector.select(left if gone is None else 0)]
                 if gone is not None and (not ready or now > gone + GRACE):
-                    raise EOFError if answer else UnheardError
+                    raise EOFError
                 if self._in in ready:
-                    question = question[self._write(question) :]
-                    if not question:
+                    self._to_say = self._to_say[self._write(self._to_say) :]
+                    if not self._to_say:
                         selector.unregister(self._in)
                 if self._out in ready:
                     chunk = self._read(self._out)
-                    answer += chunk
+                    self._heard += chunk
                     if not chunk:
                         selector.unregister(self._out)
                 if self._err in ready and not self._hear():
                     selector.unregister(self._err)
         self._drain()
-        return bytes(answer).strip()
+        line, _, rest = self._heard.partition(b"\n")
+        self._heard = rest
+        return bytes(line)
 
     def kill(self) -> None:
         """End the process and all that belongs to its group, from any thread."""
@@ -121,7 +132,7 @@ class Piped:
 
     def _hear(self) -> bool:
         """Read from the log; False at its end."""
-        chunk = os.read(self._err, CHUNK)
+        chunk = b"" if self._err is None else os.read(self._err, CHUNK)
         self._log += chunk
         del self._log[:-KEPT]
         return bool(chunk)

@@ -7,7 +7,7 @@ import typer
 from hentropy.studies.definition.building import DATABASE
 from hentropy.views.cli.arguments import StoreUrl, whole
 from hentropy.views.server.guard.sessions import new_token as make_token
-from hentropy.views.server.settings import PORT, Settings
+from hentropy.views.server.settings import JOB_SECONDS, PORT, ServerLimits, Settings, usual_memory
 
 
 def serve(
@@ -40,6 +40,21 @@ def serve(
             help="A proxy that is believed who the clients are (X-Forwarded-For). May be given many times.",
         ),
     ] = None,
+    job_seconds: Annotated[
+        int,
+        typer.Option(
+            parser=whole(1), metavar="N", help="The time that one proposal, or one verdict with its pictures, may take."
+        ),
+    ] = int(JOB_SECONDS),
+    job_memory: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole(1),
+            metavar="GIB",
+            help="The memory for each process that computes; else half of the machine's, at most 4 GiB.",
+            show_default=False,
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
 ) -> None:
     """Show the studies of a store as a page: what to run next, what is known, what would be decided.
@@ -63,5 +78,6 @@ def serve(
         tuple(allow_host or ()),
         https,
         tuple(trusted_proxy or ()),
+        ServerLimits(job_seconds=job_seconds, job_bytes=usual_memory() if job_memory is None else job_memory * 2**30),
     )
     run_server(settings, show_token=new_token, verbose=verbose)

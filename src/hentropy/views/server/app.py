@@ -64,7 +64,11 @@ def make_app(settings: Settings) -> FastAPI:
             closing(open_store(settings.store)) as store,
             closing(
                 Workshop(
-                    settings.store, waiting=limits.jobs, look_seconds=limits.look_seconds, memory=limits.memory_bytes
+                    settings.store,
+                    waiting=limits.jobs,
+                    look_seconds=limits.look_seconds,
+                    seconds=limits.job_seconds,
+                    memory=limits.job_bytes,
                 )
             ) as workshop,
         ):

@@ -1,80 +1,24 @@
-"""A child process that computes, and the thread that hands it one job after the other."""
+"""The thread that hands one job after the other to a child process, and ends it when it takes too long."""
 
 import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
-from multiprocessing import Pipe
 from typing import Any
 
+from hentropy.studies.execution.piped import Piped
 from hentropy.views.server.job_queue import JobQueue
 from hentropy.views.server.work import Job, Kind
 
 NICE = 10
 """How much the process that looks gives way to others, from its start on."""
 
-
-class JobProcess:
-    """A process of its own, which ends when this one does, and can be killed at any moment.
-
-    `start` says where the store is and how much memory the process may take.
-    """
-
-    def __init__(self, start: Mapping[str, Any], kind: Kind) -> None:
-        self._pipe, far = Pipe()
-        # modules of the current folder are not to be imported: -P; interrupts of the terminal are not its business
-        command = [sys.executable, "-P", "-m", "hentropy.views.server.worker", str(far.fileno())]
-        try:
-            self._process = subprocess.Popen(
-                command,
-                pass_fds=(far.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )
-        except BaseException:
-            self._pipe.close()
-            raise
-        finally:
-            far.close()
-        self.pid = self._process.pid
-        if kind == "look":
-            os.setpriority(os.PRIO_PROCESS, self.pid, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-        self._opening: Mapping[str, Any] | None = {**start, "kind": kind}
-
-    @property
-    def alive(self) -> bool:
-        """Whether the process is still there."""
-        return self._process.poll() is None
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Hand it a job; an `OSError` if it is gone."""
-        if self._opening is not None:
-            opening, self._opening = self._opening, None
-            self._pipe.send_bytes(json.dumps(opening).encode())
-        self._pipe.send_bytes(json.dumps(message).encode())
-
-    def receive(self) -> dict[str, Any]:
-        """Its next message, waited for; an `EOFError` or `OSError` if it is gone."""
-        message: dict[str, Any] = json.loads(self._pipe.recv_bytes())
-        return message
-
-    def kill(self) -> None:
-        """End the process, from any thread; who waits for its messages is released."""
-        self._process.kill()
-
-    def end(self) -> int:
-        """End it and let go of the pipe; the exit code, negative for a signal."""
-        self.kill()
-        code = self._process.wait()
-        self._pipe.close()
-        return code
-
+COMMAND = [sys.executable, "-P", "-m", "hentropy.views.server.worker"]
+"""Modules of the current folder are not to be imported: -P."""
 
 log = logging.getLogger("hentropy.views.server")
 
@@ -84,23 +28,26 @@ Message = Mapping[str, Any]
 class JobRunner:
     """Works off the jobs of one kind. A child that is killed or dies is replaced when the next job comes.
 
-    `task` says what the child has to know of a job, and `heard` takes what is neither a phase nor the end.
+    `start` says where the store is and how much memory the child may take, `task` what it has to know of a job, and
+    `heard` takes what is neither a phase nor the end. A job has `seconds`, whatever it does; then its child is killed.
     """
 
     def __init__(
         self,
         kind: Kind,
         start: Message,
+        seconds: float,
         orders: JobQueue,
         task: Callable[[Job], Message],
         heard: Callable[[Job, Message], None],
     ) -> None:
         self.kind = kind
         self._start = start
+        self._seconds = seconds
         self._orders = orders
         self._task = task
         self._heard = heard
-        self._child: JobProcess | None = None
+        self._child: Piped | None = None
         self._starting = threading.Lock()
         self._thread = threading.Thread(target=self._work, name=f"hentropy-{kind}", daemon=True)
         self._thread.start()
@@ -145,21 +92,27 @@ class JobRunner:
             log.exception("no process for the job %s", job.id)
             self._orders.end(job.id, "failed", "failed", error=f"no process could be started: {error.strerror}")
             return
+        late = False
         try:
             # cancelled before there was a process to kill; who cancels after this kills the one that is there
             if not self._orders.cancelling(job.id):
-                child.send(self._task(job))
-                while not self._takes(job, child.receive()):
-                    pass
+                child.send(json.dumps(self._task(job)).encode())
+                message = json.loads(child.receive())  # once it has started: its imports take seconds
+                deadline = time.monotonic() + self._seconds
+                while not self._takes(job, message):
+                    message = json.loads(child.receive(deadline))
                 return
-        except (EOFError, OSError):
+        except TimeoutError:
+            late = True
+        except EOFError:
             pass
         code = self._end()
         if self._orders.cancelling(job.id):
             self._orders.end(job.id, "cancelled", "cancelled")
         else:
-            log.error("the process of the job %s of the study %r ended: %d", job.id, job.study.name, code)
-            self._orders.end(job.id, "failed", "failed", error=_gone(code))
+            why = _too_long(self._seconds) if late else _gone(code)
+            log.error("the job %s of the study %r: %s", job.id, job.study.name, why)
+            self._orders.end(job.id, "failed", "failed", error=why)
         if self.kind == "ask":  # whoever cancels may soon ask again, and shall not wait for the start
             self.prepare()
 
@@ -177,7 +130,7 @@ class JobRunner:
             self._heard(job, message)
         return "done" in message or "failed" in message
 
-    def _ready(self) -> JobProcess:
+    def _ready(self) -> Piped:
         """The process, one that is there. The event loop takes the lock of the orders: nothing is started under it."""
         with self._starting:
             with self._orders.changed:
@@ -185,7 +138,10 @@ class JobRunner:
             if child is not None and child.alive:
                 return child
             self._end()  # it went while it had nothing to do
-            child = JobProcess(self._start, self.kind)
+            child = Piped(COMMAND, kept=False, environment={**os.environ, "OMP_NUM_THREADS": "1"})
+            if self.kind == "look":
+                os.setpriority(os.PRIO_PROCESS, child.pid, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+            child.send(json.dumps({**self._start, "kind": self.kind}).encode())
             with self._orders.changed:
                 self._child = child
                 if self._orders.closed:
@@ -196,6 +152,14 @@ class JobRunner:
         with self._orders.changed:
             child, self._child = self._child, None
         return child.end() if child else 0
+
+
+def _too_long(seconds: float) -> str:
+    """What to say of a job that was ended because of its time."""
+    return (
+        f"it took longer than {seconds:g} s, the limit of this server for one job (--job-seconds), and was ended."
+        " All trials and values are safe: ask for fewer experiments at once, or use the command line"
+    )
 
 
 def _gone(code: int) -> str:

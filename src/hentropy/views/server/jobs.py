@@ -11,6 +11,7 @@ from hentropy.studies.records import StudyRecord
 from hentropy.views.server.job_process import JobRunner, Message
 from hentropy.views.server.job_queue import JobQueue, Listener, known
 from hentropy.views.server.problems import Busy
+from hentropy.views.server.settings import JOB_SECONDS, usual_memory
 from hentropy.views.server.work import Job, Look, Part, StudyKey, job_json
 
 MOST = 20
@@ -74,22 +75,28 @@ class Workshop:
     """Two processes: one asks, one looks (at low priority). Each is started when it is first needed, and kept.
 
     `waiting` is how many jobs of each kind may wait, at most half of them for one study, and the studies take turns.
-    A look has `look_seconds` of processor time for the verdict and as many for the pictures; a process may take
-    `memory` bytes of addresses, or as many as it wants if that is None. All methods may be called from any thread; only
-    `wait` waits, and `cancel` and `close` do for a moment.
+    A job has `seconds`, and `memory` bytes: one that needs more fails, and the next one has its turn. A look also has
+    `look_seconds` of processor time for the verdict and as many for the pictures. All methods may be called from any
+    thread; only `wait` waits, and `cancel` and `close` do for a moment.
     """
 
     def __init__(
-        self, store_url: str, *, waiting: int = 20, look_seconds: float = LOOK_SECONDS, memory: int | None = None
+        self,
+        store_url: str,
+        *,
+        waiting: int = 20,
+        look_seconds: float = LOOK_SECONDS,
+        seconds: float = JOB_SECONDS,
+        memory: int | None = None,
     ) -> None:
         if store_url == "memory://":
             raise InputError("a store in memory cannot be shared with other processes; give sqlite:///FILE")
         self._orders = JobQueue(waiting)
         self._shelf = LatestLooks()
         self._look_seconds = look_seconds
-        start = {"store": store_url, "memory": memory}
-        self._asking = JobRunner("ask", start, self._orders, _asked, self._heard)
-        self._looking = JobRunner("look", start, self._orders, self._looked, self._heard)
+        start = {"store": store_url, "memory": usual_memory() if memory is None else memory}
+        self._asking = JobRunner("ask", start, seconds, self._orders, _asked, self._heard)
+        self._looking = JobRunner("look", start, seconds, self._orders, self._looked, self._heard)
 
     @property
     def processes(self) -> tuple[int, ...]:

@@ -8,25 +8,29 @@ from pathlib import Path
 
 from hentropy.errors import InputError
 
-SHARE = 0.75
-LEAST = 8 * 2**30
-"""Libraries of numerics take gigabytes of addresses that they never fill."""
+MOST = 4 * 2**30
+LEAST = 2**30
+"""The libraries alone take a quarter of this."""
 
 CONTAINER = Path("/sys/fs/cgroup/memory.max")
 """Where Linux says how much a container may take."""
 
 
 def usual_memory() -> int:
-    """The bytes of addresses that a process may take if nothing else is said: most of the memory."""
+    """The bytes that a process may take if nothing else is said: half of the memory, but no more than 4 GiB."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(LEAST, int(SHARE * min(physical, _contained(physical))))
+    return max(LEAST, min(MOST, min(physical, _contained(physical)) // 2))
 
 
 def limit_memory(most: int) -> None:
-    """Let this process take so many bytes of addresses and no more: it then fails, in place of the machine."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    """Let this process take so many bytes for its data and no more: it then fails, in place of the machine.
+
+    What it only reserves, or maps from files, does not count; libraries of numerics do that by the gigabyte. Systems
+    other than Linux do not keep to this limit.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
 
 
 def _contained(otherwise: int) -> int:
@@ -36,6 +40,8 @@ def _contained(otherwise: int) -> int:
         return otherwise
     return int(text) if text.isdecimal() else otherwise
 
+
+JOB_SECONDS = 600.0
 
 SHORTEST_TOKEN = 16
 """Letters; a token that can be guessed protects nothing."""
@@ -87,8 +93,10 @@ class ServerLimits:
     """Those of one client."""
     look_seconds: float = 120.0
     """The processor time for a verdict, and again for its pictures."""
-    memory_bytes: int = field(default_factory=usual_memory)
-    """The addresses that each of the processes that compute may take."""
+    job_seconds: float = JOB_SECONDS
+    """The time that a proposal, or a verdict with its pictures, may take; then it is ended."""
+    job_bytes: int = field(default_factory=usual_memory)
+    """The memory that each of the two processes that compute may take."""
     threads: int = 15
     """The requests that use the store at once: as many as it has connections."""
 

@@ -1,40 +1,36 @@
 """The far side of a child process: computes proposals, or verdicts and pictures, one job after the other.
 
-    python -m hentropy.views.server.worker DESCRIPTOR
+    python -m hentropy.views.server.worker
 
-The descriptor is one end of a pipe. The first message in says where the store is, which kind of jobs come and how much
-memory they may take, each other one is a job. Messages out:
+Each message is a line of JSON. The first one in says where the store is, which kind of jobs come and how much memory
+they may take, each other one is a job. Messages out:
 
     {"phase": words}                      what goes on
     {"part": name, ...}                   a part of a look
     {"done": result}                      the end of a job
     {"failed": sentence, "details": ...}  another end; the details are for the log
 
-When nobody holds the other end any more, this process ends, also in the middle of a job.
+The pipes are those of `call.line_pipes`: when nobody holds the other end any more, this process ends.
 """
 
 import json
-import os
-import queue
-import sys
-import threading
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
 from cachetools import LRUCache
 
 from hentropy.errors import Gone, HentropyError, StudyError
+from hentropy.studies.execution.call import line_pipes
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study import State, Study, load_study
 from hentropy.studies.study.ending import NOTHING_LEFT
 from hentropy.views.server.looking import TooLong, look
 from hentropy.views.server.settings import limit_memory
-from hentropy.views.server.work import ON_PAGES, StudyKey
+from hentropy.views.server.work import ON_PAGES, Kind, StudyKey
 from hentropy.views.text.formats import counted, json_text
 
 MOST = 8
@@ -62,6 +58,13 @@ class Loaded:
             self._kept[key] = (self._store.find(key.name) or record, study)
         return study
 
+    def forget_others(self, key: StudyKey) -> bool:
+        """Make room for one study; False if there was no other."""
+        others = [kept for kept in self._kept if kept != key]
+        for other in others:
+            del self._kept[other]
+        return bool(others)
+
 
 def _deleted(key: StudyKey) -> Gone:
     return Gone(f"there is no study {key.name!r} any more; it was deleted")
@@ -87,38 +90,35 @@ def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, A
     return [trial.number for trial in asked]
 
 
-Job = Mapping[str, Any]
 Answer = Callable[[Mapping[str, Any]], None]
 
-TOO_LARGE = "it needs more memory than the server may take for it; all trials and values are safe"
 
-
-def main(descriptor: int) -> None:
+def main() -> None:
     """Work until the pipe ends."""
-    pipe = Connection(descriptor)
-    messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(pipe, messages), daemon=True).start()
+    messages, answers = line_pipes()
     torch.set_num_threads(1)
-    opening = messages.get()
-    if opening["memory"] is not None:
-        limit_memory(opening["memory"])
+    opening = json.loads(messages.get())
+    limit_memory(opening["memory"])
     loaded: Loaded | None = None
 
     def answer(message: Mapping[str, Any]) -> None:
-        pipe.send_bytes(json_text(message).encode())
+        answers.write(json_text(message).encode() + b"\n")
+        answers.flush()
 
     while True:
-        job = messages.get()
+        job = json.loads(messages.get())
         try:
             answer({"phase": "reading the study"})
             if loaded is None:  # a store that was away may be there now
                 loaded = Loaded(open_store(opening["store"], make=False))
-            study = loaded.study(StudyKey(**job["study"]))
-            if opening["kind"] == "look":
-                look(study, job["known"], job["seconds"], answer)
-                answer({"done": None})
-            else:
-                answer({"done": ask(study, job["count"], job["anyway"], answer)})
+            key = StudyKey(**job["study"])
+            try:
+                result = do(loaded, key, opening["kind"], job, answer)
+            except Exception as error:
+                if not out_of_memory(error) or not loaded.forget_others(key):
+                    raise
+                result = do(loaded, key, opening["kind"], job, answer)
+            answer({"done": result})
         except (Gone, StudyError) as error:  # what the person who asked has to know, nothing for the log
             answer({"failed": error.worded(ON_PAGES)})
         except HentropyError as error:
@@ -127,23 +127,39 @@ def main(descriptor: int) -> None:
             took = f"it took more than {job['seconds']:g} s of computing"
             answer({"failed": f"{took}, and others wait; decide with the command line"})
         except Exception as error:
-            failed = TOO_LARGE if out_of_memory(error) else "it could not be computed; the server's log says why"
+            failed = "it could not be computed; the server's log says why"
+            if out_of_memory(error):
+                failed = too_large(opening["memory"])
+                loaded = None  # what it left behind goes with it
             answer({"failed": failed, "details": traceback.format_exc()})
 
 
-def out_of_memory(error: Exception) -> bool:
-    """Whether there was no room for something: torch says so only in words."""
-    return isinstance(error, MemoryError) or "allocate memory" in str(error)
+def do(loaded: Loaded, key: StudyKey, kind: Kind, job: Mapping[str, Any], answer: Answer) -> list[int] | None:
+    """Do a job: the numbers of the trials that were asked; a look says what it sees itself."""
+    study = loaded.study(key)
+    if kind == "ask":
+        return ask(study, job["count"], job["anyway"], answer)
+    look(study, job["known"], job["seconds"], answer)
+    return None
 
 
-def _listen(pipe: Connection, messages: "queue.SimpleQueue[dict[str, Any]]") -> None:
-    """Take in what comes; at the end of the pipe, end this process: nobody wants what it computes."""
-    while True:
-        try:
-            messages.put(json.loads(pipe.recv_bytes()))
-        except (EOFError, OSError):
-            os._exit(0)
+def too_large(most: int) -> str:
+    """What to say of a job that needed more memory than it may have."""
+    return (
+        f"it needs more memory than the {most / 2**30:.2g} GiB that this server gives to one job (--job-memory); all"
+        " trials and values are safe"
+    )
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether there was no room for something: torch says so only in words, and so do those who explain its errors."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, MemoryError) or "allocate memory" in str(found):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main()
