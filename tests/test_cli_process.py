@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 import hentropy as he
-from support.commands import done, function, lab
+from support.commands import STUDY, done, function, hentropy, lab
 from support.waiting import PATIENCE, until
 
 SOURCE = Path(he.__file__).parents[1]
@@ -121,3 +121,32 @@ def test_questions_on_a_terminal(tmp_path: Path) -> None:
     assert repr(study.space) == "Space(x=Real(low=0.0, high=4.0, log=False))"
     assert study.stop == (he.Budget(7),)
     assert isinstance(study.decision, he.LevelSets)
+
+
+def test_one_who_waits_to_ask_is_told_for_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lab(tmp_path)
+    study = he.Study.from_file("lab.toml")
+    with ExitStack() as stack:
+        turn = stack.enter_context(ExitStack())
+        turn.enter_context(study.store.asking(study.book.study))
+        process = stack.enter_context(started("ask", "lab.toml", cwd=tmp_path))
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(f"process {os.getpid()} on ")
+        turn.close()
+        assert process.wait(timeout=PATIENCE) == 0
+    study.close()
+
+
+@pytest.mark.parametrize("command", ["run", "worker"])
+def test_a_result_that_is_dropped_is_said_with_its_value(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody tells the trial while it is evaluated."""
+    monkeypatch.chdir(tmp_path)
+    body = "import hentropy\n    hentropy.load_study('lab', 'hentropy.db').tell(0, 7.0)\n    return 0.12345678"
+    lab(tmp_path, function(tmp_path, f"dropped_{command}", body), STUDY.replace("trials = 4", "trials = 1"))
+    said = hentropy(command, "lab.toml")
+    assert said.code == 0
+    assert "trial 0 is no longer this worker's, but complete" in said.err
+    assert "dropped: 0.12345678" in said.err

@@ -57,6 +57,8 @@ def test_every_earlier_version_becomes_the_newest(version: str, store_url: str) 
     assert study is not None
     [entry] = store.news(study).entries
     assert (entry.trial.value, entry.tries, entry.losses) == (0.3, 2, 0)
+    with store.asking(study) as turn:
+        assert turn == 1
     store.close()
 
 

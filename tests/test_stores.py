@@ -15,6 +15,7 @@ import hentropy as he
 from hentropy.errors import InputError, NoStore, StorageError
 from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.storage import MemoryStore, Store, open_store
+from hentropy.studies.storage.postgres import SESSION
 from hentropy.studies.testing import check_store
 from support.waiting import PATIENCE
 
@@ -162,6 +163,40 @@ def test_a_server_that_goes_away_and_comes_back(postgres_url: str) -> None:
     assert values(store) == [0.0, 1.0, 2.0]
     store.close()
     killer.close()
+
+
+def test_postgres_waits_for_nobody_for_ever(postgres_url: str) -> None:
+    store = filled(f"{postgres_url}?keepalives_idle=7")
+    with store._backend.engine.connect() as connection:  # type: ignore[attr-defined]
+        shown = {name: connection.exec_driver_sql(f"SHOW {name}").scalar() for name in SESSION}
+        parameters = connection.connection.dbapi_connection.info.get_parameters()
+    assert shown == {
+        "idle_in_transaction_session_timeout": "30s",
+        "lock_timeout": "1min",
+        "statement_timeout": "5min",
+    }
+    assert parameters["keepalives_idle"] == "7"
+    assert parameters["tcp_user_timeout"] == "50000"
+    store.close()
+
+
+def test_one_who_stops_in_a_transaction_is_cut_off(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", "300ms")
+    stopped = filled(postgres_url)
+    other = open_store(postgres_url)
+    study = stopped.find("s")
+    assert study is not None
+
+    def rule(old: Entry) -> Entry:
+        """In the middle of the one's transaction, another one writes."""
+        other.change(study, 0, lambda entry: replace(entry, tries=7), "another")
+        return replace(old, tries=9)
+
+    with pytest.raises(StorageError, match=r"does not answer.*idle-in-transaction"):
+        stopped.change(study, 0, rule, "me")
+    assert stopped.news(study).entries[0].tries == 7
+    stopped.close()
+    other.close()
 
 
 def test_a_copy_of_the_file_is_a_store(tmp_path: Path) -> None:
