@@ -11,7 +11,11 @@ from hypothesis import settings
 
 from support.missing import missing
 
-KINDS = ("sqlite", "postgresql")
+KINDS = {
+    "sqlite": "sqlite_url",
+    "postgresql": "postgres_url",
+}
+"""The databases that stores are tested with, each with the fixture that gives an empty one."""
 
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
@@ -45,4 +49,4 @@ def sqlite_url(tmp_path: Path) -> str:
 @pytest.fixture(params=KINDS)
 def store_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty store, once for each database."""
-    return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]))
+    return str(request.getfixturevalue(KINDS[request.param]))

@@ -129,7 +129,7 @@ def test_one_who_waits_to_ask_is_told_for_whom(tmp_path: Path, monkeypatch: pyte
     study = he.Study.from_file("lab.toml")
     with ExitStack() as stack:
         turn = stack.enter_context(ExitStack())
-        turn.enter_context(study.store.asking(study.book.study))
+        turn.enter_context(study.store.asking(study.log.record))
         process = stack.enter_context(started("ask", "lab.toml", cwd=tmp_path))
         assert process.stderr is not None
         assert process.stderr.readline().startswith(f"process {os.getpid()} on ")

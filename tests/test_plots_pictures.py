@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from hentropy.views.plots.with_matplotlib import rendered
 from support.pictures import checked, coarse
 from support.studies import LINE, MIXED, PLANE, Worst, begun, hill, price, ship, study
 
+DOCS = Path(__file__).parents[1] / "docs"
 POOL = he.Pool(MIXED.sample(12, seed=1), names=["x", "rate", "steps"])
 SPACES: dict[str, Any] = {"line": LINE, "plane": PLANE, "three": MIXED, "pool": POOL}
 
@@ -178,8 +180,9 @@ def test_an_unknown_picture_is_named_with_those_there_are() -> None:
         picture(begun(LINE), "gain")
 
 
-def test_the_pictures_are_those_of_the_house() -> None:
-    assert list(PICTURES) == ["known", "decided", "why", "progress", "worth", "loss", "trust"]
+def test_every_picture_is_described_in_its_order() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", (DOCS / "pictures.md").read_text(), re.MULTILINE)
+    assert rows == list(PICTURES)
 
 
 def test_plain_values_are_what_json_has() -> None:

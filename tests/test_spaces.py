@@ -202,7 +202,7 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
         (lambda: Real(math.nan, 1.0), "bounds nan, 1.0 must be finite"),
         (lambda: Real(0.0, 1.0, log=True), "lower bound above 0, got 0.0"),
         (lambda: Integer(0, 9, log=True), "lower bound above 0, got 0"),
-        (lambda: Integer(1, 2.5), "whole numbers, got 1 and 2.5"),  # type: ignore[arg-type]
+        (lambda: Integer(1, 2.5), "whole numbers, got 1 and 2.5"),
         (lambda: Space(), "at least one parameter"),
         (lambda: Space(x=(0, 1)), r"parameter x is \(0, 1\)"),  # type: ignore[arg-type]
         (lambda: Space.box([0.0, 0.0], [1.0]), r"as many lower as upper bounds, got \[0.0, 0.0\] and \[1.0\]"),

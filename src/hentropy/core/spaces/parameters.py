@@ -1,7 +1,9 @@
 """The parameters of a space: small frozen values, each with its way into the unit interval and back."""
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from hentropy.core.given import is_number
 from hentropy.errors import InputError
@@ -30,31 +32,70 @@ def _check_range(low: float, high: float, log: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Real:
-    """A number between `low` and `high`; with `log`, equal ratios count as equal steps."""
+class Parameter(ABC):
+    """A number of a design from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
 
     low: float
     high: float
     log: bool = False
 
+    kind: ClassVar[str]
+    """What study files call it."""
+
     def __post_init__(self) -> None:
         """Check the bounds."""
         _check_range(self.low, self.high, self.log)
+        if self.grid and any(
+            abs(bound / self.grid - round(bound / self.grid)) > 1e-9 for bound in (self.low, self.high)
+        ):
+            raise InputError(f"the bounds of this parameter must be {self.must_be}s, got {self.low} and {self.high}")
+
+    @property
+    @abstractmethod
+    def grid(self) -> float:
+        """Its values are the multiples of this number; 0 if it can have any value."""
+
+    @property
+    def must_be(self) -> str:
+        """What its values are, where not any number is one."""
+        return "whole number" if self.grid == 1.0 else f"multiple of {self.grid:g}"
+
+    @abstractmethod
+    def value(self, number: float) -> float:
+        """One of its values as people write it."""
+
+    def options(self) -> dict[str, Any]:
+        """The options that make it, as plain values."""
+        return {**asdict(self), "low": self.value(self.low), "high": self.value(self.high), "log": bool(self.log)}
 
 
 @dataclass(frozen=True)
-class Integer:
+class Real(Parameter):
+    """A number between `low` and `high`; with `log`, equal ratios count as equal steps."""
+
+    kind = "real"
+
+    @property
+    def grid(self) -> float:
+        """Any value."""
+        return 0.0
+
+    def value(self, number: float) -> float:
+        """A float."""
+        return float(number)
+
+
+@dataclass(frozen=True)
+class Integer(Parameter):
     """A whole number from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
 
-    low: int
-    high: int
-    log: bool = False
+    kind = "integer"
 
-    def __post_init__(self) -> None:
-        """Check the bounds."""
-        _check_range(self.low, self.high, self.log)
-        if self.low != int(self.low) or self.high != int(self.high):
-            raise InputError(f"the bounds of an integer must be whole numbers, got {self.low} and {self.high}")
+    @property
+    def grid(self) -> float:
+        """Whole numbers."""
+        return 1.0
 
-
-Parameter = Real | Integer
+    def value(self, number: float) -> int:
+        """An int."""
+        return round(number)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.spaces.base import DesignSpace, Params, check_size, sobol
-from hentropy.core.spaces.parameters import Integer, Parameter, Real
+from hentropy.core.spaces.parameters import Parameter, Real
 from hentropy.errors import InputError
 
 
@@ -16,15 +16,17 @@ class Space(DesignSpace):
             raise InputError("a space needs at least one parameter: Space(x=Real(0, 1))")
         check_size(len(parameters))
         for name, parameter in parameters.items():
-            if not isinstance(parameter, Real | Integer):
+            if not isinstance(parameter, Parameter):
                 raise InputError(f"parameter {name} is {parameter!r}; it must be Real(low, high) or Integer(low, high)")
         self.parameters = dict(parameters)
         self.names = tuple(parameters)
         kinds = list(parameters.values())
         self._bounds = torch.tensor([[p.low for p in kinds], [p.high for p in kinds]], dtype=torch.float64)
         self._log = torch.tensor([p.log for p in kinds])
-        self._whole = torch.tensor([isinstance(p, Integer) for p in kinds])
-        self._any_log, self._any_whole = bool(self._log.any()), bool(self._whole.any())
+        grid = torch.tensor([p.grid for p in kinds], dtype=torch.float64)
+        self._on_grid = grid > 0
+        self._grid = torch.where(self._on_grid, grid, 1.0)
+        self._any_log, self._any_grid = bool(self._log.any()), bool(self._on_grid.any())
         straight = self._straighten(self._bounds)
         self._origin, self._width = straight[0], straight[1] - straight[0]
 
@@ -61,30 +63,36 @@ class Space(DesignSpace):
     def project(self, x: Tensor) -> Tensor:
         """Clamped to the bounds, integers rounded: ... x d."""
         low, high = self._bounds.to(x)
-        x = torch.minimum(torch.maximum(x, low), high)
-        return torch.where(self._whole.to(x.device), x.round(), x) if self._any_whole else x
+        return self._rounded(torch.minimum(torch.maximum(x, low), high))
+
+    def _rounded(self, x: Tensor) -> Tensor:
+        """The nearest values of parameters that have not any value: ... x d."""
+        if not self._any_grid:
+            return x
+        grid = self._grid.to(x)
+        return torch.where(self._on_grid.to(x.device), (x / grid).round() * grid, x)
 
     def sample(self, count: int, seed: int) -> Tensor:
         """Scrambled Sobol designs: count x d; integers get equal shares, logarithmic ones shares by their ratios."""
         u = sobol(count, self.dim, seed)
-        if not self._any_whole:
+        if not self._any_grid:
             return self.from_unit(u)
         # an integer k stands for the cell from k - 1/2 to k + 1/2: else the first and the last would get half a share
         half = torch.tensor([[-0.5], [0.5]], dtype=torch.float64)
-        low, high = self._straighten(self._bounds + half * self._whole)
+        low, high = self._straighten(self._bounds + half * self._grid * self._on_grid)
         return self.project(self._bend(low + (high - low) * u))
 
     def check(self, x: Tensor) -> None:
         """Raise an `InputError` that names a value that is outside the bounds, or not whole where it must be."""
         super().check(x)
-        bad = self._first(x, self._whole.to(x.device) & ((x - x.round()).abs() > 1e-9))
+        bad = self._first(x, (x - self._rounded(x)).abs() > 1e-9 * self._grid.to(x))
         if bad is not None:
-            raise InputError(f"parameter {bad[0]} is {bad[1]}; it must be a whole number")
+            raise InputError(f"parameter {bad[0]} is {bad[1]}; it must be a {self.parameters[bad[0]].must_be}")
 
     def decode(self, row: Tensor) -> Params:
         """A row (d) as named values; integers as int."""
         values = super().decode(row)
-        return {name: round(v) if isinstance(self.parameters[name], Integer) else v for name, v in values.items()}
+        return {name: self.parameters[name].value(number) for name, number in values.items()}
 
     def __repr__(self) -> str:
         """As it was written."""

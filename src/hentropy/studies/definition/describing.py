@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from hentropy.core.decisions import Decision
-from hentropy.core.spaces import DesignSpace, Integer, Pool, Space
+from hentropy.core.spaces import DesignSpace, Pool, Space
 from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.definition.importing import split
@@ -67,17 +67,7 @@ def _designs(space: DesignSpace) -> dict[str, Any]:
         return {"pool": {"names": list(space.names), "rows": space.points.tolist()}}
     if type(space) is not Space:
         raise InputError(f"a study on {space!r} cannot be put in words; use a Space or a Pool")
-    return {
-        "space": {
-            name: {
-                "type": "integer" if isinstance(p, Integer) else "real",
-                "low": int(p.low) if isinstance(p, Integer) else float(p.low),
-                "high": int(p.high) if isinstance(p, Integer) else float(p.high),
-                "log": bool(p.log),
-            }
-            for name, p in space.parameters.items()
-        }
-    }
+    return {"space": {name: {"type": p.kind, **p.options()} for name, p in space.parameters.items()}}
 
 
 def _decision(decision: Decision) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -69,6 +69,11 @@ class IntegerWords(Words):
 
 
 ParameterWords = Annotated[RealWords | IntegerWords, Field(discriminator="type")]
+
+PARAMETERS: dict[str, type[Words]] = {
+    get_args(words.model_fields["type"].annotation)[0]: words for words in get_args(get_args(ParameterWords)[0])
+}
+"""The words of every kind of parameter, by its type."""
 
 
 class PoolWords(Words):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS, OwnClass
-from hentropy.studies.definition.designs import IntegerWords, PoolWords, RealWords
+from hentropy.studies.definition.designs import PARAMETERS, PoolWords
 from hentropy.studies.definition.importing import Place, dotted, nearest, shown
 from hentropy.studies.definition.objectives import Command, Manual, PythonFunction
 from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
@@ -19,7 +19,7 @@ MOST = 100
 """Mistakes that are told: whoever reads them begins with the first."""
 
 _FORMS: dict[str, tuple[int, Mapping[str, type[BaseModel]]]] = {
-    "space": (2, {"real": RealWords, "integer": IntegerWords}),
+    "space": (2, PARAMETERS),
     "objective": (1, {"manual": Manual, "python": PythonFunction, "command": Command}),
     "decision": (1, {**DECISIONS, "python": OwnClass}),
 }

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from hentropy.core.spaces import Integer, Parameter, usual_first
+from hentropy.core.spaces import Parameter, usual_first
 from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.definition.importing import nearest
@@ -77,10 +77,8 @@ def _space(parameters: Mapping[str, Parameter]) -> str:
     for name, parameter in parameters.items():
         lines += [
             f"[space.{_key(name)}]",
-            f"type = {toml_value('integer' if isinstance(parameter, Integer) else 'real')}",
-            f"low = {toml_value(parameter.low)}",
-            f"high = {toml_value(parameter.high)}",
-            *(["log = true"] if parameter.log else []),
+            f"type = {toml_value(parameter.kind)}",
+            *(f"{key} = {toml_value(value)}" for key, value in parameter.options().items() if value is not False),
             "",
         ]
     return "\n".join(lines)

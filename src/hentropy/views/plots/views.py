@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.decisions import Identify, LevelSets
-from hentropy.core.spaces import DesignSpace, Integer, Space
+from hentropy.core.spaces import DesignSpace, Space
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short
 from hentropy.views.plots.marks import Axis
@@ -161,7 +161,7 @@ def _grid(space: DesignSpace, index: int, count: int) -> Tensor:
 def _is_whole(space: DesignSpace, index: int) -> bool:
     """Whether a parameter takes whole values only; of a pool, whether its column has no others."""
     if isinstance(space, Space):
-        return isinstance(space.parameters[space.names[index]], Integer)
+        return space.parameters[space.names[index]].grid == 1.0
     listed = space.points
     return listed is not None and bool((listed[:, index] == listed[:, index].round()).all())
 
