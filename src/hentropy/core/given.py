@@ -13,9 +13,8 @@ SEEDS = 2**32
 """Seeds of a study are below this; those of single proposals, which it adds up, are below the other."""
 LARGE_SEEDS = 2**52
 
-
-MOST_AT_ONCE = 1_000
-"""Experiments that are asked for, or run, at once: more are a slip of the hand."""
+MOST_AT_ONCE, MOST_FIRST, MOST_WORKERS = 10_000, 1_000_000, 1_000
+"""Experiments asked for at once, first designs of a study, and workers: more are a slip of the hand."""
 
 
 def is_number(value: Any) -> bool:
@@ -28,10 +27,10 @@ def is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
 
 
-def check_at_once(what: str, value: Any) -> None:
+def check_at_once(what: str, value: Any, most: int = MOST_AT_ONCE) -> None:
     """A number of experiments that are chosen or run at once."""
-    if not is_count(value) or value > MOST_AT_ONCE:
-        raise InputError(f"{what} must be a whole number from 1 to {MOST_AT_ONCE}, got {value!r}")
+    if not is_count(value) or value > most:
+        raise InputError(f"{what} must be a whole number from 1 to {most}, got {value!r}")
 
 
 def is_finite(value: Any) -> bool:

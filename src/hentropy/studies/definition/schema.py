@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from hentropy.core.given import MOST_AT_ONCE, SEEDS
+from hentropy.core.given import MOST_FIRST, SEEDS
 from hentropy.core.spaces import DesignSpace, Space
 from hentropy.errors import InputError
 from hentropy.studies.definition.base import Label, StudyName, Whole, Words
@@ -33,7 +33,7 @@ class Description(Words):
         Whole | None,
         Field(
             ge=1,
-            le=MOST_AT_ONCE,
+            le=MOST_FIRST,
             description="How many first designs fill the space; data that are attached count. If left out: 2 (d + 1)"
             " for d parameters, at least 4 and at most 12.",
         ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from hentropy.core.given import check_at_once
+from hentropy.core.given import MOST_WORKERS, check_at_once
 from hentropy.errors import ExecutionError, InputError
 
 TAIL = 4_000
@@ -114,5 +114,5 @@ class Executor(ABC):
 
 def checked_workers(workers: int) -> int:
     """A number of workers, or an error."""
-    check_at_once("the number of workers", workers)
+    check_at_once("the number of workers", workers, MOST_WORKERS)
     return workers

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.decisions import Decision
-from hentropy.core.given import SEEDS, check_at_once, check_seed
+from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
 from hentropy.studies.records import Entry, State, Trial, Value
@@ -27,7 +27,7 @@ def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparamet
         raise InputError(f"{decision!r} is not a decision; make one with he.decision(loss, actions=...)")
     check_seed(seed, below=SEEDS)
     if first is not None:
-        check_at_once("first, the number of first designs,", first)
+        check_at_once("first, the number of first designs,", first, MOST_FIRST)
     if hyperparameters not in TREATMENTS:
         raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
     if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hentropy.core.given import MOST_AT_ONCE
+from hentropy.core.given import MOST_WORKERS
 from hentropy.views.cli.arguments import whole
 
 MOST_SEEDS = 10_000
@@ -33,7 +33,7 @@ def reproduce(
     workers: Annotated[
         int | None,
         typer.Option(
-            parser=whole(1, MOST_AT_ONCE),
+            parser=whole(1, MOST_WORKERS),
             metavar="N",
             help="Runs side by side. Default: one per core, or per worker of --scheduler.",
         ),

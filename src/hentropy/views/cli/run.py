@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hentropy.core.given import MOST_AT_ONCE
+from hentropy.core.given import MOST_WORKERS
 from hentropy.errors import InputError
 from hentropy.studies.definition import Description
 from hentropy.studies.execution.chosen import Kind, executor_of, objective_of, terms_of
@@ -51,7 +51,7 @@ def run(
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(parser=whole(1, MOST_AT_ONCE), metavar="N", help="How many experiments run side by side.")
+        int, typer.Option(parser=whole(1, MOST_WORKERS), metavar="N", help="How many experiments run side by side.")
     ] = 1,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
