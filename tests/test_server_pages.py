@@ -235,6 +235,17 @@ def test_a_verdict_that_cannot_be_renewed_is_said(tmp_path: Path) -> None:
         assert 'id="look"' in text
 
 
+def test_a_job_beyond_its_time_is_said_on_the_page_and_in_the_api(tmp_path: Path) -> None:
+    settings = Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=ServerLimits(job_seconds=1e-6))
+    with served(settings) as server:
+        study = begun(server, "endless", trials=0)
+        job = server.http.post(f"/api/studies/{study}/ask", json={"count": 1}).json()["job"]["id"]
+        assert server.services.workshop.wait(job, 60).state == "failed"
+        why = "it took longer than 1e-06 s, the limit of this server for one job (--job-seconds), and was ended"
+        assert why in server.http.get(f"/api/jobs/{job}").json()["job"]["error"]
+        assert why in server.http.get(f"/studies/{study}").text
+
+
 def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "long look", trials=5, **LONGER)
     page, record = f"/studies/{study}", server.services.desk.record(study)
