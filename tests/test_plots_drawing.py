@@ -18,7 +18,8 @@ from hentropy.views.plots.matplotlib_axes import edges
 from hentropy.views.plots.matplotlib_texts import families, fitted, inches, table_width, wrapped, written
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.plotly_figure import figure
-from hentropy.views.plots.plotly_traces import Traces, numbers, shown
+from hentropy.views.plots.plotly_texts import numbers, shown
+from hentropy.views.plots.plotly_traces import Traces
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.theme import DASHES, LOOKS, abbreviated, label_places, marker_size
 from hentropy.views.plots.with_matplotlib import draw, rendered

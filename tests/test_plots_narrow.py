@@ -10,7 +10,7 @@ import pytest
 import hentropy as he
 from hentropy.views.plots.marks import Axis, Dots, Heat, Line, Panel, Picture, Role, Rule
 from hentropy.views.plots.pictures import picture
-from hentropy.views.plots.plotly_traces import digits, extent, offset
+from hentropy.views.plots.plotly_texts import digits, extent, offset
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_matplotlib import draw
 from hentropy.views.plots.with_plotly import specification

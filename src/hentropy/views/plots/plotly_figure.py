@@ -2,7 +2,7 @@
 
 from hentropy.errors import MissingExtra
 from hentropy.views.plots.marks import Picture
-from hentropy.views.plots.plotly_traces import shown
+from hentropy.views.plots.plotly_texts import shown
 from hentropy.views.plots.with_plotly import specification
 
 try:
