@@ -27,6 +27,11 @@ FOUR = he.Space(**MIXED.parameters, w=he.Real(-1.0, 1.0))
 NONE = np.zeros((0, 1))
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    coarse(monkeypatch)
+
+
 def test_gains_on_a_line_are_the_exact_ones() -> None:
     """On a pool, maximising with one GP has a closed form: the quick gain is the audited one."""
     pool = he.Pool(torch.linspace(-1.0, 3.0, 7, dtype=torch.float64)[:, None], names=["x"])
@@ -76,7 +81,7 @@ def test_quick_gains_agree_with_a_long_audit(name: str) -> None:
     """With the actions that are best after outcomes, screening finds nearly what a search after each outcome finds."""
     scene = scene_of(begun(PLANE, DECISIONS[name], count=8, first=4))
     known = scene.explained
-    x = PLANE.sample(16, 5).unsqueeze(1)
+    x = PLANE.sample(8, 5).unsqueeze(1)
     audit = known.appraisal.audit(x, 99, Effort(replicates=4, outcomes=48, steps=16))
     reference = audit.gain.value
     before = (quick(known.appraisal)(x) - reference).abs().mean()
@@ -292,16 +297,16 @@ def test_the_same_study_has_the_same_map_on_a_slow_machine(name: str, monkeypatc
 
 
 def test_only_what_counted_is_said_to_have_been_weighed() -> None:
-    priced = begun(LINE, count=5, cost=lambda x: 1.0 + x[..., 0, 0].square())
+    priced = begun(LINE, he.BestObserved(), count=5, cost=lambda x: 1.0 + x[..., 0, 0].square())
     assert "weighed against costs too" in why_picture(why_info(scene_of(priced))).caption
-    study = begun(LINE, count=5, first=4)
+    study = begun(LINE, he.BestObserved(), count=5, first=4)
     assert "weighed" not in why_picture(why_info(scene_of(study))).caption
     study.tell(study.ask(), failed="broke")
     assert "weighed against failures too" in why_picture(why_info(scene_of(study))).caption
 
 
 def test_slices_pass_through_the_experiment() -> None:
-    scene = scene_of(begun(FOUR, count=9))
+    scene = scene_of(begun(FOUR, he.BestObserved(), count=9))
     info = why_info(scene)
     assert info.target is not None
     decoded = FOUR.decode(torch.from_numpy(info.target.design))
@@ -333,8 +338,7 @@ def test_the_picture_marks_the_experiment_and_puts_outcomes_side_by_side() -> No
 
 
 @pytest.mark.parametrize("name", DECISIONS)
-def test_every_decision_has_its_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    coarse(monkeypatch)
+def test_every_decision_has_its_picture(name: str) -> None:
     scene = scene_of(begun(PLANE, DECISIONS[name], count=5))
     target = scene.space.sample(1, 3)
     trial = replace(scene.trials[0], number=5, params=PLANE.decode(target[0]), state=State.RUNNING, value=None)
