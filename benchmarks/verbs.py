@@ -238,8 +238,10 @@ def repeat(name: str, url: str, folder: Path, start: int) -> None:
     torch.set_num_threads(1)
     verb = VERBS[name]
     study = kept(url, **verb.options)
-    for number in itertools.count(start):
-        note_down(folder / "acknowledged", verb.act(study, folder, number))
+    with contextlib.suppress(StopIteration):  # nothing is left to do: on a busy machine the kill comes late
+        for number in itertools.count(start):
+            note_down(folder / "acknowledged", verb.act(study, folder, number))
+    signal.pause()
 
 
 def noted(folder: Path) -> list[str]:
