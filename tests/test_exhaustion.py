@@ -15,8 +15,8 @@ from hentropy.core.beliefs import Gaussian, Nodes
 from hentropy.core.clock import Limits
 from hentropy.core.gain import Appraisal
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.studies.study.ending import NOTHING_LEFT, is_exhausted
-from hentropy.studies.study.exhaustion import best_without_noise, is_negligible, loss_scale, spread_of
+from hentropy.studies.study.left_to_ask import best_without_noise, is_negligible, loss_scale, spread_of
+from hentropy.studies.study.rules import NOTHING_LEFT, is_exhausted
 from support.commands import STUDY, done, function, hentropy, lab
 from support.studies import DECISIONS, LINE, PLANE, begun, study
 

@@ -8,7 +8,7 @@ import hentropy as he
 from hentropy.core.spaces import rows as rows_module
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.studies.records import State, Trial
-from hentropy.studies.study.open_designs import open_rows
+from hentropy.studies.study.left_to_ask import open_rows
 
 LISTED = torch.tensor(
     [[0.0, 1.0], [2.0, -3.0], [0.0, 1.0], [1e-300, 1.0], [2.0, 3.0], [0.0, -1.0]], dtype=torch.float64

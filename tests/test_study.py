@@ -9,7 +9,7 @@ import torch
 
 import hentropy as he
 from hentropy.studies.study import State
-from hentropy.studies.study.open_designs import cost_per_success
+from hentropy.studies.study.left_to_ask import cost_per_success
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun, hill, study
 
 

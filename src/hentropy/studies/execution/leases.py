@@ -16,7 +16,7 @@ from hentropy.studies.records import Entry, State, StudyRecord, Trial
 from hentropy.studies.records.owners import is_alive, is_gone, who
 from hentropy.studies.storage import Store
 from hentropy.studies.study import Study
-from hentropy.studies.study.telling import checked_value, clean
+from hentropy.studies.study.rules import checked_value, clean
 
 
 @dataclass(frozen=True)

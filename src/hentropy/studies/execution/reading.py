@@ -7,7 +7,7 @@ from typing import Any
 from hentropy.errors import InputError
 from hentropy.studies.execution.call import clipped
 from hentropy.studies.execution.executor import Outcome, failure
-from hentropy.studies.study.telling import checked_value
+from hentropy.studies.study.rules import checked_value
 
 LINES = 3
 """How many of the last lines of standard error a reason repeats."""

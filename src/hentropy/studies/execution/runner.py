@@ -20,7 +20,7 @@ from hentropy.studies.records import State, Trial
 from hentropy.studies.records.owners import new_owner
 from hentropy.studies.storage.turns import every
 from hentropy.studies.study import Study
-from hentropy.studies.study.ending import Failures, has_measured
+from hentropy.studies.study.rules import Failures, has_measured
 
 PATIENCE = 600.0
 """Seconds for which an outcome is held while the store cannot take it: experiments are dear."""

@@ -2,9 +2,8 @@
 
 from hentropy.studies.records import State, Trial, Verdict
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, Standing, StoppingRule, TimeLimit
-from hentropy.studies.study.loading import load_study
 from hentropy.studies.study.search import SearchResult, search
-from hentropy.studies.study.study import Study
+from hentropy.studies.study.study import Study, load_study
 
 __all__ = [
     "Budget",

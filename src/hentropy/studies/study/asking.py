@@ -15,17 +15,20 @@ from hentropy.core.spaces import Params
 from hentropy.errors import StudyError
 from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import short
-from hentropy.studies.study.ending import NOTHING_LEFT, in_state
-from hentropy.studies.study.exhaustion import (
+from hentropy.studies.study.left_to_ask import (
+    NONE_LEFT,
+    Among,
     Exact,
     best_without_noise,
+    cost_per_success,
     is_negligible,
     loss_scale,
     lost_to_rounding,
+    open_rows,
     repeatable,
     spread_of,
 )
-from hentropy.studies.study.open_designs import NONE_LEFT, Among, cost_per_success, open_rows
+from hentropy.studies.study.rules import NOTHING_LEFT, in_state
 from hentropy.studies.study.trial_log import TrialLog
 
 

@@ -29,10 +29,9 @@ from hentropy.studies.records import State, Trial, Value, Verdict
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
-from hentropy.studies.study.ending import NOTHING_LEFT, in_state
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
+from hentropy.studies.study.rules import NOTHING_LEFT, check_options, checked_record, in_state, standard_errors
 from hentropy.studies.study.tables import study_html, trials_table
-from hentropy.studies.study.telling import check_options, checked_record, standard_errors
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 
@@ -338,3 +337,30 @@ class Study:
 
     def _repr_html_(self) -> str:
         return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.log.record))
+
+
+def load_study(
+    name: str,
+    storage: str | Path | Store,
+    *,
+    decision: Decision | None = None,
+    solver: Solver | None = None,
+    cost: Cost | None = None,
+    stop: Sequence[StoppingRule] | None = None,
+    trusted: bool = False,
+    folder: str | Path = ".",
+) -> Study:
+    """The study with this name in a store, ready to go on.
+
+    Parts that were made in Python and have no words (a decision of one's own, a solver, a cost, a rule) must be given
+    again. A decision that is recorded as `module:Class` is imported only if `trusted`, with modules from `folder`: who
+    may write into the store could otherwise have code run here.
+    """
+    store = open_store(storage)
+    found = store.find(name)
+    if found is None:
+        known = ", ".join(repr(study.name) for study in store.studies()) or "none"
+        raise StudyError(f"there is no study {name!r} in {store.place}; there are: {known}")
+    words = LocatedDescription.recorded(found, Path(folder))
+    own = {"decision": decision, "solver": solver, "cost": cost, "stop": stop}
+    return Study(**words.options(trusted=trusted, own=own), storage=store)

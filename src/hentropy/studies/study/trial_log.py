@@ -17,10 +17,18 @@ from hentropy.errors import Advice, InputError, NoSuchTrial, Outdated, StudyErro
 from hentropy.studies.records import Entry, State, StudyRecord, Trial, Value
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Change, Store
-from hentropy.studies.study.ending import NOTHING_LEFT, first_left, is_exhausted, reason_to_stop, trials_left
 from hentropy.studies.study.keeping import number_of_first
-from hentropy.studies.study.open_designs import NONE_LEFT, open_rows
-from hentropy.studies.study.telling import checked_value, told, withdrawn
+from hentropy.studies.study.left_to_ask import NONE_LEFT, open_rows
+from hentropy.studies.study.rules import (
+    NOTHING_LEFT,
+    checked_value,
+    first_left,
+    is_exhausted,
+    reason_to_stop,
+    told,
+    trials_left,
+    withdrawn,
+)
 
 if TYPE_CHECKING:
     from hentropy.studies.definition import Description

@@ -11,7 +11,7 @@ import typer
 from hentropy.errors import HentropyError, InputError
 from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.study import Study
-from hentropy.studies.study.ending import first_left
+from hentropy.studies.study.rules import first_left
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import AsJson, Force, StoreUrl
 from hentropy.views.cli.files import write_new

@@ -10,7 +10,7 @@ import typer
 from hentropy.errors import InputError
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.numbers import plain_number
-from hentropy.studies.study.ending import in_state
+from hentropy.studies.study.rules import in_state
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, TrialNumber
 from hentropy.views.cli.opening import found, located

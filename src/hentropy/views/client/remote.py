@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from hentropy.core.given import check_at_once
 from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
 from hentropy.studies.records import Trial, Value, Verdict
+from hentropy.studies.study.rules import checked_value
 from hentropy.studies.study.tables import trials_table
-from hentropy.studies.study.telling import checked_value
 from hentropy.views.client.connection import Again, Connection, NotThere
 
 if TYPE_CHECKING:

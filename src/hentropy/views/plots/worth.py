@@ -8,7 +8,7 @@ import numpy as np
 from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import counted, short
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule
-from hentropy.studies.study.ending import reason_to_stop
+from hentropy.studies.study.rules import reason_to_stop
 from hentropy.views.plots.marks import Axis, Dots, Line, Mark, Panel, Picture, Role, Rule
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.target import Target, filling_words, gain_words

@@ -6,7 +6,7 @@ from typing import Any
 
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
-from hentropy.studies.study.telling import checked_value
+from hentropy.studies.study.rules import checked_value
 from hentropy.views.text.earlier_data import Data
 from hentropy.views.text.formats import counted
 

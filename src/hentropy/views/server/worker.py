@@ -27,7 +27,7 @@ from hentropy.studies.execution.call import line_pipes
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study import State, Study, load_study
-from hentropy.studies.study.ending import NOTHING_LEFT
+from hentropy.studies.study.rules import NOTHING_LEFT
 from hentropy.views.server.looking import TooLong, look
 from hentropy.views.server.settings import limit_memory
 from hentropy.views.server.work import ON_PAGES, Kind, StudyKey

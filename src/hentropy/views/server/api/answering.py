@@ -5,7 +5,7 @@ from typing import Any
 
 from hentropy.studies.definition import Description
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial
-from hentropy.studies.study.ending import first_left
+from hentropy.studies.study.rules import first_left
 from hentropy.views.server.snapshot import Snapshot
 from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Look
