@@ -20,7 +20,7 @@ from benchmarks.verbs import kept, note_down, started
 from hentropy.studies.execution import Outcome
 from hentropy.studies.execution.leases import Terms, finish
 from hentropy.studies.records import State
-from hentropy.studies.records.owners import new_owner
+from hentropy.studies.storage.turns import new_owner
 
 PATIENCE = 3600.0
 

@@ -15,10 +15,10 @@ from benchmarks.verbs import kept, kill, note_down, sound, started
 import hentropy as he
 from hentropy.studies.execution.leases import Lookout, Terms
 from hentropy.studies.records import State
-from hentropy.studies.records.owners import is_gone, new_owner
 from hentropy.studies.storage.backend import WRITES
 from hentropy.studies.storage.database import _backend
 from hentropy.studies.storage.tables import upgrade
+from hentropy.studies.storage.turns import is_gone, new_owner
 from support.crashing import (
     LEASE,
     open_it,

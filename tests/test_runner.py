@@ -16,8 +16,8 @@ from hentropy.studies.execution.cluster import Dask
 from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew, take
 from hentropy.studies.execution.runner import RunListener, _Run, run
 from hentropy.studies.records import State
-from hentropy.studies.records.owners import new_owner
 from hentropy.studies.storage import MemoryStore, Store, open_store
+from hentropy.studies.storage.turns import new_owner
 from support.waiting import PATIENCE, until
 
 SPACE = he.Space(x=he.Real(0.0, 1.0))

@@ -12,7 +12,7 @@ import pytest
 
 from hentropy.errors import NoStore, StorageError
 from hentropy.studies.records import Entry, State, StudyRecord, Trial
-from hentropy.studies.storage import Store, open_store, sqlite_files
+from hentropy.studies.storage import Store, open_store, sqlite
 
 
 def filled(path: Path, count: int = 3) -> tuple[Store, StudyRecord]:
@@ -223,14 +223,14 @@ def test_threads_that_open_and_close_at_once_do_not_alarm_each_other(path: Path)
 def test_a_store_may_be_collected_while_another_is_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The collector closes the connections of a forgotten store in the middle of whatever is going on."""
     forgotten = [filled(path)[0]]
-    looked, found = sqlite_files._identity, []
+    looked, found = sqlite._identity, []
 
-    def look_and_collect(file: str | Path) -> sqlite_files.Identity:
-        if forgotten and sqlite_files._lock.locked():
+    def look_and_collect(file: str | Path) -> sqlite.Identity:
+        if forgotten and sqlite._lock.locked():
             forgotten.pop().close()
         return looked(file)
 
-    monkeypatch.setattr(sqlite_files, "_identity", look_and_collect)
+    monkeypatch.setattr(sqlite, "_identity", look_and_collect)
     opener = threading.Thread(target=lambda: found.append(values(path)), daemon=True)
     opener.start()
     opener.join(timeout=30.0)

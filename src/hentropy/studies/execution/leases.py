@@ -13,8 +13,8 @@ from hentropy.core.clock import Clock
 from hentropy.errors import HentropyError
 from hentropy.studies.execution.executor import Outcome
 from hentropy.studies.records import Entry, State, StudyRecord, Trial
-from hentropy.studies.records.owners import is_alive, is_gone, who
 from hentropy.studies.storage import Store
+from hentropy.studies.storage.turns import is_alive, is_gone, who
 from hentropy.studies.study import Study
 from hentropy.studies.study.rules import checked_value, clean
 

@@ -17,8 +17,7 @@ from hentropy.errors import Gone, HentropyError, StorageError
 from hentropy.studies.execution.executor import Executor, Outcome
 from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew
 from hentropy.studies.records import State, Trial
-from hentropy.studies.records.owners import new_owner
-from hentropy.studies.storage.turns import every
+from hentropy.studies.storage.turns import every, new_owner
 from hentropy.studies.study import Study
 from hentropy.studies.study.rules import Failures, has_measured
 

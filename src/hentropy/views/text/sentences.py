@@ -7,7 +7,7 @@ from hentropy.studies.definition import CHOICES, Description
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.studies.records.owners import is_gone, who
+from hentropy.studies.storage.turns import is_gone, who
 from hentropy.studies.study.rules import first_left, in_state
 from hentropy.views.text.formats import ago, counted, number
 
