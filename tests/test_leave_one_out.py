@@ -8,7 +8,7 @@ import hentropy as he
 from hentropy.core.beliefs import Frame, Gaussian, Needs
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.leave_one_out import leave_one_out
-from hentropy.core.beliefs.quantiles import mixture_quantiles
+from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.models.gp import ConstantMean
 
 pytestmark = pytest.mark.numerics

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Needs, outcome_nodes
-from hentropy.core.beliefs.quantiles import mixture_outcomes, mixture_quantiles
+from hentropy.core.beliefs.nodes import mixture_outcomes, mixture_quantiles
 from support.beliefs import designs, gaussian
 
 

@@ -23,9 +23,8 @@ from torch import Tensor
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs
 from hentropy.core.beliefs.kernels import Kernel, KernelSum
 from hentropy.core.beliefs.linalg import cholesky, outcome_root, white_outcomes
-from hentropy.core.beliefs.nodes import Nodes
+from hentropy.core.beliefs.nodes import Nodes, mixture_outcomes
 from hentropy.core.beliefs.paths import draw_paths
-from hentropy.core.beliefs.quantiles import mixture_outcomes
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs.gaussian import Gaussian
-from hentropy.core.beliefs.quantiles import mixture_quantiles
+from hentropy.core.beliefs.nodes import mixture_quantiles
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.given import as_table, check_seed, is_count
 from hentropy.core.models.ensemble import explore, representatives
-from hentropy.core.models.hyperparameters import NOISE_FLOOR, LogPosterior
-from hentropy.core.models.maximum import maximise, summits
+from hentropy.core.models.hyperparameters import NOISE_FLOOR, LogPosterior, maximise, summits
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 

@@ -9,7 +9,7 @@ from hentropy.core.action_search import ActionSearch, ContinuousSearch, expected
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Belief, Gaussian, Needs
-from hentropy.core.beliefs.quantiles import mixture_quantiles
+from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.entropy import Entropy, entropy_of
 from hentropy.views.plots.decided import DecidedInfo, decided_info
 from hentropy.views.plots.relevance import by_relevance

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from hentropy.core.beliefs import Belief, Needs
-from hentropy.core.beliefs.quantiles import mixture_quantiles
+from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.views.plots.marks import Axis, Band, Heat, Line, Mark, Role
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, held, parameter_axis, slices
