@@ -85,8 +85,8 @@ def _start(pid: int) -> str:
     return UNSEEN
 
 
-POLL, SELDOM = 0.03, 1.0
-"""Seconds after which the next in line looks again, and at most: those further back look in proportion less often."""
+POLL, SELDOM = 0.03, 2.0
+"""Seconds after which the next in line looks again, and those far back; the others as soon as it may be their turn."""
 
 ABSENCE = 3.0
 """Seconds after which those are passed over whose turn it is, and who do not come."""
@@ -166,8 +166,8 @@ def _take(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: T
     """Wait for one's turn, or until whoever has it is silent."""
     holder = new_owner()
     seen = change(_draw(holder))
-    mine, told = seen.drawn, False
-    asking, silence = Clock(), Clock()
+    mine, told, first = seen.drawn, False, seen.number
+    waiting, asking, silence = Clock(), Clock(), Clock()
     while seen.holder != holder:
         if seen.number >= mine:  # passed over, as one who did not come
             now = change(_draw(holder))
@@ -175,7 +175,8 @@ def _take(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: T
         elif _is_free(seen, mine, silence.spent, terms.lease):
             now = change(_succeed(seen, mine, holder))
         else:
-            time.sleep(min(POLL * (mine - seen.number), SELDOM))
+            pace = waiting.spent / max(1, seen.number - first)  # seconds that a turn has taken
+            time.sleep(min(max(POLL, pace / 2 * (mine - seen.number - 1)), SELDOM))
             now = look()
         if now.pulse != seen.pulse:
             silence = Clock()
