@@ -115,8 +115,8 @@ def test_nothing_is_written_over_unasked(folder: Path) -> None:
     (folder / "notes.txt").write_text("mine")
     said = hentropy("backup", "lab.db", "notes.txt")
     assert said.code == 1
-    assert "notes.txt is there already; give --force to write over it" in said.err
-    with pytest.raises(InputError, match="is there already"):
+    assert "notes.txt already exists; give --force to overwrite it" in said.err
+    with pytest.raises(InputError, match="already exists"):
         back_up(folder / "lab.db", folder / "notes.txt")
     assert (folder / "notes.txt").read_text() == "mine"
     done("backup", "lab.db", "notes.txt", "--force")
@@ -165,7 +165,7 @@ def test_a_log_without_its_file_does_not_spoil_what_is_restored(folder: Path) ->
     store.close()
     (folder / "lab.db").unlink()
     (folder / "lab.db-wal").write_bytes(log)
-    assert "lab.db-wal is there already" in hentropy("backup", "backup.db", "lab.db").err
+    assert "lab.db-wal already exists" in hentropy("backup", "backup.db", "lab.db").err
     done("backup", "backup.db", "lab.db", "--force")
     assert numbers(folder / "lab.db") == [0, 1, 2]
 

@@ -22,7 +22,7 @@ def test_every_answer_is_a_decision() -> None:
 @pytest.mark.parametrize("decision", [choice.decision for choice in CHOICES])
 def test_every_decision_can_be_begun_without_questions(decision: str) -> None:
     done("init", "lab.toml", "--decision", decision)
-    assert "lab.toml is in order" in done("check", "lab.toml")
+    assert "lab.toml is valid" in done("check", "lab.toml")
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -42,7 +42,7 @@ def test_what_is_written_for_each_objective_passes_the_check(folder: Path, numbe
         ("n", "integer", 1, 8, False),
     ]
     if number == 0:
-        assert "study.toml is in order" in done("check", "study.toml")
+        assert "study.toml is valid" in done("check", "study.toml")
         return
     for command in ("check", "run", "worker"):
         refused = hentropy(command, "study.toml")
@@ -53,7 +53,7 @@ def test_what_is_written_for_each_objective_passes_the_check(folder: Path, numbe
     written = {1: ("raise NotImplementedError", "return 1.5  # "), 2: ("print(json", "print(1.5)  # ")}[number]
     stub.write_text(stub.read_text().replace(*written))
     if number == 2:  # a module that is loaded stays as it was
-        assert "study.toml is in order" in done("check", "study.toml")
+        assert "study.toml is valid" in done("check", "study.toml")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
         (("--parameter", "x=real:a:b"), 2, "must be numbers"),
         (("--parameter", "x=integer:0.5:2"), 2, "must be whole numbers"),
         (("--parameter", "x=real:0:1:log"), 2, "lower bound above 0"),
-        (("--parameter", "x=real:0:1", "--parameter", "x=real:0:1"), 2, "there twice"),
+        (("--parameter", "x=real:0:1", "--parameter", "x=real:0:1"), 2, "appears twice"),
         (("--parameter", "x=real:0:1", "--pool", "p.csv"), 2, "not both"),
         (("--decision", "best"), 2, "maximize"),
         (("--option", "k=2"), 2, "--decision"),

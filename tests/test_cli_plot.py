@@ -42,7 +42,7 @@ def test_pictures_are_written_with_what_they_say(folder: Path) -> None:
     assert "lab-pictures/known.svg\n  What is known. " in out
     again = hentropy("plot", "lab.toml", "--what", "known", "--format", "svg")
     assert again.code == 1
-    assert "lab-pictures/known.svg is there already; give --force" in again.err
+    assert "lab-pictures/known.svg already exists; give --force" in again.err
     done("plot", "lab.toml", "--what", "known", "--format", "svg", "--force")
     done("plot", "lab", "--store", "sqlite:///hentropy.db", "--what", "known", "--out", "a/b")
     assert (folder / "a" / "b" / "known.png").read_bytes().startswith(b"\x89PNG")
@@ -80,7 +80,7 @@ def test_a_report_is_one_file(folder: Path) -> None:
 
 def test_a_report_before_anything_was_told(folder: Path) -> None:
     lab(folder)
-    assert "has not begun" in hentropy("report", "lab.toml").err
+    assert "has not started" in hentropy("report", "lab.toml").err
     done("ask", "lab.toml")
     done("report", "lab.toml", "--out", "early.html")
     assert "Nothing has been told yet" in (folder / "early.html").read_text(encoding="utf-8")

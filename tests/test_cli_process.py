@@ -62,7 +62,7 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not(
         assert process.wait(PATIENCE) == 130
         said = process.stderr.read()
     told = re.search(
-        r"^stopped; (\d) trials? (is|are) measured(, (\d) given back)?; the same command goes on$", said, re.M
+        r"^stopped; (\d) trials? (is|are) measured(, (\d) given back)?; run the same command to resume$", said, re.M
     )
     assert told, said
     assert "Traceback" not in said

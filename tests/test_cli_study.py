@@ -128,10 +128,10 @@ def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     lab(folder, function(folder, "ran_to_the_end"))
     first = done("run", "lab.toml")
     assert re.search(r"^3: \S+ \(gain \S+\); expected loss \S+; so far: x \S+, mean", first, re.MULTILINE)
-    assert "The end: the budget of 4 trials is used up." in first
+    assert "Finished: the budget of 4 trials is used up." in first
     assert "after 4 observations" in first
     again = done("run", "lab.toml")
-    assert "goes on after 4 trials" in again
+    assert "resumes after 4 trials" in again
     assert "3:" not in again
     reference = he.Study.from_file(folder / "lab.toml", storage=f"sqlite:///{folder}/other.db")
     for _ in range(4):
@@ -154,7 +154,7 @@ def test_processes_and_a_command(folder: Path) -> None:
     program.write_text("#!/bin/sh\nread params\necho 1.5\n")
     program.chmod(0o755)
     lab(folder, 'type = "command"\ncommand = ["./measure"]')
-    assert "is in order" in done("check", "lab.toml")
+    assert "is valid" in done("check", "lab.toml")
     done("run", "lab.toml", "--workers", "2")
     assert [trial["value"] for trial in json.loads(done("show", "lab.toml", "--json"))["trials"]] == [1.5] * 4
 
@@ -176,8 +176,8 @@ def test_a_worker_knows_only_the_store(folder: Path, tmp_path_factory: pytest.Te
     said = done("worker", "lab", "--store", url, "--folder", str(elsewhere))
     assert said.count("\n") == 7
     assert "The first 2 designs fill the space (as given)." in said
-    assert said.startswith("lab begins; all is recorded in ")
-    assert said.endswith("The end: the budget of 4 trials is used up.\n")
+    assert said.startswith("lab starts; all is recorded in ")
+    assert said.endswith("Finished: the budget of 4 trials is used up.\n")
     assert done("show", "lab", "--store", url).count("complete │") == 4
 
 
@@ -214,7 +214,7 @@ def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None
         "The first 2 designs fill the space",
         "You run the experiments",
         "It stops after 4 experiments",
-        "It will be kept in hentropy.db; it has not begun yet",
+        "It will be kept in hentropy.db; it has not started yet",
     ):
         assert part in said
     assert json.loads(done("check", "lab.toml", "--json"))["trials"] is None
@@ -283,10 +283,10 @@ def test_a_store_is_typed_again_as_it_was() -> None:
 
 def test_check_leaves_a_database_as_it_is(folder: Path, postgres_url: str) -> None:
     lab(folder, text=f'{STUDY}[storage]\nurl = "{postgres_url}?application_name=secret"\n')
-    assert "it has not begun yet" in done("check", "lab.toml")
+    assert "it has not started yet" in done("check", "lab.toml")
     assert "secret" not in done("check", "lab.toml", "--json")
     assert "there is no store" in hentropy("list", "--store", postgres_url).err
-    assert "'lab' has not begun: there is no store" in hentropy("show", "lab.toml").err
+    assert "'lab' has not started: there is no store" in hentropy("show", "lab.toml").err
     with pytest.raises(NoStore):
         open_store(postgres_url, make=False)
     done("ask", "lab.toml")
@@ -296,7 +296,7 @@ def test_check_leaves_a_database_as_it_is(folder: Path, postgres_url: str) -> No
 def test_the_schema_is_printed_and_written(folder: Path) -> None:
     assert json.loads(done("schema"))["title"] == "hentropy study file"
     done("schema", "--out", "schema.json")
-    assert "there already" in hentropy("schema", "--out", "schema.json").err
+    assert "already exists" in hentropy("schema", "--out", "schema.json").err
     assert (folder / "schema.json").read_text() == done("schema")
     assert [path.name for path in folder.iterdir()] == ["schema.json"]
 
@@ -330,7 +330,7 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("show", "lab", "--store", "sqlite:///no.db"), 1, "there is no store no.db"),
         (("list", "--store", "mysql://root:secret@host/x"), 1, "there is no store at"),
         (("export", "lab.toml", "--format", "xml"), 2, "csv"),
-        (("export", "lab.toml", "--out", "lab.toml"), 1, "lab.toml is there already"),
+        (("export", "lab.toml", "--out", "lab.toml"), 1, "lab.toml already exists"),
         (("import", "lab.toml", "lab.toml"), 1, "is not an export of this study"),
         (("check", "."), 1, "ending"),
         (("frobnicate",), 2, "frobnicate"),

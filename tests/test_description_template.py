@@ -66,7 +66,7 @@ def test_templates_of_pools_and_of_wrong_answers(tmp_path: Path) -> None:
         with pytest.raises(he.InputError, match=said):
             template(*arguments)
     assert "# cap = " in template("a", BOX, "top_k", options={"k": 2, "cap": None})
-    with pytest.raises(he.InputError, match=r"decision\.kk: this key is not known"):
+    with pytest.raises(he.InputError, match=r"decision\.kk: unknown key"):
         template("a", BOX, "top_k", options={"k": 2, "kk": 3})
 
 

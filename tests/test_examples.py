@@ -21,7 +21,7 @@ import pytest
 import hentropy as he
 from hentropy.studies.definition import json_schema
 from hentropy.studies.records import State
-from hentropy.studies.storage import open_store
+from hentropy.studies.storage.database import open_database
 from hentropy.views.cli.app import main
 
 ROOT = Path(__file__).parents[1]
@@ -291,7 +291,7 @@ def killed(command: str, how: str, folder: Path, lines: int) -> str:
     with started(folder, *COMMAND, *command.split()[1:]) as process:
         assert process.stdout is not None
         printed = [process.stdout.readline() for _ in range(lines)]
-        with closing(open_store(folder / "hentropy.db")) as store:
+        with closing(open_database(folder / "hentropy.db", make=False)) as store:
             (study,) = store.studies()
             _await(lambda: any(entry.trial.state is State.RUNNING for entry in store.news(study).entries))
         os.killpg(process.pid, signal.SIGKILL)

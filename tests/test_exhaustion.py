@@ -229,11 +229,11 @@ def test_a_run_ends_and_says_why(folder: Path) -> None:
     lab(folder, function(folder, "calm_lab", "return 10 - 5 * (x - 1.2) ** 2"), LONG)
     assert f"or when {NOTHING_LEFT}." in done("check", "lab.toml")
     said = done("run", "lab.toml")
-    assert f"The end: {NOTHING_LEFT}." in said
+    assert f"Finished: {NOTHING_LEFT}." in said
     assert f"It has ended: {NOTHING_LEFT}." in done("show", "lab.toml")
     assert json.loads(done("show", "lab.toml", "--json"))["enough"] == NOTHING_LEFT
     again = done("run", "lab.toml")
-    assert f"The end: {NOTHING_LEFT}." in again
+    assert f"Finished: {NOTHING_LEFT}." in again
 
 
 def test_ask_tells_a_person_and_asks_anyway_where_told_to(folder: Path) -> None:
@@ -244,7 +244,7 @@ def test_ask_tells_a_person_and_asks_anyway_where_told_to(folder: Path) -> None:
     for _ in range(2):
         said = hentropy("ask", "lab.toml")
         assert said.code == 0
-        assert f"no new experiment: {NOTHING_LEFT}. --anyway asks for one nonetheless." in said.err
+        assert f"no new experiment: {NOTHING_LEFT}. Use --anyway to ask for one regardless." in said.err
         assert "Please run" not in said.out
     assert len(json.loads(done("show", "lab.toml", "--json"))["trials"]) == 10
     anyway = done("ask", "lab.toml", "--anyway")

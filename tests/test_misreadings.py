@@ -149,10 +149,10 @@ def test_a_column_is_mapped_once(folder: Path, mapped: list[str], said: str) -> 
     (folder / "old.csv").write_text("a,b,value\n0,1,2\n")
     found = hentropy("attach", "lab.toml", "old.csv", *(part for text in mapped for part in ("--map", text)))
     assert found.code == 2
-    assert f"{said} is there twice" in " ".join(found.err.replace("│", " ").split())
-    with pytest.raises(InputError, match=f"{said} is there twice"):
+    assert f"{said} appears twice" in " ".join(found.err.replace("│", " ").split())
+    with pytest.raises(InputError, match=f"{said} appears twice"):
         data._columns(mapped)
-    with pytest.raises(Mistaken, match=f"{said} is there twice"):
+    with pytest.raises(Mistaken, match=f"{said} appears twice"):
         columns_in({"map": ", ".join(mapped)})
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from hentropy import Maximize, Study, load_study
+from hentropy.core import spaces
 from hentropy.core.spaces import Integer, Parameter, Real, Space
 from hentropy.errors import InputError
 from hentropy.studies.definition import read, space_of, template
@@ -23,6 +24,7 @@ KINDS: dict[str, Parameter] = {
 
 def test_every_kind_that_a_file_can_name_has_a_row() -> None:
     assert {parameter.kind for parameter in KINDS.values()} == set(PARAMETERS)
+    assert {type(parameter).__name__ for parameter in KINDS.values()} <= set(spaces.__all__)
 
 
 @pytest.mark.parametrize("kind", KINDS)

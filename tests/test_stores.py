@@ -13,6 +13,7 @@ from sqlalchemy import inspect
 
 import hentropy as he
 from hentropy.errors import InputError, NoStore, StorageError
+from hentropy.studies.definition.parts import StorageWords
 from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.storage.postgres import SESSION
@@ -27,6 +28,10 @@ def test_memory_conforms() -> None:
 
 def test_databases_conform(store_url: str) -> None:
     check_store(lambda: open_store(store_url))
+
+
+def test_a_study_file_can_name_every_database(store_url: str) -> None:
+    assert StorageWords(url=store_url).url == store_url
 
 
 class Forgetful(MemoryStore):

@@ -76,7 +76,7 @@ def test_a_link_to_a_file_stays_and_the_file_gets_the_text() -> None:
     Path("inner").mkdir()
     Path("inner/file").write_text("old")
     Path("link").symlink_to("inner/file")
-    with pytest.raises(InputError, match="link is there already; give --force"):
+    with pytest.raises(InputError, match="link already exists; give --force"):
         write_new(Path("link"), "new", force=False)
     write_new(Path("link"), "new", force=True)
     assert Path("link").is_symlink()
@@ -113,7 +113,7 @@ def test_a_file_that_came_meanwhile_is_left_alone(monkeypatch: pytest.MonkeyPatc
         path.write_text("mine")
 
     monkeypatch.setattr(files, "check_new", late)
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         write_new(Path("file"), "text", force=False)
     assert [(path.name, path.read_text()) for path in Path().iterdir()] == [("file", "mine")]
 

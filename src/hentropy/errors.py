@@ -31,7 +31,7 @@ class Advice(Enum):
     GIVE_NUMBER = "it must be a number or (value, standard error)"
     ASK_AND_TELL = "ask a design, run it, tell its value"
     TRUST = "load it only where you trust it"
-    RUN_AGAIN = "Fix the objective, then run again: all that was measured is kept."
+    RUN_AGAIN = "Fix the objective function, then rerun: all measurements are kept."
     MAP_COLUMN = "say which column it is"
     NAME_VALUES = "say which column has them"
     ATTACH = "other data are attached, not imported"

@@ -114,7 +114,7 @@ def _mistake(kind: str, detail: Any, words: Any, top: type[BaseModel]) -> _Mista
     if kind == "extra_forbidden":
         known = [key for key in _words_at(place, top).model_fields if key != "own"]
         can_be = f"the keys here are {', '.join(known)}" if known else "there are no options here"
-        return _Mistake(path, given, f"this key is not known; {can_be}{nearest(str(place[-1]), known)}")
+        return _Mistake(path, given, f"unknown key; {can_be}{nearest(str(place[-1]), known)}")
     if kind in ("union_tag_invalid", "union_tag_not_found") and isinstance(given, Mapping):
         return _form(path, given)
     if kind == "literal_error":

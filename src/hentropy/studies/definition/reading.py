@@ -59,7 +59,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {json.dumps(key)} is there twice in one table")
+            raise ValueError(f"the key {json.dumps(key)} appears twice in one table")
         found[key] = value
     return found
 
@@ -113,9 +113,9 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
             if not isinstance(key, str):
-                raise ValueError(f"line {line}: the key {key!r} is not a text; put it in quotes")
+                raise ValueError(f"line {line}: the key {key!r} is not text; put it in quotes")
             if key in seen:
-                raise ValueError(f"line {line}: the key {json.dumps(key)} is there twice in one table")
+                raise ValueError(f"line {line}: the key {json.dumps(key)} appears twice in one table")
             seen.add(key)
         return super().construct_mapping(node, deep)
 

@@ -24,7 +24,7 @@ class Description(Words):
 
     model_config = ConfigDict(title="hentropy study file")
 
-    version: Annotated[Literal[1], Field(description="The version of the words of this file: 1.")]
+    version: Annotated[Literal[1], Field(description="The file-format version: 1.")]
     name: Annotated[StudyName, Field(description="The name of the study.")]
     seed: Annotated[
         Whole, Field(ge=0, lt=SEEDS, description="Where the random numbers start: the same seed, the same proposals.")

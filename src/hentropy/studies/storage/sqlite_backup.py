@@ -47,7 +47,7 @@ def _check_target(path: Path, target: Path, overwrite: bool) -> None:
         raise InputError(f"{target} is the store itself; name another file")
     there = [file for ending in ("", *BESIDE) if (file := Path(f"{target}{ending}")).exists()]
     if there and not overwrite:
-        raise InputError(f"{there[0]} is there already; remove it, or name another file")
+        raise InputError(f"{there[0]} already exists; remove it, or choose another file")
 
 
 def _contents(copy: sqlite3.Connection) -> BackupContents:

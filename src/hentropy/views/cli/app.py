@@ -45,7 +45,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def hentropy(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Say what will be decided; each next experiment is the one that makes that decision better."""

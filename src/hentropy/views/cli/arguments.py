@@ -84,4 +84,4 @@ StoreUrl = Annotated[
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]

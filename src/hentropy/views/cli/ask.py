@@ -37,9 +37,9 @@ def ask(
         asked = it.ask_many(count) if anyway else it.ask_within_rules(count)
         enough = it.enough if len(asked) < count else None
         if not asked and enough:
-            note(f"no new experiment: {enough}. --anyway asks for one nonetheless.")
+            note(f"no new experiment: {enough}. Use --anyway to ask for one regardless.")
         elif enough:
-            note(f"{len(asked)} in place of {count}: with these {enough}. --anyway asks for more nonetheless.")
+            note(f"{len(asked)} in place of {count}: with these {enough}. Use --anyway to ask for more.")
         elif not anyway and (stopped := it.stopped):
             note(f"by the rules of the study this need not be run any more: {stopped}")
         if json:

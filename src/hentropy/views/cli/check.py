@@ -78,7 +78,7 @@ def checked(file: Path, url: str | None = None) -> Checked:
 
 def _print(file: Path, it: Checked) -> None:
     description = it.words.description
-    say(f"{file} is in order: the study {description.name}.", "bold")
+    say(f"{file} is valid: the study {description.name}.", "bold")
     if description.pool is None:
         rows = [_parameter_row(name, words) for name, words in (description.space or {}).items()]
         console().print(table(["parameter", "type", "from", "to", "scale"], rows, left=["parameter", "type", "scale"]))
@@ -100,9 +100,9 @@ def _parameter_row(name: str, words: Any) -> list[str]:
 
 def _kept_sentence(it: Checked) -> str:
     if it.kept is None or it.kept.trials is None:
-        return f"It will be kept in {shown(it.place)}; it has not begun yet."
+        return f"It will be kept in {shown(it.place)}; it has not started yet."
     return (
-        f"It is kept in {shown(it.place)}, where it has {counted(len(it.kept.trials), 'trial')}; it goes on from there."
+        f"It is kept in {shown(it.place)}, where it has {counted(len(it.kept.trials), 'trial')}; it resumes from there."
     )
 
 

@@ -56,7 +56,7 @@ def attach(
     data = earlier_data(read_text(file, MOST_IN_TABLE), str(file), space, renamed, value, std_error)
     _tell_bad(data, file, skip_bad)
     if data.unused:
-        note(f"columns that nothing was taken from: {', '.join(data.unused)}")
+        note(f"unused columns: {', '.join(data.unused)}")
     if dry_run:
         say(f"{counted(len(data.good), 'row')} would be attached; nothing was changed")
         return

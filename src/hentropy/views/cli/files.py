@@ -65,4 +65,4 @@ def check_new(path: Path, *, force: bool) -> None:
 
 
 def _there_already(path: Path) -> str:
-    return f"{path} is there already; give --force to write over it, or another name"
+    return f"{path} already exists; give --force to overwrite it, or choose another name"

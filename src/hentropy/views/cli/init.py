@@ -111,7 +111,7 @@ def _objective(given: Objectives | None, function: str | None, command: str | No
 
 def _say_next(plan: FilePlan, file: Path, made: Path | None) -> None:
     if plan.examples:
-        say("Nothing was said of the parameters: x1 and x2 from 0 to 1 are examples. Change them in the file.")
+        say("No parameters were given: x1 and x2 from 0 to 1 are examples. Change them in the file.")
     if made:
         say(f"{made} is written too: put your experiment there.")
     say("Next:")

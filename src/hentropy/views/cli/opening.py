@@ -103,7 +103,7 @@ def _store(place: Place) -> Store:
             return open_store(place.url, make=False)
     except NoStore:
         pass
-    raise StudyError(f"{place.name!r} has not begun: there is no store {shown(place.url)} yet{_begin(place)}")
+    raise StudyError(f"{place.name!r} has not started: there is no store {shown(place.url)} yet{_begin(place)}")
 
 
 def _begin(place: Place) -> str:

@@ -27,7 +27,7 @@ def read_parameters(texts: Sequence[str]) -> dict[str, Parameter]:
             if not name.strip():
                 raise InputError(f"write it as {FORM}")
             if name.strip() in found:
-                raise InputError("its name is there twice")
+                raise InputError("this name appears twice")
             found[name.strip()] = parameter(words)
         except InputError as error:
             raise typer.BadParameter(f"{text!r}: {error}", param_hint="--parameter") from None

@@ -49,7 +49,7 @@ def reproduce(
 ) -> None:
     """Make figures of the paper "Generalizing Bayesian Optimization with Decision-theoretic Entropies".
 
-    Every step is recorded in the results folder as it happens: stopped at any time, the same command goes on.
+    Every step is recorded in the results folder as it happens: if stopped, the same command resumes.
 
     Example: hentropy reproduce figure-2 --quick
     """

@@ -104,7 +104,7 @@ def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
             with watched(done, console) as report:
                 crew.work(todo, ledger, report)
         except KeyboardInterrupt:
-            console.print("stopped; all steps so far are recorded, and the same command goes on from there")
+            console.print("stopped; all steps so far are recorded, and the same command resumes from there")
             raise typer.Exit(130) from None
 
 

@@ -61,7 +61,7 @@ def run(
 ) -> None:
     """Run a study until its rules say stop: ask, evaluate, tell.
 
-    All is recorded as it happens: stopped at any time, the same command goes on. Several may run the same study at
+    All is recorded as it happens: if stopped, the same command resumes. Several may run the same study at
     once. It runs the function or program that the study names.
 
     Example: hentropy run lab.toml --workers 4
@@ -104,7 +104,7 @@ def _say_end(study: Study, why: str, called: str, as_json: bool, description: De
         end = {"stopped": why, "trials": len(study.records), "verdict": verdict_json(verdict) if verdict else None}
         typer.echo(json_text(end))
         return
-    say(f"The end: {why}.", "bold")
+    say(f"Finished: {why}.", "bold")
     if verdict:
         print_verdict(verdict, called, description)
     else:
@@ -146,7 +146,7 @@ def worker(
             why = run_to_the_end(
                 it, executor, terms_of(words), RunListener(ended=partial(_ended, it), trouble=say_trouble)
             )
-    say(f"The end: {why}.", "bold")
+    say(f"Finished: {why}.", "bold")
 
 
 def _ended(study: Study, trial: Trial, outcome: Outcome) -> None:

@@ -201,7 +201,7 @@ def say_first(study: Study) -> None:
 def say_begin(study: Study) -> None:
     """The first line of a run."""
     there = len(study.records)
-    goes_on = f"goes on after {counted(there, 'trial')}" if there else "begins"
+    goes_on = f"resumes after {counted(there, 'trial')}" if there else "starts"
     say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
     say_first(study)
 
@@ -229,5 +229,5 @@ def going_on_later(study: Study) -> Iterator[None]:
             standing = _standing(study)
         except StorageError as error:
             standing = f"the store does not answer ({error}), and leases end by themselves"
-        note(f"stopped; {standing}; the same command goes on")
+        note(f"stopped; {standing}; run the same command to resume")
         raise typer.Exit(130) from None

@@ -30,7 +30,7 @@ def print_history(it: StoredStudy, number: int) -> None:
         say(f"failed tries: {entry.tries}   workers lost: {entry.losses}")
     told = it.store.observations(it.record, number)
     if not told:
-        say("Nothing was told of it yet.")
+        say("No results yet.")
         return
     rows = [
         [

@@ -60,9 +60,9 @@ def columns_by_parameter(pairs: Iterable[str]) -> dict[str, str]:
         if not column or not parameter:
             raise InputError(f"{text!r} is not of the form COLUMN=PARAMETER")
         if column in found.values():
-            raise InputError(f"the column {column} is there twice; map it to one parameter, once")
+            raise InputError(f"the column {column} appears twice; map it to one parameter, once")
         if parameter in found:
-            raise InputError(f"the parameter {parameter} is there twice; give it one column")
+            raise InputError(f"the parameter {parameter} appears twice; give it one column")
         found[parameter] = column
     return found
 
