@@ -25,7 +25,7 @@ def guarded(sqlite_url: str) -> Iterator[Served]:
 
 def test_no_form_is_taken_that_no_page_of_ours_has_made(here: Served) -> None:
     study = here.create()
-    here.services.desk.attach_csv(study, "x,value\n1,2\n")
+    here.services.study_service.attach_csv(study, "x,value\n1,2\n")
     with browser(here) as client, browser(here) as other:
         client.get("/")
         other.get("/")
@@ -39,9 +39,9 @@ def test_no_form_is_taken_that_no_page_of_ours_has_made(here: Served) -> None:
             answer = client.request(method, path, files={"file": ("a.csv", b"x,value\n2,3\n", "text/csv")})
             assert answer.status_code == 403, path
             assert client.request(method, path, content=b"{}", headers=JSON).status_code == 403, path
-    assert len(here.services.desk.case(study).entries) == 1
-    assert here.services.desk.entry(study, 0).trial.value == 2.0
-    assert here.services.workshop.jobs() == ()
+    assert len(here.services.study_service.case(study).entries) == 1
+    assert here.services.study_service.entry(study, 0).trial.value == 2.0
+    assert here.services.job_service.jobs() == ()
 
 
 def test_a_form_of_ours_is_taken_whole(guarded: Served) -> None:
@@ -77,7 +77,7 @@ def test_nothing_is_changed_for_the_pages_of_others(
         )
         assert answer.status_code == 403
         assert "another page" in answer.json()["error"]["sentence"]
-        assert server.services.desk.case(study).entries == ()
+        assert server.services.study_service.case(study).entries == ()
         own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
         body = {"rows": [{"params": {"x": 1.0}, "value": 1.0}]}
         assert server.http.post(f"/api/studies/{study}/attach", json=body, headers={**own, **bearer}).is_success
@@ -91,7 +91,7 @@ def test_programs_say_that_they_are_programs(here: Served, kind: str) -> None:
     answer = here.http.post(f"/api/studies/{study}/attach", content=body, headers=headers)
     assert answer.status_code == 415
     assert here.http.post(f"/api/studies/{study}/ask", headers=headers).status_code == 415
-    assert here.services.desk.case(study).entries == ()
+    assert here.services.study_service.case(study).entries == ()
     assert here.http.post(f"/api/studies/{study}/attach", content=body, headers=JSON).is_success
 
 

@@ -20,7 +20,7 @@ from hentropy.studies.storage import Store, open_store
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.server.job_process import NICE, JobRunner
 from hentropy.views.server.job_queue import KEPT, JobQueue
-from hentropy.views.server.jobs import Busy, Job, LatestLooks, Look, Part, StudyKey, Workshop, job_json
+from hentropy.views.server.jobs import Busy, Job, JobService, LatestLooks, Look, Part, StudyKey, job_json
 from hentropy.views.server.looking import TooLong, at_most, drawn_in_time
 from hentropy.views.server.settings import usual_memory
 from support.waiting import PATIENCE, until
@@ -30,7 +30,7 @@ MANY = 60
 
 
 class Site:
-    """A store with a few studies, and a workshop for it."""
+    """A store with a few studies, and a job service for it."""
 
     def __init__(self, folder: Path) -> None:
         self.url = f"sqlite:///{folder / 'lab.db'}"
@@ -46,7 +46,7 @@ class Site:
         self.slow.attach_many([(point(i), value(i)) for i in range(25)])
         words = dict(self.empty.book.study.definition) | {"name": "own", "decision": {"python": "with_effect:Own"}}
         self.store.create("own", words, {})
-        self.workshop = Workshop(self.url, waiting=3)
+        self.job_service = JobService(self.url, waiting=3)
 
 
 def point(i: int) -> dict[str, float]:
@@ -72,22 +72,22 @@ def effect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, effect: Path) -> Iterator[Site]:
     made = Site(tmp_path_factory.mktemp("lab"))
-    with contextlib.closing(made.store), contextlib.closing(made.workshop):
+    with contextlib.closing(made.store), contextlib.closing(made.job_service):
         yield made
 
 
 @contextlib.contextmanager
-def heard(workshop: Workshop) -> Iterator[list[Job | Part]]:
-    """All that a workshop says meanwhile."""
+def heard(job_service: JobService) -> Iterator[list[Job | Part]]:
+    """All that a job service says meanwhile."""
     news: list[Job | Part] = []
-    leave = workshop.subscribe(news.append)
+    leave = job_service.subscribe(news.append)
     yield news
     leave()
 
 
-def in_phase(workshop: Workshop, job: Job, words: str) -> Callable[[], bool]:
+def in_phase(job_service: JobService, job: Job, words: str) -> Callable[[], bool]:
     def there() -> bool:
-        now = workshop.job(job.id)
+        now = job_service.job(job.id)
         assert now is not None
         assert not now.ended, now
         return words in now.phase
@@ -104,10 +104,10 @@ def is_running(pid: int) -> bool:
 
 
 def test_asking_goes_through_its_phases(site: Site) -> None:
-    with heard(site.workshop) as news:
-        job = site.workshop.ask(site.quick.book.study, 2)
+    with heard(site.job_service) as news:
+        job = site.job_service.ask(site.quick.book.study, 2)
         assert (job.state, job.kind, job.count, job.result) == ("waiting", "ask", 2, None)
-        done = site.workshop.wait(job.id, PATIENCE)
+        done = site.job_service.wait(job.id, PATIENCE)
     assert (done.state, done.result, done.error) == ("done", [4, 5], None)
     assert done.began_at is not None
     assert done.ended_at is not None
@@ -129,8 +129,8 @@ def test_asking_goes_through_its_phases(site: Site) -> None:
 
 
 def test_the_first_designs_need_no_model(site: Site) -> None:
-    with heard(site.workshop) as news:
-        done = site.workshop.wait(site.workshop.ask(site.empty.book.study, 1).id, PATIENCE)
+    with heard(site.job_service) as news:
+        done = site.job_service.wait(site.job_service.ask(site.empty.book.study, 1).id, PATIENCE)
     assert done.result == [0]
     phases = [one.phase for one in news if isinstance(one, Job)]
     assert "filling the space" in phases
@@ -139,17 +139,17 @@ def test_the_first_designs_need_no_model(site: Site) -> None:
 
 def test_what_runs_is_cancelled_and_nothing_is_lost(site: Site) -> None:
     before = site.slow.records
-    job = site.workshop.ask(site.slow.book.study, MANY)
-    behind = site.workshop.ask(site.empty.book.study)
-    until(in_phase(site.workshop, job, "valuing"))
-    assert site.workshop.cancel(behind.id).state == "cancelled"  # while it waits
-    assert site.workshop.cancel(job.id).state == "cancelled"
+    job = site.job_service.ask(site.slow.book.study, MANY)
+    behind = site.job_service.ask(site.empty.book.study)
+    until(in_phase(site.job_service, job, "valuing"))
+    assert site.job_service.cancel(behind.id).state == "cancelled"  # while it waits
+    assert site.job_service.cancel(job.id).state == "cancelled"
     assert site.slow.records == before
-    assert site.workshop.cancel(job.id).state == "cancelled"
+    assert site.job_service.cancel(job.id).state == "cancelled"
     assert _can_ask(site.store, site.slow.name)
     # a fresh process goes on with what comes
     asked = len(site.empty.records)
-    assert site.workshop.wait(site.workshop.ask(site.empty.book.study).id, PATIENCE).result == [asked]
+    assert site.job_service.wait(site.job_service.ask(site.empty.book.study).id, PATIENCE).result == [asked]
 
 
 def _can_ask(store: Store, name: str) -> bool:
@@ -167,45 +167,45 @@ def _can_ask(store: Store, name: str) -> bool:
 
 
 def test_a_process_that_dies_fails_its_job_and_is_replaced(site: Site) -> None:
-    job = site.workshop.ask(site.slow.book.study, MANY)
-    until(in_phase(site.workshop, job, "valuing"))
-    pids = site.workshop.processes
+    job = site.job_service.ask(site.slow.book.study, MANY)
+    until(in_phase(site.job_service, job, "valuing"))
+    pids = site.job_service.processes
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    failed = site.workshop.wait(job.id, PATIENCE)
+    failed = site.job_service.wait(job.id, PATIENCE)
     assert failed.state == "failed"
     assert failed.error is not None
     assert "SIGKILL" in failed.error
     assert "out of memory" in failed.error
-    done = site.workshop.wait(site.workshop.ask(site.empty.book.study).id, PATIENCE)
+    done = site.job_service.wait(site.job_service.ask(site.empty.book.study).id, PATIENCE)
     assert done.state == "done"
-    assert not set(pids) & set(site.workshop.processes)
+    assert not set(pids) & set(site.job_service.processes)
 
 
 def test_only_so_many_may_wait(site: Site) -> None:
-    jobs = [site.workshop.ask(site.slow.book.study, MANY)]
-    until(lambda: (site.workshop.job(jobs[0].id) or jobs[0]).state == "running")
-    jobs += [site.workshop.ask(site.slow.book.study)]
+    jobs = [site.job_service.ask(site.slow.book.study, MANY)]
+    until(lambda: (site.job_service.job(jobs[0].id) or jobs[0]).state == "running")
+    jobs += [site.job_service.ask(site.slow.book.study)]
     with pytest.raises(Busy, match="1 job of this study wait already"):
-        site.workshop.ask(site.slow.book.study)
-    jobs += [site.workshop.ask(study.book.study) for study in (site.empty, site.quick)]
+        site.job_service.ask(site.slow.book.study)
+    jobs += [site.job_service.ask(study.book.study) for study in (site.empty, site.quick)]
     with pytest.raises(Busy, match="3 jobs wait already"):
-        site.workshop.ask(site.empty.book.study)
+        site.job_service.ask(site.empty.book.study)
     for job in reversed(jobs):
-        assert site.workshop.cancel(job.id).state == "cancelled"
+        assert site.job_service.cancel(job.id).state == "cancelled"
 
 
 def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     site.quick.attach(point(9), value(9))
     observations = sum(trial.value is not None for trial in site.quick.records)
-    with heard(site.workshop) as news:
-        first = site.workshop.look(site.quick.book.study)
-        until(lambda: (site.workshop.job(first.id) or first).state == "running")
-        second = site.workshop.look(site.quick.book.study)
+    with heard(site.job_service) as news:
+        first = site.job_service.look(site.quick.book.study)
+        until(lambda: (site.job_service.job(first.id) or first).state == "running")
+        second = site.job_service.look(site.quick.book.study)
         assert second.id != first.id  # something may have been told since the first one began
-        assert site.workshop.look(site.quick.book.study).id == second.id
-        assert site.workshop.wait(second.id, PATIENCE).state == "done"
-    assert (site.workshop.job(first.id) or first).state == "done"
+        assert site.job_service.look(site.quick.book.study).id == second.id
+        assert site.job_service.wait(second.id, PATIENCE).state == "done"
+    assert (site.job_service.job(first.id) or first).state == "done"
     parts = [one for one in news if isinstance(one, Part)]
     names = [part.name for part in parts]
     assert names.count("verdict") == 1, "the second look found nothing new"
@@ -214,7 +214,7 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert names[1:-1]
     assert parts[0].look.verdict is not None
     assert parts[0].look.pictures == {}
-    look = site.workshop.latest(site.quick.book.study)
+    look = site.job_service.latest(site.quick.book.study)
     assert look is not None
     assert look.complete
     assert (look.observations, look.earlier) == (observations, None)
@@ -225,8 +225,8 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert look.verdict["expected_loss"] == recorded.verdict.expected_loss
     # another value makes another verdict; until it is drawn, the pictures of the first one stand
     site.quick.attach(point(10), value(10))
-    with heard(site.workshop) as news:
-        site.workshop.wait(site.workshop.look(site.quick.book.study).id, PATIENCE)
+    with heard(site.job_service) as news:
+        site.job_service.wait(site.job_service.look(site.quick.book.study).id, PATIENCE)
     part = next(one for one in news if isinstance(one, Part))
     assert part.look.earlier == look.verdict
     assert part.look.observations == observations + 1
@@ -234,32 +234,32 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
 
 
 def test_who_looks_gives_way_to_others(site: Site) -> None:
-    site.workshop.prepare()
-    site.workshop.wait(site.workshop.look(site.empty.book.study).id, PATIENCE)
-    asking, looking = (os.getpriority(os.PRIO_PROCESS, pid) for pid in site.workshop.processes)
+    site.job_service.prepare()
+    site.job_service.wait(site.job_service.look(site.empty.book.study).id, PATIENCE)
+    asking, looking = (os.getpriority(os.PRIO_PROCESS, pid) for pid in site.job_service.processes)
     assert asking == os.getpriority(os.PRIO_PROCESS, 0)
     assert looking == max(NICE, asking)
 
 
 def test_a_look_at_nothing(site: Site) -> None:
-    site.workshop.forget(site.empty.book.study)
-    assert site.workshop.latest(site.empty.book.study) is None
-    assert site.workshop.wait(site.workshop.look(site.empty.book.study).id, PATIENCE).state == "done"
-    look = site.workshop.latest(site.empty.book.study)
+    site.job_service.forget(site.empty.book.study)
+    assert site.job_service.latest(site.empty.book.study) is None
+    assert site.job_service.wait(site.job_service.look(site.empty.book.study).id, PATIENCE).state == "done"
+    look = site.job_service.latest(site.empty.book.study)
     assert look is not None
     assert look.complete
     assert (look.observations, look.verdict, look.pictures) == (0, None, {})
     assert "Nothing has been told yet" in look.troubles["verdict"]
-    site.workshop.forget(site.empty.book.study)
-    assert site.workshop.latest(site.empty.book.study) is None
+    site.job_service.forget(site.empty.book.study)
+    assert site.job_service.latest(site.empty.book.study) is None
 
 
 @pytest.mark.parametrize("verb", ["ask", "look"])
 def test_code_of_a_study_is_never_imported(site: Site, effect: Path, verb: str) -> None:
     record = site.store.find("own")
     assert record is not None
-    job = site.workshop.ask(record) if verb == "ask" else site.workshop.look(record)
-    failed = site.workshop.wait(job.id, PATIENCE)
+    job = site.job_service.ask(record) if verb == "ask" else site.job_service.look(record)
+    failed = site.job_service.wait(job.id, PATIENCE)
     assert failed.state == "failed"
     assert failed.error is not None
     assert "with_effect:Own" in failed.error
@@ -273,41 +273,41 @@ def test_the_children_could_have_imported_it(effect: Path) -> None:
 
 
 def test_a_study_that_is_gone(site: Site) -> None:
-    failed = site.workshop.wait(site.workshop.ask(replace(site.quick.book.study, name="never made")).id, PATIENCE)
+    failed = site.job_service.wait(site.job_service.ask(replace(site.quick.book.study, name="never made")).id, PATIENCE)
     assert failed.state == "failed"
     assert failed.error is not None
     assert "never made" in failed.error
 
 
 def test_the_url_is_nowhere_to_be_read(site: Site) -> None:
-    site.workshop.prepare()
-    for pid in site.workshop.processes:
+    site.job_service.prepare()
+    for pid in site.job_service.processes:
         for file in ("cmdline", "environ"):
             assert "lab.db" not in Path(f"/proc/{pid}/{file}").read_bytes().decode()
 
 
 def test_jobs_of_a_study(site: Site) -> None:
-    here, there = site.workshop.ask(site.slow.book.study, MANY), site.workshop.ask(site.empty.book.study)
-    assert here.id in [job.id for job in site.workshop.jobs(site.slow.book.study)]
-    assert {job.study for job in site.workshop.jobs(site.slow.book.study)} == {StudyKey.of(site.slow.book.study)}
-    assert {here.id, there.id} <= {job.id for job in site.workshop.jobs()}
+    here, there = site.job_service.ask(site.slow.book.study, MANY), site.job_service.ask(site.empty.book.study)
+    assert here.id in [job.id for job in site.job_service.jobs(site.slow.book.study)]
+    assert {job.study for job in site.job_service.jobs(site.slow.book.study)} == {StudyKey.of(site.slow.book.study)}
+    assert {here.id, there.id} <= {job.id for job in site.job_service.jobs()}
     for job in (there, here):
-        site.workshop.cancel(job.id)
+        site.job_service.cancel(job.id)
     with pytest.raises(InputError, match="no job 'none'"):
-        site.workshop.wait("none", 0.0)
+        site.job_service.wait("none", 0.0)
 
 
 ORPHANS = """
 import os, sys, time
-from hentropy.views.server.jobs import Workshop
+from hentropy.views.server.jobs import JobService
 from hentropy.studies.storage import open_store
-workshop = Workshop(sys.argv[1])
-job = workshop.ask(open_store(sys.argv[1]).find("slow"), int(sys.argv[3]))
-while "valuing" not in workshop.job(job.id).phase:
+job_service = JobService(sys.argv[1])
+job = job_service.ask(open_store(sys.argv[1]).find("slow"), int(sys.argv[3]))
+while "valuing" not in job_service.job(job.id).phase:
     time.sleep(0.05)
-print(*workshop.processes, flush=True)
+print(*job_service.processes, flush=True)
 if sys.argv[2] == "close":
-    workshop.close()
+    job_service.close()
     print("closed", flush=True)
 time.sleep(1000)
 """
@@ -331,7 +331,7 @@ def test_no_process_is_left_behind(site: Site, end: str) -> None:
 
 def test_a_store_in_memory_is_refused() -> None:
     with pytest.raises(InputError, match="cannot be shared"):
-        Workshop("memory://")
+        JobService("memory://")
 
 
 def test_of_jobs_that_ended_the_last_ones_are_remembered() -> None:
@@ -435,14 +435,14 @@ def test_a_deadline_counts_what_is_computed() -> None:
 
 
 def test_a_look_that_takes_too_long_makes_room(site: Site) -> None:
-    with contextlib.closing(Workshop(site.url, look_seconds=0.1)) as workshop:
-        failed = workshop.wait(workshop.look(site.slow.book.study).id, PATIENCE)
+    with contextlib.closing(JobService(site.url, look_seconds=0.1)) as job_service:
+        failed = job_service.wait(job_service.look(site.slow.book.study).id, PATIENCE)
         assert failed.state == "failed"
         assert failed.error is not None
         assert "took more than 0.1 s of computing" in failed.error
-        pids = workshop.processes
-        assert workshop.wait(workshop.look(site.empty.book.study).id, PATIENCE).state == "done"
-        assert workshop.processes == pids
+        pids = job_service.processes
+        assert job_service.wait(job_service.look(site.empty.book.study).id, PATIENCE).state == "done"
+        assert job_service.processes == pids
 
 
 def test_a_picture_that_takes_too_long_is_left_out(site: Site) -> None:
@@ -455,9 +455,9 @@ def test_a_picture_that_takes_too_long_is_left_out(site: Site) -> None:
 def test_processes_have_a_bound_on_their_memory(site: Site) -> None:
     most = usual_memory()
     assert most >= 8 * 2**30
-    with contextlib.closing(Workshop(site.url, memory=most)) as workshop:
-        workshop.wait(workshop.ask(site.empty.book.study).id, PATIENCE)
-        [pid] = workshop.processes
+    with contextlib.closing(JobService(site.url, memory=most)) as job_service:
+        job_service.wait(job_service.ask(site.empty.book.study).id, PATIENCE)
+        [pid] = job_service.processes
         assert re.search(rf"Max address space +{most} ", Path(f"/proc/{pid}/limits").read_text())
 
 

@@ -240,6 +240,6 @@ def test_a_session_of_one_server_is_not_that_of_another(sqlite_url: str, tmp_pat
         with browser(one) as client:
             log_in(client)
             [(name, session)] = client.cookies.items()
-        assert name != other.services.doorman.cookie
-        forged = {"Cookie": f"{other.services.doorman.cookie}={session}"}
+        assert name != other.services.access_control.cookie
+        forged = {"Cookie": f"{other.services.access_control.cookie}={session}"}
         assert other.http.get("/", headers=forged).status_code == 303

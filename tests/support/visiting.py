@@ -69,7 +69,7 @@ def of_the_pages() -> list[tuple[str, str]]:
 
 def csrf(server: Served, client: httpx.Client) -> str:
     """The token of the forms in the session of a client."""
-    doorman = server.services.doorman
-    headers = httpx.Headers({"cookie": f"{doorman.cookie}={client.cookies[doorman.cookie]}"})
-    access, _ = doorman.recognise(headers, "test")  # type: ignore[arg-type]
+    access_control = server.services.access_control
+    headers = httpx.Headers({"cookie": f"{access_control.cookie}={client.cookies[access_control.cookie]}"})
+    access, _ = access_control.recognise(headers, "test")  # type: ignore[arg-type]
     return access.csrf_token

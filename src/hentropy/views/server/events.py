@@ -29,22 +29,22 @@ router = APIRouter()
 @router.get("/studies/{study_id}/events", include_in_schema=False)
 async def events(study_id: int, here: Here, visitor: Visitor, request: Request, begun: str = "") -> StreamingResponse:
     """What changes in a study, for as long as the page is open and its session; `begun` says which one it shows."""
-    case = await run_in_threadpool(here.desk.case, study_id)
+    case = await run_in_threadpool(here.study_service.case, study_id)
     if begun:
         check_meant(case.record, begun)
-    mailbox = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
-    return Events(here.watcher, mailbox, lambda: here.doorman.still_in(visitor))
+    subscriber = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
+    return Events(here.watcher, subscriber, lambda: here.access_control.still_in(visitor))
 
 
 class Events(StreamingResponse):
-    """The events of a mailbox; whoever goes away is let go at once."""
+    """The events of a subscriber; whoever goes away is let go at once."""
 
-    def __init__(self, watcher: Watcher, mailbox: Subscriber, still_in: Callable[[], bool]) -> None:
+    def __init__(self, watcher: Watcher, subscriber: Subscriber, still_in: Callable[[], bool]) -> None:
         super().__init__(
-            stream(mailbox, self._pace, still_in, HEARTBEAT), headers=HEADERS, media_type="text/event-stream"
+            stream(subscriber, self._pace, still_in, HEARTBEAT), headers=HEADERS, media_type="text/event-stream"
         )
         self._watcher = watcher
-        self._mailbox = mailbox
+        self._subscriber = subscriber
 
     def _pace(self) -> float:
         return max(PACE, self._watcher.listeners / DELIVERIES)
@@ -54,11 +54,11 @@ class Events(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._watcher.leave(self._mailbox)
+            self._watcher.leave(self._subscriber)
 
 
 async def stream(
-    mailbox: Subscriber, pace: Callable[[], float], still_in: Callable[[], bool], heartbeat: float
+    subscriber: Subscriber, pace: Callable[[], float], still_in: Callable[[], bool], heartbeat: float
 ) -> AsyncIterator[str]:
     """Events as text, with comments while there are none; `pace` says how many seconds to wait after each delivery.
 
@@ -66,13 +66,13 @@ async def stream(
     """
     yield "retry: 2000\n\n"
     while True:
-        taken = await mailbox.take(heartbeat)
+        taken = await subscriber.take(heartbeat)
         if not still_in():
             return
         yield "".join(map(as_text, taken)) or ": nothing new\n\n"
-        if mailbox.ended:
+        if subscriber.ended:
             return
-        await mailbox.rest(pace())
+        await subscriber.rest(pace())
 
 
 def as_text(event: Event) -> str:

@@ -37,7 +37,7 @@ TOO_OFTEN = "the token was wrong too often"
 ELSEWHERE = "this request comes from another page than the server's own"
 
 
-class Doorman:
+class AccessControl:
     """Knows the token, the sessions and the tokens of forms of one server."""
 
     def __init__(self, settings: Settings) -> None:
@@ -150,9 +150,9 @@ STALE = "the page was open for too long, or cookies are switched off; load it ag
 class Door:
     """Lets requests through to the routes, with who makes them."""
 
-    def __init__(self, app: ASGIApp, doorman: Doorman) -> None:
+    def __init__(self, app: ASGIApp, access_control: AccessControl) -> None:
         self.app = app
-        self._doorman = doorman
+        self._access_control = access_control
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the request on, or refuse it."""
@@ -161,7 +161,7 @@ class Door:
                 await self.app(scope, receive, send)
             return
         headers, path = Headers(scope=scope), scope["path"]
-        access, new = self._doorman.recognise(headers, client_in(scope))
+        access, new = self._access_control.recognise(headers, client_in(scope))
         scope[KEY] = access
         changing = scope["method"] not in SAFE
         if changing:
@@ -194,11 +194,11 @@ class Door:
         return _again(body, receive)
 
     def _right(self, given: str, access: Access) -> bool:
-        return self._doorman.right_form(given, access.session)
+        return self._access_control.right_form(given, access.session)
 
     def _with_cookie(self, scope: Scope, send: Send, access: Access) -> Send:
         """The same answer with the id of the new session, unless it has one of its own, as after a login."""
-        cookie = self._doorman.cookie_for(access.session, scope)
+        cookie = self._access_control.cookie_for(access.session, scope)
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
