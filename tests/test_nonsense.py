@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.core.given import MOST_AT_ONCE
+from hentropy.core.given import MOST_AT_ONCE, MOST_FIRST, MOST_WORKERS
 from hentropy.core.spaces.base import MOST_PARAMETERS
 from hentropy.errors import InputError
 from hentropy.studies.execution import Local, Processes, PythonObjective
@@ -240,13 +240,13 @@ def test_trials_that_cannot_be_there(folder: Path, number: str) -> None:
 
 def test_first_designs_and_counts_have_a_bound_in_files_and_in_python(folder: Path) -> None:
     lab(folder, text=STUDY.replace("first = 2", "first = 99999999999999"))
-    assert "first: got 99999999999999; it must be at most 1000" in refused("check", "lab.toml")
-    for wrong in (
-        lambda: he.Study(LINE, he.Maximize(), first=10**14),
-        lambda: he.Study(LINE, he.Maximize()).ask_many(10**14),
-        lambda: Processes(PythonObjective("oven:measure"), 10**14),
+    assert f"first: got 99999999999999; it must be at most {MOST_FIRST}" in refused("check", "lab.toml")
+    for most, wrong in (
+        (MOST_FIRST, lambda: he.Study(LINE, he.Maximize(), first=10**14)),
+        (MOST_AT_ONCE, lambda: he.Study(LINE, he.Maximize()).ask_many(10**14)),
+        (MOST_WORKERS, lambda: Processes(PythonObjective("oven:measure"), 10**14)),
     ):
-        with pytest.raises(he.InputError, match=rf"must be a whole number from 1 to {MOST_AT_ONCE}, got 10"):
+        with pytest.raises(he.InputError, match=rf"must be a whole number from 1 to {most}, got 10"):
             wrong()
 
 

@@ -42,10 +42,10 @@ def test_run_shows_it_once_for_each_experiment(folder: Path) -> None:
 def test_the_page_shows_it(tmp_path: Path) -> None:
     with served(Settings(f"sqlite:///{tmp_path / 'lab.db'}")) as server:
         study = server.create(name="hurried", solver={"max_seconds": 1e-9})
-        server.services.desk.attach_csv(study, "x,value\n0.1,1\n0.4,2\n0.7,1\n0.9,3\n")
-        workshop, record = server.services.workshop, server.services.desk.record(study)
+        server.services.study_service.attach_csv(study, "x,value\n0.1,1\n0.4,2\n0.7,1\n0.9,3\n")
+        job_service, record = server.services.job_service, server.services.study_service.record(study)
         for _ in range(8):  # first designs come before proposals
-            assert workshop.wait(workshop.ask(record).id, 60).state == "done"
+            assert job_service.wait(job_service.ask(record).id, 60).state == "done"
         with httpx.Client(base_url=server.url, trust_env=False, timeout=30) as visit:
             page = visit.get(f"/studies/{study}").text
     waiting = page[page.index('id="next"') : page.index('id="more"')]

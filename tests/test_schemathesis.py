@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder: Path = tmp_path_factory.mktemp("described")
     with served(Settings(f"sqlite:///{folder / 'lab.db'}", limits=FAST)) as running:
         study = running.create()
-        running.services.desk.attach_csv(study, "x,value\n0,1\n1,2\n2,1.5\n")
+        running.services.study_service.attach_csv(study, "x,value\n0,1\n1,2\n2,1.5\n")
         yield running
 
 

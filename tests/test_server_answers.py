@@ -18,7 +18,7 @@ def here(sqlite_url: str) -> Iterator[Served]:
     """A server with a study of 100 trials."""
     with served(Settings(sqlite_url)) as server:
         study = server.create()
-        server.services.desk.attach(
+        server.services.study_service.attach(
             study, [EarlierMeasurement({"x": number / 100}, float(number)) for number in range(100)]
         )
         yield server
@@ -71,8 +71,8 @@ def test_a_note_may_be_as_long_on_the_page_as_in_the_api(here: Served) -> None:
 
 
 def test_a_note_keeps_its_lines(here: Served) -> None:
-    desk = here.services.desk
-    desk.tell(1, 0, 0.0, note="\nfirst\n</textarea><b>second", replace=True)
+    study_service = here.services.study_service
+    study_service.tell(1, 0, 0.0, note="\nfirst\n</textarea><b>second", replace=True)
     with browser(here) as client:
         page = client.get("/studies/1/trials/0").text
         assert "first\n&lt;/textarea&gt;&lt;b&gt;second</textarea>" in page
@@ -80,4 +80,4 @@ def test_a_note_keeps_its_lines(here: Served) -> None:
         form = {"begun": begun, "what": "correct", "value": "0"}
         answer = client.post("/studies/1/trials/0", data={**form, "note": "one\r\ntwo"})
         assert answer.status_code == 303
-    assert desk.log(1).find(0).trial.note == "one\ntwo"
+    assert study_service.log(1).find(0).trial.note == "one\ntwo"

@@ -116,7 +116,7 @@ def wait_for(question: Any, key: str, pause: float = 0.1) -> dict[str, Any]:
 
 def test_jobs_can_be_watched_and_cancelled(here: Served) -> None:
     study = here.create()
-    with here.services.store.asking(here.services.desk.record(study)):  # so that it does not end by itself
+    with here.services.store.asking(here.services.study_service.record(study)):  # so that it does not end by itself
         answer = here.http.post(f"/api/studies/{study}/ask", json={})
         assert answer.status_code == 202
         job = answer.json()["job"]["id"]
@@ -158,7 +158,7 @@ def test_a_study_with_code_of_its_own_is_never_computed(here: Served, url: str) 
     for verb in ("ask", "decide"):
         status, said = refused(here.http.post(f"/api/studies/{study}/{verb}", json={}))
         assert (status, "which a server does not run" in said) == (409, True)
-    assert here.services.workshop.jobs(own.log.record) == ()
+    assert here.services.job_service.jobs(own.log.record) == ()
     assert "does not run" in get(here, f"/studies/{study}")["computable"]
     assert post(here, f"/studies/{study}/trials/0/tell", {"value": 2.0, "replace": True})["trial"]["value"] == 2.0
 
@@ -212,9 +212,9 @@ def test_the_schema_is_that_of_study_files(here: Served) -> None:
 
 def replaced(server: Served, study: int) -> StudyRecord:
     """The record of a study that is deleted; another gets its name and, by SQLite, its id."""
-    desk = server.services.desk
-    old = desk.record(study)
-    desk.delete(study, old.name)
+    study_service = server.services.study_service
+    old = study_service.record(study)
+    study_service.delete(study, old.name)
     assert server.create(name=old.name) == study
     return old
 
@@ -246,23 +246,25 @@ def test_a_job_is_about_its_study_alone(here: Served) -> None:
         status, said = refused(answer)
         assert (status, "of this job was deleted" in said) == (404, True)
     assert get(here, f"/studies/{study}/jobs")["jobs"] == []
-    late = here.services.workshop.wait(here.services.workshop.ask(old).id, 60)
+    late = here.services.job_service.wait(here.services.job_service.ask(old).id, 60)
     assert late.state == "failed"
     assert get(here, f"/studies/{study}/trials")["trials"] == []
 
 
 def test_a_decision_that_failed_is_not_answered_with_the_one_before(here: Served) -> None:
-    study, workshop = here.create(**LONGER), here.services.workshop
-    path, record = f"/studies/{study}", here.services.desk.record(study)
+    study, job_service = here.create(**LONGER), here.services.job_service
+    path, record = f"/studies/{study}", here.services.study_service.record(study)
     post(here, f"{path}/attach", {"rows": [{"params": {"x": x}, "value": hill(x)} for x in (0.0, 1.0, 2.0)]})
     first = post(here, f"{path}/decide", params={"wait": 30})["job"]["id"]
-    assert workshop.wait(first, 60).state == "done"
+    assert job_service.wait(first, 60).state == "done"
     assert get(here, f"/jobs/{first}")["verdict"]["observations"] == 3
     post(here, f"{path}/attach", {"rows": [{"params": {"x": 2.5}, "value": hill(2.5)}]})
     with ThreadPoolExecutor(1) as threads:
         answer = threads.submit(post, here, f"{path}/decide", params={"wait": 30})
-        jobs = wait_for(lambda: {"new": [job for job in workshop.jobs(record) if job.id != first]}, "new", 0.002)["new"]
-        assert workshop.cancel(jobs[0].id).state == "cancelled"
+        jobs = wait_for(lambda: {"new": [job for job in job_service.jobs(record) if job.id != first]}, "new", 0.002)[
+            "new"
+        ]
+        assert job_service.cancel(jobs[0].id).state == "cancelled"
     assert answer.result()["job"]["state"] == "cancelled"
     assert answer.result()["verdict"] is None
     assert get(here, f"/jobs/{jobs[0].id}")["verdict"] is None
@@ -315,7 +317,7 @@ def test_who_comes_while_it_is_done_waits_for_it_and_few_keys_are_kept() -> None
     ("part", "said"),
     [
         ({"decision": {"name": "top_k", "k": 51}}, "decision.k is 51; at most 50 is allowed"),
-        ({"first": 10**6}, "first is 1000000; at most 1000"),
+        ({"first": 10**6}, "first: got 1000000; it must be at most 1000"),
         ({"solver": {"max_memory": "1 TB"}}, "solver.max_memory is 1000000000000"),
         ({"decision": {"name": "identify", "what": "max", "candidates": 10**6}}, "decision.candidates is 1000000"),
     ],

@@ -61,8 +61,8 @@ def test_no_form_is_taken_of_which_no_page_of_ours_is_the_source(token: str | No
         stranger(server, signed_in=token is not None) as client,
     ):
         study = server.create()
-        server.services.desk.attach_csv(study, "x,value\n1,2\n")
-        begun = iso(server.services.desk.record(study).created_at) or ""
+        server.services.study_service.attach_csv(study, "x,value\n1,2\n")
+        begun = iso(server.services.study_service.record(study).created_at) or ""
         changing = [(method, path) for method, path in of_the_pages() if method != "GET"]
         assert len(changing) > 5
         form = {"begun": begun, "value": "7", "count": "1", "what": "correct", "token": TOKEN}
@@ -74,9 +74,9 @@ def test_no_form_is_taken_of_which_no_page_of_ours_is_the_source(token: str | No
             files = {"file": ("a.csv", b"x,value\n2,3\n", "text/csv")}
             assert client.request(method, path, data={"begun": begun}, files=files).status_code == 403, path
             assert client.request(method, path, content=b"{}", headers=JSON).status_code == 403, path
-        assert len(server.services.desk.case(study).entries) == 1
-        assert server.services.desk.log(study).find(0).trial.value == 2.0
-        assert server.services.workshop.jobs() == ()
+        assert len(server.services.study_service.case(study).entries) == 1
+        assert server.services.study_service.log(study).find(0).trial.value == 2.0
+        assert server.services.job_service.jobs() == ()
         assert client.get("/").status_code == 200  # nobody was signed out
 
 
@@ -117,7 +117,7 @@ def test_nothing_is_changed_for_the_pages_of_others(
         answer = server.http.post(path, json=ROWS, headers={**said(headers, server), **bearer})
         assert answer.status_code == 403
         assert "another page" in answer.json()["error"]["sentence"]
-        assert server.services.desk.case(study).entries == ()
+        assert server.services.study_service.case(study).entries == ()
         own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
         assert server.http.post(path, json=ROWS, headers={**own, **bearer}).is_success
         assert server.http.post(path, json={**ROWS, "again": True}, headers=bearer).is_success  # a program
@@ -131,7 +131,7 @@ def test_programs_say_that_they_are_programs(here: Served, kind: str) -> None:
     answer = here.http.post(f"/api/studies/{study}/attach", content=body, headers=headers)
     assert answer.status_code == 415
     assert here.http.post(f"/api/studies/{study}/ask", headers=headers).status_code == 415
-    assert here.services.desk.case(study).entries == ()
+    assert here.services.study_service.case(study).entries == ()
     assert here.http.post(f"/api/studies/{study}/attach", content=body, headers=JSON).is_success
 
 
@@ -144,7 +144,7 @@ def test_a_cookie_alone_changes_nothing_through_the_api(guarded: Served) -> None
             assert client.post(path, json=ROWS, headers=said(headers, guarded)).status_code == 403, headers
             deleting = client.delete(f"/api/studies/{study}", params={"name": "lab"}, headers=said(headers, guarded))
             assert deleting.status_code == 403, headers
-        assert guarded.services.desk.case(study).entries == ()
+        assert guarded.services.study_service.case(study).entries == ()
         assert client.post(path, json=ROWS, headers={"Origin": guarded.url}).is_success
 
 

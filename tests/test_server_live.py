@@ -18,7 +18,7 @@ from hentropy.errors import StorageError
 from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import MemoryStore, News, open_store
 from hentropy.views.server.events import stream
-from hentropy.views.server.jobs import Busy, Workshop
+from hentropy.views.server.jobs import Busy, JobService
 from hentropy.views.server.settings import ServerLimits, Settings
 from hentropy.views.server.watcher import Event, Subscriber, Watcher
 from support.serving import Served, served
@@ -52,24 +52,24 @@ def study(store: Counted) -> he.Study:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Iterator[Workshop]:
+def job_service(tmp_path: Path) -> Iterator[JobService]:
     """One that has nothing to do."""
-    with contextlib.closing(Workshop(f"sqlite:///{tmp_path / 'none.db'}")) as made:
+    with contextlib.closing(JobService(f"sqlite:///{tmp_path / 'none.db'}")) as made:
         yield made
 
 
 @contextlib.asynccontextmanager
-async def watching(store: Counted, workshop: Workshop, listeners: int = 500) -> AsyncIterator[Watcher]:
-    watcher = Watcher(store, workshop, listeners=listeners, each=100, interval=PAUSE)
+async def watching(store: Counted, job_service: JobService, listeners: int = 500) -> AsyncIterator[Watcher]:
+    watcher = Watcher(store, job_service, listeners=listeners, each=100, interval=PAUSE)
     try:
         yield watcher
     finally:
         await watcher.close()
 
 
-async def next_event(mailbox: Subscriber) -> Event:
+async def next_event(subscriber: Subscriber) -> Event:
     """The only event that has come."""
-    [event] = await mailbox.take(SOON)
+    [event] = await subscriber.take(SOON)
     return event
 
 
@@ -83,16 +83,16 @@ def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
     asyncio.run(test())
 
 
-def test_what_others_do_is_heard(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_what_others_do_is_heard(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def test() -> None:
-        async with watching(store, workshop) as watcher:
-            mailbox = watcher.join(study.log.record, computable=False)
-            assert await next_event(mailbox) == Event("snapshot", {})
+        async with watching(store, job_service) as watcher:
+            subscriber = watcher.join(study.log.record, computable=False)
+            assert await next_event(subscriber) == Event("snapshot", {})
             trial = study.ask()
-            asked = await next_event(mailbox)
+            asked = await next_event(subscriber)
             assert asked.name == "trials"
             study.tell(trial, 1.0)
-            told = await next_event(mailbox)
+            told = await next_event(subscriber)
             assert told.name == "trials"
             assert told.data["revision"] > asked.data["revision"]
             late = watcher.join(study.log.record, computable=False)
@@ -102,29 +102,29 @@ def test_what_others_do_is_heard(store: Counted, study: he.Study, workshop: Work
     run(test)
 
 
-def test_a_lease_is_no_news(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_a_lease_is_no_news(store: Counted, study: he.Study, job_service: JobService) -> None:
     def renewed(entry: Entry) -> Entry:
         return replace(entry, owner="worker", lease_until=2.0 + (entry.lease_until or 0.0))
 
     async def test() -> None:
-        async with watching(store, workshop) as watcher:
+        async with watching(store, job_service) as watcher:
             study.ask()
-            mailbox = watcher.join(study.log.record, computable=False)
-            await next_event(mailbox)
+            subscriber = watcher.join(study.log.record, computable=False)
+            await next_event(subscriber)
             before = store.news(study.log.record).revision
             study.log.change(0, renewed)
             assert store.news(study.log.record).revision > before
-            assert await mailbox.take(10 * PAUSE) == []
+            assert await subscriber.take(10 * PAUSE) == []
 
     run(test)
 
 
-def test_many_pages_are_one_reader(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_many_pages_are_one_reader(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def reads(pages: int) -> tuple[int, float]:
-        async with watching(store, workshop) as watcher:
-            mailboxes = [watcher.join(study.log.record, computable=False) for _ in range(pages)]
-            for mailbox in mailboxes:
-                await next_event(mailbox)
+        async with watching(store, job_service) as watcher:
+            subscribers = [watcher.join(study.log.record, computable=False) for _ in range(pages)]
+            for subscriber in subscribers:
+                await next_event(subscriber)
             assert (watcher.watched, watcher.listeners) == (1, pages)
             begun, at = store.reads, time.monotonic()
             await until(lambda: store.reads > begun + 20)
@@ -138,9 +138,9 @@ def test_many_pages_are_one_reader(store: Counted, study: he.Study, workshop: Wo
     run(test)
 
 
-def test_a_study_that_nobody_watches_is_not_read(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_a_study_that_nobody_watches_is_not_read(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def test() -> None:
-        async with watching(store, workshop) as watcher:
+        async with watching(store, job_service) as watcher:
             first, second = (watcher.join(study.log.record, computable=False) for _ in range(2))
             await next_event(first)
             watcher.leave(first)
@@ -155,21 +155,21 @@ def test_a_study_that_nobody_watches_is_not_read(store: Counted, study: he.Study
     run(test)
 
 
-def test_only_so_many_listen(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_only_so_many_listen(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def test() -> None:
-        async with watching(store, workshop, listeners=2) as watcher:
-            mailbox, _ = (watcher.join(study.log.record, computable=False) for _ in range(2))
+        async with watching(store, job_service, listeners=2) as watcher:
+            subscriber, _ = (watcher.join(study.log.record, computable=False) for _ in range(2))
             with pytest.raises(Busy, match="2 pages are open"):
                 watcher.join(study.log.record)
-            watcher.leave(mailbox)
+            watcher.leave(subscriber)
             watcher.join(study.log.record, computable=False)
 
     run(test)
 
 
-def test_one_client_takes_only_a_part(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_one_client_takes_only_a_part(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def test() -> None:
-        watcher = Watcher(store, workshop, each=2, interval=PAUSE)
+        watcher = Watcher(store, job_service, each=2, interval=PAUSE)
         mine, _ = (watcher.join(study.log.record, client="me", computable=False) for _ in range(2))
         with pytest.raises(Busy, match="2 pages of yours are open already"):
             watcher.join(study.log.record, client="me", computable=False)
@@ -191,9 +191,9 @@ def test_a_client_is_known_by_its_address(tmp_path: Path) -> None:
         assert "1 pages of yours" in full.text
 
 
-def test_a_slow_listener_keeps_only_the_newest(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_a_slow_listener_keeps_only_the_newest(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def test() -> None:
-        async with watching(store, workshop) as watcher:
+        async with watching(store, job_service) as watcher:
             slow, quick = (watcher.join(study.log.record, computable=False) for _ in range(2))
             for _ in range(5):
                 study.ask()
@@ -208,29 +208,29 @@ def test_a_slow_listener_keeps_only_the_newest(store: Counted, study: he.Study, 
     run(test)
 
 
-def test_a_deleted_study_is_gone(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_a_deleted_study_is_gone(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def test() -> None:
-        async with watching(store, workshop) as watcher:
-            mailbox = watcher.join(study.log.record, computable=False)
-            await next_event(mailbox)
+        async with watching(store, job_service) as watcher:
+            subscriber = watcher.join(study.log.record, computable=False)
+            await next_event(subscriber)
             store.delete(study.log.record)
-            assert (await next_event(mailbox)).name == "gone"
-            assert mailbox.ended
+            assert (await next_event(subscriber)).name == "gone"
+            assert subscriber.ended
             assert watcher.watched == 0
 
     run(test)
 
 
-def test_a_store_that_is_away_is_waited_for(store: Counted, study: he.Study, workshop: Workshop) -> None:
+def test_a_store_that_is_away_is_waited_for(store: Counted, study: he.Study, job_service: JobService) -> None:
     async def test() -> None:
-        async with watching(store, workshop) as watcher:
-            mailbox = watcher.join(study.log.record, computable=False)
-            await next_event(mailbox)
+        async with watching(store, job_service) as watcher:
+            subscriber = watcher.join(study.log.record, computable=False)
+            await next_event(subscriber)
             store.away, begun = True, store.reads
             await until(lambda: store.reads > begun + 2)
             store.away = False
             study.ask()
-            assert (await next_event(mailbox)).name == "trials"
+            assert (await next_event(subscriber)).name == "trials"
 
     run(test)
 
@@ -240,16 +240,16 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'lab.db'}"
 
     async def test() -> None:
-        with contextlib.closing(open_store(url)) as store, contextlib.closing(Workshop(url)) as workshop:
+        with contextlib.closing(open_store(url)) as store, contextlib.closing(JobService(url)) as job_service:
             study, other = (he.Study(SPACE, he.Maximize(), storage=store, name=name, first=3) for name in "ab")
-            watcher = Watcher(store, workshop, interval=PAUSE)
+            watcher = Watcher(store, job_service, interval=PAUSE)
             here, there = (watcher.join(one.log.record) for one in (study, other))
             await here.take(SOON)
             await there.take(SOON)
             study.ask()
             await here.take(SOON)
             await asyncio.sleep(5 * PAUSE)
-            assert workshop.jobs() == (), "there is nothing to see before the first value"
+            assert job_service.jobs() == (), "there is nothing to see before the first value"
             study.tell(0, 1.0)
             heard: list[Event] = []
             async with asyncio.timeout(SOON):
@@ -261,13 +261,13 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
             assert next(event.data["part"] for event in heard if event.name == "look") == "verdict"
             assert await there.take(0.1) == []
             # a value that is attached while nothing is computed makes one look, another page on the same study none
-            await until(lambda: all(job.ended for job in workshop.jobs()))
-            count = len(workshop.jobs())
+            await until(lambda: all(job.ended for job in job_service.jobs()))
+            count = len(job_service.jobs())
             watcher.join(study.log.record)
             await asyncio.sleep(5 * PAUSE)
-            assert len(workshop.jobs()) == count
+            assert len(job_service.jobs()) == count
             study.attach({"x": 0.5}, 2.0)
-            await until(lambda: len(workshop.jobs()) == count + 1)
+            await until(lambda: len(job_service.jobs()) == count + 1)
             await watcher.close()
             await watcher.close()
             assert watcher.listeners == 0
@@ -278,20 +278,20 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
 
 
 def test_events_come_with_comments_between_them() -> None:
-    async def taken(mailbox: Subscriber, count: int) -> list[ServerSentEvent]:
+    async def taken(subscriber: Subscriber, count: int) -> list[ServerSentEvent]:
         """So many events, and the last ones after the end."""
         found = []
-        async for event in stream(mailbox, lambda: 0.0, lambda: True, heartbeat=0.01):
+        async for event in stream(subscriber, lambda: 0.0, lambda: True, heartbeat=0.01):
             found.append(event)
             if len(found) == count:
-                mailbox.end()
+                subscriber.end()
         return found
 
     async def test() -> None:
-        mailbox = Subscriber()
-        mailbox.put(Event("job", {"phase": "two\nlines"}, "1"))
-        mailbox.put(Event("job", {"phase": "done"}, "2"))
-        opening, first, second, beat = await taken(mailbox, 4)
+        subscriber = Subscriber()
+        subscriber.put(Event("job", {"phase": "two\nlines"}, "1"))
+        subscriber.put(Event("job", {"phase": "done"}, "2"))
+        opening, first, second, beat = await taken(subscriber, 4)
         assert opening.retry
         assert (first.event, first.raw_data) == ("job", '{"phase": "two\\nlines"}')
         assert (second.event, second.raw_data) == ("job", '{"phase": "done"}')
@@ -299,10 +299,10 @@ def test_events_come_with_comments_between_them() -> None:
         assert beat.raw_data is None
 
     async def at_once() -> None:
-        mailbox = Subscriber()
-        asyncio.get_running_loop().call_later(0.05, mailbox.end)
+        subscriber = Subscriber()
+        asyncio.get_running_loop().call_later(0.05, subscriber.end)
         async with asyncio.timeout(SOON):
-            assert len([event async for event in stream(mailbox, lambda: 60.0, lambda: True, heartbeat=0.01)]) > 1
+            assert len([event async for event in stream(subscriber, lambda: 60.0, lambda: True, heartbeat=0.01)]) > 1
 
     run(test)
     run(at_once)

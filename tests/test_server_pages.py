@@ -51,17 +51,17 @@ def sent(visit: httpx.Client, shown: str, action: str, files: Any = None, **fiel
 def begun(server: Served, name: str, trials: int = 1, **parts: Any) -> int:
     """A new study with trials that wait for their values."""
     study = server.create(name=name, **parts)
-    desk = server.services.desk
+    study_service = server.services.study_service
     if trials:
         rows = "".join(f"{i / 100},{i}\n" for i in range(trials))
-        desk.attach_csv(study, f"x,value\n{rows}")
+        study_service.attach_csv(study, f"x,value\n{rows}")
     return study
 
 
 def asked(server: Served, study: int) -> int:
     """The number of a new trial that waits for its value."""
     services = server.services
-    job = services.workshop.wait(services.workshop.ask(services.desk.record(study)).id, 60)
+    job = services.job_service.wait(services.job_service.ask(services.study_service.record(study)).id, 60)
     assert job.state == "done", job.error
     assert job.result is not None
     return job.result[0]
@@ -99,7 +99,7 @@ def test_a_result_is_told_through_the_form(server: Served, visit: httpx.Client) 
     right = sent(visit, page, f"{page}/trials/{number}", what="tell", value="3.5", std_error="0.1", note="n")
     assert right.status_code == 200
     assert f"The result of trial {number} is entered." in right.text
-    trial = server.services.desk.log(study).find(number).trial
+    trial = server.services.study_service.log(study).find(number).trial
     assert (trial.value, trial.std_error, trial.note) == (3.5, 0.1, "n")
     again = sent(visit, page, f"{page}/trials/{number}", what="tell", value="4")
     assert again.status_code == 409
@@ -114,8 +114,11 @@ def test_a_trial_fails_is_withdrawn_and_corrected(server: Served, visit: httpx.C
     assert sent(visit, page, f"{page}/trials/{first}", what="fail").status_code == 422
     sent(visit, page, f"{page}/trials/{first}", what="fail", note="it broke")
     sent(visit, page, f"{page}/trials/{second}", what="withdraw", note="no time")
-    desk = server.services.desk
-    assert [desk.log(study).find(number).trial.state for number in (first, second)] == [State.FAILED, State.WITHDRAWN]
+    study_service = server.services.study_service
+    assert [study_service.log(study).find(number).trial.state for number in (first, second)] == [
+        State.FAILED,
+        State.WITHDRAWN,
+    ]
     own = f"{page}/trials/{first}"
     done = sent(visit, own, own, what="correct", value="2", page="trial", note="it was whole")
     assert "What was told before stays in its history." in done.text
@@ -123,14 +126,14 @@ def test_a_trial_fails_is_withdrawn_and_corrected(server: Served, visit: httpx.C
     assert "it was whole" in done.text
     late = sent(visit, own, f"{page}/trials/{second}", what="tell", value="1", page="trial")
     assert late.status_code == 200
-    assert desk.log(study).find(second).trial.value == 1.0
+    assert study_service.log(study).find(second).trial.value == 1.0
 
 
 def replaced(server: Served, study: int) -> int:
-    """Another study with the same name, which SQLite gives the same id; nobody tells the workshop."""
-    desk = server.services.desk
-    name = desk.record(study).name
-    desk.delete(study, name)
+    """Another study with the same name, which SQLite gives the same id; nobody tells the job service."""
+    study_service = server.services.study_service
+    name = study_service.record(study).name
+    study_service.delete(study, name)
     other = begun(server, name, trials=0)
     assert other == study
     return other
@@ -151,7 +154,7 @@ def test_a_form_of_a_deleted_study_leaves_its_successor_alone(server: Served, vi
             answer = visit.post(f"{page}/{form}", data=data, files=files)
             assert answer.status_code == 404, form
             assert "was deleted; another has its place" in answer.text, form
-    [entry] = server.services.desk.case(study).entries
+    [entry] = server.services.study_service.case(study).entries
     assert entry.trial.state is State.RUNNING
     assert visit.get(f"{page}/events", params={"begun": begun_in(old)}).status_code == 404
 
@@ -169,8 +172,8 @@ def test_every_form_says_which_study_it_is_about(server: Served, visit: httpx.Cl
 
 def test_pictures_of_a_deleted_study_are_not_those_of_its_successor(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "pictured", trials=3)
-    workshop, record = server.services.workshop, server.services.desk.record(study)
-    assert workshop.wait(workshop.look(record).id, 60).state == "done"
+    job_service, record = server.services.job_service, server.services.study_service.record(study)
+    assert job_service.wait(job_service.look(record).id, 60).state == "done"
     sources = re.findall(r'data-source="([^"]+)"', visit.get(f"/studies/{study}").text)
     assert sources
     path = sources[0].replace("&amp;", "&")
@@ -193,30 +196,30 @@ def test_no_more_are_asked_than_the_budget_leaves(server: Served, visit: httpx.C
 
 def test_a_form_that_is_sent_twice_asks_once(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "twice", trials=0)
-    page, workshop = f"/studies/{study}", server.services.workshop
+    page, job_service = f"/studies/{study}", server.services.job_service
     form = {**fields(visit.get(page)), "count": "1"}
     for _ in range(2):
         assert visit.post(f"{page}/ask", data=form).status_code in (200, 303)
-    assert len(workshop.jobs(server.services.desk.record(study))) == 1
+    assert len(job_service.jobs(server.services.study_service.record(study))) == 1
     pages = [visit.get(page) for _ in range(2)]  # of two people who both want one
     for shown in pages:
         assert visit.post(f"{page}/ask", data={**fields(shown), "count": "1"}).status_code in (200, 303)
-    assert len(workshop.jobs(server.services.desk.record(study))) == 3
+    assert len(job_service.jobs(server.services.study_service.record(study))) == 3
 
 
 def test_a_study_that_has_enough_is_asked_only_with_a_word(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "enough", trials=0, stop={"trials": 1})
     asked(server, study)
-    page, workshop = f"/studies/{study}", server.services.workshop
-    record = server.services.desk.record(study)
+    page, job_service = f"/studies/{study}", server.services.job_service
+    record = server.services.study_service.record(study)
     assert "Ask anyway: The budget of 1 trial" in visit.get(page).text
     refused = sent(visit, page, f"{page}/ask", count="1")
     assert refused.status_code == 409
     assert "No new experiment: the budget of 1 trial" in refused.text
-    assert len(workshop.jobs(record)) == 1
+    assert len(job_service.jobs(record)) == 1
     assert "are being chosen" in sent(visit, page, f"{page}/ask", count="1", anyway="yes").text
-    assert len(workshop.jobs(record)) == 2
-    assert workshop.wait(workshop.jobs(record)[-1].id, 60).result == [1]
+    assert len(job_service.jobs(record)) == 2
+    assert job_service.wait(job_service.jobs(record)[-1].id, 60).result == [1]
     assert "Ask anyway" not in visit.get(f"/studies/{begun(server, 'not enough', trials=1)}").text
 
 
@@ -225,8 +228,8 @@ def test_a_verdict_that_cannot_be_renewed_is_said(tmp_path: Path) -> None:
     with served(settings) as server:
         study = begun(server, "slow", trials=5)
         services = server.services
-        record, workshop = services.desk.record(study), services.workshop
-        assert workshop.wait(workshop.look(record).id, 60).state == "failed"
+        record, job_service = services.study_service.record(study), services.job_service
+        assert job_service.wait(job_service.look(record).id, 60).state == "failed"
         why = "it took more than 0.001 s of computing, and others wait; decide with the command line."
         assert f"There is no verdict: {why}" in server.http.get(f"/studies/{study}").text
         services.store.keep(record, Verdict([{"x": 0.5, "mean": 1.25}], -1.25, 0.0, "Maximize()", 4, None))
@@ -240,7 +243,7 @@ def test_a_job_beyond_its_time_is_said_on_the_page_and_in_the_api(tmp_path: Path
     with served(settings) as server:
         study = begun(server, "endless", trials=0)
         job = server.http.post(f"/api/studies/{study}/ask", json={"count": 1}).json()["job"]["id"]
-        assert server.services.workshop.wait(job, 60).state == "failed"
+        assert server.services.job_service.wait(job, 60).state == "failed"
         why = "it took longer than 1e-06 s, the limit of this server for one job (--job-seconds), and was ended"
         assert why in server.http.get(f"/api/jobs/{job}").json()["job"]["error"]
         assert why in server.http.get(f"/studies/{study}").text
@@ -248,8 +251,8 @@ def test_a_job_beyond_its_time_is_said_on_the_page_and_in_the_api(tmp_path: Path
 
 def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "long look", trials=5, **LONGER)
-    page, record = f"/studies/{study}", server.services.desk.record(study)
-    job = server.services.workshop.look(record)
+    page, record = f"/studies/{study}", server.services.study_service.record(study)
+    job = server.services.job_service.look(record)
     text = visit.get(page).text
     assert 'id="cancel-look"' in text
     assert f'action="{page}/jobs/{job.id}/cancel"' in text
@@ -258,7 +261,7 @@ def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
     assert 'id="cancel-look"' not in said.text
     # unless the verdict was there already when the rest of the look was cancelled
     assert ('id="look"' in said.text) != ("after 5 observations" in said.text)
-    assert [job.state for job in server.services.workshop.jobs(record)] == ["cancelled"]
+    assert [job.state for job in server.services.job_service.jobs(record)] == ["cancelled"]
 
 
 def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Client) -> None:
@@ -269,7 +272,7 @@ def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Clien
     def upload(content: bytes, name: str = "old.csv", **fields: str) -> httpx.Response:
         return sent(visit, page, f"{page}/attach", files={"file": (name, content)}, **fields)
 
-    desk = server.services.desk
+    study_service = server.services.study_service
     tried = upload(good, dry_run="yes")
     assert "2 rows of old.csv would be attached. Nothing is taken from the columns by." in tried.text
     refused = upload(bad)
@@ -278,7 +281,7 @@ def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Clien
     assert "line 3: " in refused.text
     assert "line 4: value is &#39;&lt;b&gt;&#39;: not a number" in refused.text
     assert "line 2: " not in refused.text
-    assert desk.case(study).entries == ()
+    assert study_service.case(study).entries == ()
     assert "1 row attached." in upload(bad, skip_bad="yes").text
     assert "2 rows attached." in upload(good).text
     repeated = upload(good)
@@ -287,7 +290,7 @@ def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Clien
     assert "2 rows attached." in upload(good, again="yes").text
     assert "This is not text in UTF-8" in upload(b"x,value\n\xff\xfe,1\n").text
     assert "&lt;img&gt;.csv" in upload(bad, name="<img>.csv").text
-    assert len(desk.case(study).entries) == 5
+    assert len(study_service.case(study).entries) == 5
 
 
 def test_too_many_rows_are_refused(tmp_path: Path) -> None:
@@ -305,7 +308,7 @@ def test_too_many_rows_are_refused(tmp_path: Path) -> None:
 def test_a_study_that_cannot_be_computed_is_shown_and_told(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "a class of one's own", trials=2)
     store = server.services.store
-    record = server.services.desk.record(study)
+    record = server.services.study_service.record(study)
     number = asked(server, study)
     store.redefine(record, lambda words: {**words, "decision": {"python": "robust:Robust"}})
     store.keep(record, Verdict([{"x": 0.5, "mean": 1.25}], -1.25, 0.0, "Robust()", 2, None))
@@ -317,7 +320,7 @@ def test_a_study_that_cannot_be_computed_is_shown_and_told(server: Served, visit
     assert 'id="look"' not in text
     assert "is entered" in sent(visit, page, f"{page}/trials/{number}", what="tell", value="1").text
     assert sent(visit, page, f"{page}/ask", count="1").status_code == 409
-    assert not [job for job in server.services.workshop.jobs(record) if job.kind == "look" and not job.ended]
+    assert not [job for job in server.services.job_service.jobs(record) if job.kind == "look" and not job.ended]
 
 
 def test_no_address_makes_a_page_say_something_else(server: Served, visit: httpx.Client) -> None:

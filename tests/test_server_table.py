@@ -60,7 +60,7 @@ def test_the_address_says_which_page(page: str, number: int) -> None:
 def test_a_long_study_is_shown_page_by_page(sqlite_url: str) -> None:
     with served(Settings(sqlite_url)) as server:
         study = server.create()
-        server.services.desk.attach(
+        server.services.study_service.attach(
             study, [EarlierMeasurement({"x": number / 500}, float(number)) for number in range(450)]
         )
         page = server.http.get(f"/studies/{study}?sort=number&way=up&page=2&trials=all").text

@@ -192,7 +192,7 @@ def test_logging_in_and_out(guarded: Served) -> None:
         assert client.get("/").status_code == 303
         assert not client.cookies
         planted = new_token()
-        client.cookies.set(guarded.services.doorman.cookie, planted, domain="127.0.0.1")
+        client.cookies.set(guarded.services.access_control.cookie, planted, domain="127.0.0.1")
         answer = log_in(client, after="/studies/1")
         assert (answer.status_code, answer.headers["location"]) == (303, "/studies/1")
         cookie = answer.headers["set-cookie"]
@@ -241,6 +241,6 @@ def test_a_session_of_one_server_is_not_that_of_another(sqlite_url: str, tmp_pat
         with browser(one) as client:
             log_in(client)
             [(name, session)] = client.cookies.items()
-        assert name != other.services.doorman.cookie
-        forged = {"Cookie": f"{other.services.doorman.cookie}={session}"}
+        assert name != other.services.access_control.cookie
+        forged = {"Cookie": f"{other.services.access_control.cookie}={session}"}
         assert other.http.get("/", headers=forged).status_code == 303

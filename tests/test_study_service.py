@@ -20,13 +20,13 @@ from support.studies import Worst
 CSV = "x,value,std_error\n0.5,1.25,0.1\n1,2,\n"
 
 
-def desk(url: str, **parts: Any) -> tuple[StudyService, int]:
+def study_service(url: str, **parts: Any) -> tuple[StudyService, int]:
     made = StudyService(open_store(url))
     return made, made.create({**SMALL, **parts}).id
 
 
 def test_a_study_by_the_desk_is_the_study_of_the_library(store_url: str) -> None:
-    it, study = desk(store_url, seed=5)
+    it, study = study_service(store_url, seed=5)
     same = he.load_study("lab", store_url)
     assert (same.seed, same.first, same.decision) == (5, 2, same.decision)
     trials = same.ask_many(3)
@@ -45,7 +45,7 @@ def test_a_study_by_the_desk_is_the_study_of_the_library(store_url: str) -> None
 
 
 def test_values_are_corrected_only_on_purpose(sqlite_url: str) -> None:
-    it, study = desk(sqlite_url)
+    it, study = study_service(sqlite_url)
     it.attach(study, [EarlierMeasurement({"x": 1.0}, 2.0)])
     with pytest.raises(StudyError, match="told already: value 2"):
         it.tell(study, 0, 3.0)
@@ -61,12 +61,12 @@ def test_values_are_corrected_only_on_purpose(sqlite_url: str) -> None:
 
 
 def test_no_study_has_a_zero_in_its_name(store_url: str) -> None:
-    it, _ = desk(store_url)
+    it, _ = study_service(store_url)
     assert it.named("la\x00b") == ()
 
 
 def test_earlier_data(store_url: str) -> None:
-    it, study = desk(store_url)
+    it, study = study_service(store_url)
     attached = it.attach_csv(study, CSV)
     assert [(e.trial.value, e.trial.std_error, e.trial.origin) for e in attached.entries] == [
         (1.25, 0.1, "attached"),
@@ -89,7 +89,7 @@ def test_earlier_data(store_url: str) -> None:
 
 
 def test_exports_come_back(sqlite_url: str) -> None:
-    it, study = desk(sqlite_url)
+    it, study = study_service(sqlite_url)
     it.attach_csv(study, CSV)
     it.tell(study, 0, 9.0, note="=1+1", replace=True)
     csv, lines = "".join(it.csv(study)), "".join(it.json_lines(study))
@@ -104,7 +104,7 @@ def test_exports_come_back(sqlite_url: str) -> None:
 
 
 def test_long_exports_are_whole(sqlite_url: str) -> None:
-    it, study = desk(sqlite_url)
+    it, study = study_service(sqlite_url)
     it.attach(study, [EarlierMeasurement({"x": number / 1_000}, number) for number in range(1_203)])
     pieces = list(it.csv(study))
     assert len(pieces) == 4
@@ -158,7 +158,7 @@ def test_a_study_with_code_of_its_own_is_shown_but_not_computed(sqlite_url: str)
 
 
 def test_names_are_taken_once_and_deleting_needs_the_name(sqlite_url: str) -> None:
-    it, study = desk(sqlite_url, name="a/b <c> ü")
+    it, study = study_service(sqlite_url, name="a/b <c> ü")
     with pytest.raises(StudyError, match="already a study"):
         it.create({**SMALL, "name": "a/b <c> ü"})
     with pytest.raises(StudyError, match="nothing was deleted"):
@@ -171,7 +171,7 @@ def test_names_are_taken_once_and_deleting_needs_the_name(sqlite_url: str) -> No
 
 
 def test_one_made_anew_has_none_of_the_old_trials(sqlite_url: str) -> None:
-    it, study = desk(sqlite_url)
+    it, study = study_service(sqlite_url)
     it.attach_csv(study, CSV)
     it.delete(study, "lab")
     assert it.create(SMALL).id == study
@@ -179,7 +179,7 @@ def test_one_made_anew_has_none_of_the_old_trials(sqlite_url: str) -> None:
 
 
 def test_when_it_has_enough(sqlite_url: str) -> None:
-    it, study = desk(sqlite_url, stop={"trials": 1})
+    it, study = study_service(sqlite_url, stop={"trials": 1})
     he.load_study("lab", sqlite_url).ask()
     case = it.case(study)
     assert case.stopped is None
@@ -193,7 +193,7 @@ def test_when_it_has_enough(sqlite_url: str) -> None:
 
 
 def test_a_summary_counts(sqlite_url: str) -> None:
-    it, study = desk(sqlite_url)
+    it, study = study_service(sqlite_url)
     it.attach_csv(study, CSV)
     [summary] = it.studies()
     assert (summary.record.id, summary.decision, summary.trials) == (study, "best_observed", 2)
@@ -201,7 +201,7 @@ def test_a_summary_counts(sqlite_url: str) -> None:
 
 
 def test_a_list_reads_only_what_has_changed(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    it, first = desk(sqlite_url)
+    it, first = study_service(sqlite_url)
     for number in range(69):
         it.create({**SMALL, "name": f"lab {number}"})
     it.attach_csv(first, CSV)
@@ -230,7 +230,7 @@ def test_a_list_reads_only_what_has_changed(sqlite_url: str, monkeypatch: pytest
 
 
 def test_a_list_has_the_last_verdict_of_each(store_url: str) -> None:
-    it, study = desk(store_url)
+    it, study = study_service(store_url)
     another = it.create({**SMALL, "name": "another"}).id
     for loss in (3.0, 2.0):
         it.store.keep(it.record(study), Verdict([{"x": 1.0}], loss, 0.1, "Maximize()", 4, raw=None))

@@ -90,8 +90,8 @@ def form(walk: Walk, folder: Path) -> None:
     url = f"sqlite:///{folder}/lab.db"
     with served(Settings(url)) as server, browser(server) as client:
         number = server.create()
-        server.services.desk.attach_csv(number, "x,value\n1,2\n")
-        trial = he.load_study(server.services.desk.record(number).name, url).ask()
+        server.services.study_service.attach_csv(number, "x,value\n1,2\n")
+        trial = he.load_study(server.services.study_service.record(number).name, url).ask()
         page = client.get(f"/studies/{number}")
         walk.on = True
         told = client.post(

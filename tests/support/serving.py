@@ -48,13 +48,13 @@ class Served:
 
     def create(self, **parts: Any) -> int:
         """The id of a new study."""
-        return self.services.desk.create({**SMALL, **parts}).id
+        return self.services.study_service.create({**SMALL, **parts}).id
 
 
 def emptied(server: Served) -> None:
     """Cancel all work and delete all studies of a server that several tests share."""
-    for job in server.services.workshop.jobs():
-        server.services.workshop.cancel(job.id)
+    for job in server.services.job_service.jobs():
+        server.services.job_service.cancel(job.id)
     for record in server.services.store.studies():
         server.services.store.delete(record)
 

@@ -121,7 +121,7 @@ class DaskCrew:
                 raise ExecutionError(
                     f"the Dask scheduler at {where} has no workers; start some with `dask worker {where} --nthreads 1`"
                 ) from None
-            _ClusterForeman(client, ledger, report, self.workers).work(jobs)
+            _ClusterScheduler(client, ledger, report, self.workers).work(jobs)
 
 
 @dataclass
@@ -137,7 +137,7 @@ class _Errand:
     future: Future | None = None
 
 
-class _ClusterForeman:
+class _ClusterScheduler:
     """Hands out runs, and writes down what is heard of them."""
 
     def __init__(self, client: Client, ledger: Ledger, report: Report, workers: int | None) -> None:

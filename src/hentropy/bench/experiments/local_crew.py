@@ -28,7 +28,7 @@ class LocalCrew:
     def work(self, jobs: Sequence[RunKey], ledger: Ledger, report: Report) -> None:
         """All runs to their ends."""
         if self.workers > 1:
-            _ProcessForeman(jobs, ledger, report).work(min(self.workers, len(jobs)))
+            _ProcessScheduler(jobs, ledger, report).work(min(self.workers, len(jobs)))
             return
         with one_thread():
             for job in jobs:
@@ -54,7 +54,7 @@ def run(job: RunKey, ledger: Ledger, report: Report) -> None:
         report(RunNews(job, count, ended=True))
 
 
-class _ProcessForeman:
+class _ProcessScheduler:
     """Hands worker processes one run after the other."""
 
     def __init__(self, jobs: Sequence[RunKey], ledger: Ledger, report: Report) -> None:

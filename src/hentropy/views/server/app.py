@@ -18,10 +18,10 @@ from hentropy.views.server import events, login
 from hentropy.views.server.api import data, studies, work
 from hentropy.views.server.guard.answers import Catching, Headers, Heads
 from hentropy.views.server.guard.bodies import Bodies, Unread
-from hentropy.views.server.guard.door import Door, Doorman
+from hentropy.views.server.guard.door import AccessControl, Door
 from hentropy.views.server.guard.hosts import Hosts
 from hentropy.views.server.guard.rates import Pace
-from hentropy.views.server.jobs import Workshop
+from hentropy.views.server.jobs import JobService
 from hentropy.views.server.pages import posting, reading, rendering
 from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.problems import answer, problem_of
@@ -55,7 +55,7 @@ finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""
 
 def make_app(settings: Settings) -> FastAPI:
     """The app; the store is opened when it starts and closed when it ends."""
-    doorman, limits = Doorman(settings), settings.limits
+    access_control, limits = AccessControl(settings), settings.limits
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -63,18 +63,18 @@ def make_app(settings: Settings) -> FastAPI:
         with (
             closing(open_store(settings.store)) as store,
             closing(
-                Workshop(
+                JobService(
                     settings.store,
                     waiting=limits.jobs,
                     look_seconds=limits.look_seconds,
                     seconds=limits.job_seconds,
                     memory=limits.job_bytes,
                 )
-            ) as workshop,
+            ) as job_service,
         ):
-            desk = StudyService(store, settings.limits.upload_rows)
-            watcher = Watcher(store, workshop, listeners=limits.listeners, each=limits.listeners_each)
-            app.state.services = Services(settings, store, desk, workshop, watcher, doorman)
+            study_service = StudyService(store, settings.limits.upload_rows)
+            watcher = Watcher(store, job_service, listeners=limits.listeners, each=limits.listeners_each)
+            app.state.services = Services(settings, store, study_service, job_service, watcher, access_control)
             try:
                 yield
             finally:
@@ -94,7 +94,9 @@ def make_app(settings: Settings) -> FastAPI:
     for router in (login.router, events.router):
         app.include_router(router)
     # the door sees to the token; this is for the description
-    token = [] if doorman.open else [Depends(HTTPBearer(auto_error=False, description="The token of the server."))]
+    token = (
+        [] if access_control.open else [Depends(HTTPBearer(auto_error=False, description="The token of the server."))]
+    )
     for router in routers():
         app.include_router(router, dependencies=token)
     for kind in (HentropyError, HTTPException, RequestValidationError):
@@ -103,7 +105,7 @@ def make_app(settings: Settings) -> FastAPI:
     app.add_middleware(Heads)
     app.add_middleware(GZipMiddleware, minimum_size=PACKED, compresslevel=LEVEL)
     app.add_middleware(Bodies, limits=limits)
-    app.add_middleware(Door, doorman=doorman)
+    app.add_middleware(Door, access_control=access_control)
     app.add_middleware(Pace, limits=limits)
     app.add_middleware(Hosts, settings=settings)
     app.add_middleware(Catching)

@@ -32,32 +32,32 @@ async def listening(
     study_id: int, here: Here, request: Request, response: Response, begun: str = ""
 ) -> AsyncIterator[Subscriber]:
     """A listener for as long as the answer lasts; what cannot be listened to is refused before it begins."""
-    case = await run_in_threadpool(here.desk.case, study_id)
+    case = await run_in_threadpool(here.study_service.case, study_id)
     if begun:
         check_meant(case.record, begun)
-    mailbox = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
+    subscriber = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
     response.headers["Cache-Control"] = "no-store"  # beside no-cache, which FastAPI says
     try:
-        yield mailbox
+        yield subscriber
     finally:
-        here.watcher.leave(mailbox)
+        here.watcher.leave(subscriber)
 
 
 @router.get("/studies/{study_id}/events", response_class=EventSourceResponse, include_in_schema=False)
 async def events(
-    mailbox: Annotated[Subscriber, Depends(listening)], here: Here, visitor: Visitor
+    subscriber: Annotated[Subscriber, Depends(listening)], here: Here, visitor: Visitor
 ) -> AsyncIterator[ServerSentEvent]:
     """What changes in a study, for as long as the page is open and its session; `begun` says which one it shows."""
 
     def pace() -> float:
         return max(PACE, here.watcher.listeners / DELIVERIES)
 
-    async for event in stream(mailbox, pace, lambda: here.doorman.still_in(visitor), HEARTBEAT):
+    async for event in stream(subscriber, pace, lambda: here.access_control.still_in(visitor), HEARTBEAT):
         yield event
 
 
 async def stream(
-    mailbox: Subscriber, pace: Callable[[], float], still_in: Callable[[], bool], heartbeat: float
+    subscriber: Subscriber, pace: Callable[[], float], still_in: Callable[[], bool], heartbeat: float
 ) -> AsyncIterator[ServerSentEvent]:
     """Events, with comments while there are none; `pace` says how many seconds to wait after each delivery.
 
@@ -65,13 +65,13 @@ async def stream(
     """
     yield ServerSentEvent(retry=RETRY)
     while True:
-        taken = await mailbox.take(heartbeat)
+        taken = await subscriber.take(heartbeat)
         if not still_in():
             return
         for event in taken:
             yield ServerSentEvent(event=event.name, raw_data=json_text(event.data))
         if not taken:
             yield ServerSentEvent(comment="nothing new")
-        if mailbox.ended:
+        if subscriber.ended:
             return
-        await mailbox.rest(pace())
+        await subscriber.rest(pace())

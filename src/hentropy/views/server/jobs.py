@@ -1,4 +1,4 @@
-"""`Workshop`: proposals and looks in the background, in processes of their own; the latest looks are kept."""
+"""`JobService`: proposals and looks in the background, in processes of their own; the latest looks are kept."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -62,7 +62,7 @@ class LatestLooks:
         self._looks.pop(study, None)
 
 
-__all__ = ["Busy", "Job", "Look", "Part", "StudyKey", "Workshop", "job_json"]
+__all__ = ["Busy", "Job", "JobService", "Look", "Part", "StudyKey", "job_json"]
 
 LOOK_SECONDS = 120.0
 """The usual processor time for a verdict, and again for its pictures."""
@@ -71,7 +71,7 @@ CANCELLING = 5.0
 """The most seconds to wait for the end of a process that was killed: it takes a moment."""
 
 
-class Workshop:
+class JobService:
     """Two processes: one asks, one looks (at low priority). Each is started when it is first needed, and kept.
 
     `waiting` is how many jobs of each kind may wait, at most half of them for one study, and the studies take turns.

@@ -38,21 +38,21 @@ async def log_in(
     next: Annotated[str, Form(max_length=LONGEST)] = "/",
 ) -> Response:
     """Begin a session, if the token is right."""
-    if here.doorman.open:
+    if here.access_control.open:
         return RedirectResponse("/", 303)
     try:
-        session = here.doorman.log_in(token.strip(), client_in(request.scope))
+        session = here.access_control.log_in(token.strip(), client_in(request.scope))
     except Refused as refused:
         if refused.status_code != 401:
             raise
         return HTMLResponse(login_form(local(next), str(refused.detail)), 401)
-    return RedirectResponse(local(next), 303, {"set-cookie": here.doorman.cookie_for(session, request.scope)})
+    return RedirectResponse(local(next), 303, {"set-cookie": here.access_control.cookie_for(session, request.scope)})
 
 
 @router.post("/logout")
 async def log_out(here: Here, visitor: Visitor) -> Response:
     """End the session."""
-    here.doorman.log_out(visitor.session)
+    here.access_control.log_out(visitor.session)
     return RedirectResponse("/login", 303)
 
 

@@ -9,9 +9,9 @@ from starlette.requests import HTTPConnection
 from hentropy.errors import Gone, InputError, StudyError
 from hentropy.studies.records import State, StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.views.server.guard.door import Doorman
+from hentropy.views.server.guard.door import AccessControl
 from hentropy.views.server.guard.sessions import Access, access_of
-from hentropy.views.server.jobs import Workshop
+from hentropy.views.server.jobs import JobService
 from hentropy.views.server.recent_results import Recent
 from hentropy.views.server.settings import Settings
 from hentropy.views.server.snapshot import Snapshot
@@ -32,16 +32,16 @@ def check_meant(record: StudyRecord, begun: str) -> None:
 
 @dataclass(frozen=True)
 class Services:
-    """The store and what stands on it: the desk for what is recorded, the workshop for what is computed,
-    the watcher for open pages, the doorman for who comes in, and what was done lately for those who ask twice.
+    """The store and what stands on it: the study service for what is recorded, the job service for what is computed,
+    the watcher for open pages, the access control for who comes in, and what was done lately for those who ask twice.
     """
 
     settings: Settings
     store: Store
-    desk: StudyService
-    workshop: Workshop
+    study_service: StudyService
+    job_service: JobService
     watcher: Watcher
-    doorman: Doorman
+    access_control: AccessControl
     recent: Recent = field(default_factory=Recent)
 
 
@@ -78,7 +78,7 @@ def place_ask(here: Services, case: Snapshot, count: int, anyway: bool) -> Job:
         raise StudyError(f"no new experiment: {case.enough}; ask anyway to get one nonetheless")
     if count > case.trials_left and not anyway:
         raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {case.trials_left:g}")
-    return here.workshop.ask(case.record, count, anyway)
+    return here.job_service.ask(case.record, count, anyway)
 
 
 def place_look(here: Services, case: Snapshot) -> Job:
@@ -87,7 +87,7 @@ def place_look(here: Services, case: Snapshot) -> Job:
         raise StudyError(case.computable)
     if not has_values(case):
         raise StudyError(NOTHING)
-    return here.workshop.look(case.record)
+    return here.job_service.look(case.record)
 
 
 def has_values(case: Snapshot) -> bool:

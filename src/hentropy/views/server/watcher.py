@@ -11,7 +11,7 @@ from typing import Any
 from hentropy.errors import Gone, StorageError
 from hentropy.studies.records import State, StudyRecord, Trial
 from hentropy.studies.storage import News, Store
-from hentropy.views.server.jobs import Busy, Job, Part, StudyKey, Workshop, job_json
+from hentropy.views.server.jobs import Busy, Job, JobService, Part, StudyKey, job_json
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class Watcher:
     """
 
     def __init__(
-        self, store: Store, workshop: Workshop, *, listeners: int = 500, each: int = 50, interval: float = INTERVAL
+        self, store: Store, job_service: JobService, *, listeners: int = 500, each: int = 50, interval: float = INTERVAL
     ) -> None:
         self._store = store
-        self._workshop = workshop
+        self._job_service = job_service
         self._most = listeners
         self._each = each
         self._closed = False
@@ -115,7 +115,7 @@ class Watcher:
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="hentropy-watch")
         self._watches: dict[StudyKey, Watch] = {}
-        self._leave_workshop = workshop.subscribe(self._hear)
+        self._leave_job_service = job_service.subscribe(self._hear)
 
     @property
     def listeners(self) -> int:
@@ -137,20 +137,20 @@ class Watcher:
             raise Busy(f"{self._each} pages of yours are open already, and no more are kept up to date; close some")
         key = StudyKey.of(record)
         watch = self._watches.setdefault(key, Watch(record, computable))
-        mailbox = Subscriber(client)
-        watch.listeners.add(mailbox)
+        subscriber = Subscriber(client)
+        watch.listeners.add(subscriber)
         if watch.read:
-            mailbox.put(self._snapshot(watch))
+            subscriber.put(self._snapshot(watch))
         if watch.task is None:
             watch.task = self._loop.create_task(self._follow(watch))
             if computable:  # whoever opens a page may soon ask
-                self._threads.submit(self._workshop.prepare)
-        return mailbox
+                self._threads.submit(self._job_service.prepare)
+        return subscriber
 
-    def leave(self, mailbox: Subscriber) -> None:
+    def leave(self, subscriber: Subscriber) -> None:
         """Listen no more; a study that nobody watches is no longer read."""
         for key, watch in tuple(self._watches.items()):
-            watch.listeners.discard(mailbox)
+            watch.listeners.discard(subscriber)
             if not watch.listeners:
                 del self._watches[key]
                 if watch.task is not None:
@@ -159,11 +159,11 @@ class Watcher:
     async def close(self) -> None:
         """End all that goes on; whoever listens hears no more."""
         self._closed = True
-        self._leave_workshop()
+        self._leave_job_service()
         for watch in tuple(self._watches.values()):
-            for mailbox in tuple(watch.listeners):
-                mailbox.end()
-                self.leave(mailbox)
+            for subscriber in tuple(watch.listeners):
+                subscriber.end()
+                self.leave(subscriber)
         await self._loop.run_in_executor(None, self._threads.shutdown)
 
     async def _follow(self, watch: Watch) -> None:
@@ -204,25 +204,25 @@ class Watcher:
             return
         if any(trial.state is State.COMPLETE for trial in watch.trials.values()):
             with suppress(Busy):  # then at the next turn
-                self._workshop.renew(watch.record, watch.revision, soon=False)
+                self._job_service.renew(watch.record, watch.revision, soon=False)
                 watch.wants = False
 
     def _lose(self, watch: Watch) -> None:
-        self._workshop.forget(watch.record)
+        self._job_service.forget(watch.record)
         self._watches.pop(StudyKey.of(watch.record), None)
-        for mailbox in watch.listeners:
-            mailbox.put(Event("gone", {}))
-            mailbox.end()
+        for subscriber in watch.listeners:
+            subscriber.put(Event("gone", {}))
+            subscriber.end()
 
     def _snapshot(self, watch: Watch) -> Event:
         """Where a study stands: what it shows, what is computed for it, and what was last seen of it."""
-        look = self._workshop.latest(watch.record)
-        jobs = [job_json(job) for job in self._workshop.jobs(watch.record) if not job.ended]
+        look = self._job_service.latest(watch.record)
+        jobs = [job_json(job) for job in self._job_service.jobs(watch.record) if not job.ended]
         seen = None if look is None else {"mark": look.mark, "complete": look.complete}
         return Event("snapshot", {"revision": watch.revision, "jobs": jobs, "look": seen})
 
     def _hear(self, news: Job | Part) -> None:
-        """From a thread of the workshop."""
+        """From a thread of the job service."""
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
             self._loop.call_soon_threadsafe(self._pass_on, news)
 
@@ -240,8 +240,8 @@ def _event(news: Job | Part) -> Event:
 
 
 def _spread(watch: Watch, event: Event) -> None:
-    for mailbox in watch.listeners:
-        mailbox.put(event)
+    for subscriber in watch.listeners:
+        subscriber.put(event)
 
 
 def _seen(trial: Trial | None) -> tuple[State, float | None, float | None] | None:

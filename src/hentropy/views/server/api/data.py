@@ -29,7 +29,7 @@ def attach(here: Here, study: Meant, question: Attach, key: Key = None) -> Any:
     """Add earlier measurements: all rows, or none if one of them cannot be used."""
     rows = [EarlierMeasurement(row.params, row.value, row.std_error) for row in question.rows]
     done = here.recent.once(
-        StudyKey.of(study), "attach", key, lambda: here.desk.attach(study, rows, again=question.again)
+        StudyKey.of(study), "attach", key, lambda: here.study_service.attach(study, rows, again=question.again)
     )
     return _attached(study, done)
 
@@ -58,7 +58,7 @@ def attach_csv(
     columns = _columns(column or [])
 
     def add() -> Attached:
-        return here.desk.attach_csv(
+        return here.study_service.attach_csv(
             study, text, columns=columns, value=value, std_error=std_error, skip_bad=skip_bad, again=again
         )
 
@@ -90,8 +90,8 @@ def _attached(study: StudyRecord, attached: Attached) -> dict[str, Any]:
 )
 def import_trials(here: Here, study: Meant, text: Text) -> Any:
     """Put exported trials into a study that has none yet; numbers, states, values, notes and times come back."""
-    entries = here.desk.import_trials(study, text)
-    case = here.desk.case(study)
+    entries = here.study_service.import_trials(study, text)
+    case = here.study_service.case(study)
     return {**answering.about(case.record), "revision": case.revision, "trials": answering.trials(entries)}
 
 
@@ -102,7 +102,7 @@ def import_trials(here: Here, study: Meant, text: Text) -> Any:
 )
 def export_csv(here: Here, study: Meant) -> StreamingResponse:
     """All trials as CSV, for spreadsheets: a note that begins like a formula gets a ' in front."""
-    return _file(here.desk.csv(study), "text/csv", f"study-{study.id}.csv")
+    return _file(here.study_service.csv(study), "text/csv", f"study-{study.id}.csv")
 
 
 @router.get(
@@ -112,7 +112,7 @@ def export_csv(here: Here, study: Meant) -> StreamingResponse:
 )
 def export_json_lines(here: Here, study: Meant) -> StreamingResponse:
     """All trials as JSON lines, for programs."""
-    return _file(here.desk.json_lines(study), "application/x-ndjson", f"study-{study.id}.jsonl")
+    return _file(here.study_service.json_lines(study), "application/x-ndjson", f"study-{study.id}.jsonl")
 
 
 def _file(pieces: Any, kind: str, name: str) -> StreamingResponse:

@@ -26,7 +26,7 @@ def meant(
     ] = None,
 ) -> StudyRecord:
     """A study, if it is still the one that is meant; what follows is done with this record, so with no other study."""
-    record = here.desk.record(study)
+    record = here.study_service.record(study)
     if created_at is not None:
         check_meant(record, created_at)
     return record

@@ -31,7 +31,7 @@ def list_studies(
     here: Here, name: Annotated[str | None, Query(description="Only the study with this name.")] = None
 ) -> Any:
     """The studies of the store, the oldest first."""
-    found = here.desk.studies() if name is None else here.desk.named(name)
+    found = here.study_service.studies() if name is None else here.study_service.named(name)
     return {"studies": [answering.summary(each) for each in found]}
 
 
@@ -42,8 +42,8 @@ def create_study(here: Here, definition: Definition) -> Any:
     You run its experiments and tell their values: decisions of one's own in Python, functions, programs and files are
     refused.
     """
-    record = here.desk.create(definition.words())
-    return answering.study(here.desk.case(record), here.store.now())
+    record = here.study_service.create(definition.words())
+    return answering.study(here.study_service.case(record), here.store.now())
 
 
 @router.post("/check", response_model=CheckedAnswer)
@@ -68,7 +68,7 @@ def schema_of_definitions() -> dict[str, Any]:
 @router.get("/studies/{study}", response_model=StudyAnswer)
 def show_study(here: Here, study: Meant) -> Any:
     """What a study is and where it stands; nothing is computed."""
-    return answering.study(here.desk.case(study), here.store.now())
+    return answering.study(here.study_service.case(study), here.store.now())
 
 
 @router.delete("/studies/{study}", status_code=204)
@@ -78,15 +78,15 @@ def delete_study(
     name: Annotated[str, Query(description="Its name, to be sure that it is the right one.")],
 ) -> Response:
     """Delete a study with all its trials, values, history and verdicts."""
-    here.desk.delete(study, name)
-    here.workshop.forget(study)
+    here.study_service.delete(study, name)
+    here.job_service.forget(study)
     return Response(status_code=204)
 
 
 @router.get("/studies/{study}/verdicts", response_model=VerdictsAnswer)
 def list_verdicts(here: Here, study: Meant) -> Any:
     """What was decided so far, the oldest first."""
-    case = here.desk.case(study)
+    case = here.study_service.case(study)
     return {**answering.about(case.record), "verdicts": [answering.recorded(one) for one in case.verdicts]}
 
 
@@ -101,7 +101,7 @@ def list_trials(
     most: Annotated[int, Query(ge=1, le=10_000, description="How many to list at most.")] = 10_000,
 ) -> Any:
     """The trials of a study in the order of their numbers."""
-    case = here.desk.case(study)
+    case = here.study_service.case(study)
     listed = answering.trials(case.entries[first : first + most])
     return {**answering.about(case.record), "revision": case.revision, "trials": listed}
 
@@ -109,7 +109,7 @@ def list_trials(
 @trials_router.get("/studies/{study}/trials/{number}", response_model=HistoryAnswer)
 def show_trial(here: Here, study: Meant, number: TrialNumber) -> Any:
     """A trial, and all that was ever told of it."""
-    entry, told = here.desk.history(study, number)
+    entry, told = here.study_service.history(study, number)
     history = answering.history(entry, told)
     return {**answering.about(study), "trial": as_json(entry), "history": history}
 
@@ -120,21 +120,21 @@ def tell(here: Here, study: Meant, number: TrialNumber, question: Tell) -> Any:
 
     To tell the same value twice is harmless; another value is taken only with `replace`.
     """
-    entry = here.desk.tell(study, number, question.value, question.std_error, question.note, question.replace)
+    entry = here.study_service.tell(study, number, question.value, question.std_error, question.note, question.replace)
     return _told(here, study, entry)
 
 
 @trials_router.post("/studies/{study}/trials/{number}/fail", response_model=OneTrial)
 def fail(here: Here, study: Meant, number: TrialNumber, question: Fail) -> Any:
     """Tell that an experiment was run and failed."""
-    return _told(here, study, here.desk.fail(study, number, question.why, question.replace))
+    return _told(here, study, here.study_service.fail(study, number, question.why, question.replace))
 
 
 @trials_router.post("/studies/{study}/trials/{number}/withdraw", response_model=OneTrial)
 def withdraw(here: Here, study: Meant, number: TrialNumber, question: Withdraw) -> Any:
     """Take back an experiment that will not be run after all."""
-    return _told(here, study, here.desk.withdraw(study, number, question.note))
+    return _told(here, study, here.study_service.withdraw(study, number, question.note))
 
 
 def _told(here: Services, study: StudyRecord, entry: Entry) -> dict[str, Any]:
-    return {**answering.about(study), "trial": as_json(entry), "stopped": here.desk.case(study).stopped}
+    return {**answering.about(study), "trial": as_json(entry), "stopped": here.study_service.case(study).stopped}

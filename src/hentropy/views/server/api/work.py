@@ -40,7 +40,7 @@ async def ask(here: Here, study: Meant, response: Response, question: Ask, key: 
     """Ask for the next experiments: a job, whose result are the trials to run."""
 
     def place() -> str:
-        return place_ask(here, here.desk.case(study), question.count, question.anyway).id
+        return place_ask(here, here.study_service.case(study), question.count, question.anyway).id
 
     job = await run_in_threadpool(here.recent.once, StudyKey.of(study), "ask", key, place)
     return await _ended(here, study, job, wait, response)
@@ -49,7 +49,7 @@ async def ask(here: Here, study: Meant, response: Response, question: Ask, key: 
 @router.post("/studies/{study}/decide", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
 async def decide(here: Here, study: Meant, response: Response, question: Decide, wait: Wait = 0.0) -> Any:
     """Decide by all that was told so far: a job, whose result is the verdict; pictures follow it."""
-    case = await run_in_threadpool(here.desk.case, study)
+    case = await run_in_threadpool(here.study_service.case, study)
     job = place_look(here, case)
     return await _ended(here, study, job.id, wait, response, case.revision)
 
@@ -57,7 +57,7 @@ async def decide(here: Here, study: Meant, response: Response, question: Decide,
 @router.get("/studies/{study}/jobs", response_model=JobsAnswer)
 def list_jobs(here: Here, study: Meant) -> Any:
     """The jobs of a study, the oldest first."""
-    return {**answering.about(study), "jobs": [job_json(job) for job in here.workshop.jobs(study)]}
+    return {**answering.about(study), "jobs": [job_json(job) for job in here.job_service.jobs(study)]}
 
 
 @router.get("/jobs/{job}", response_model=WorkAnswer, responses=TWO_STATUSES)
@@ -71,19 +71,19 @@ async def show_job(here: Here, job: JobId, response: Response, wait: Wait = 0.0)
 def cancel_job(here: Here, job: JobId) -> Any:
     """Cancel a job; one that has ended stays as it is."""
     record = _study_of(here, job)
-    return _work(here, record, here.workshop.cancel(job))
+    return _work(here, record, here.job_service.cancel(job))
 
 
 @router.get("/studies/{study}/look", response_model=LookAnswer)
 def latest_look(here: Here, study: Meant) -> Any:
     """The latest verdict and all pictures that are there; `decide` has them made."""
-    return answering.look(study, here.workshop.latest(study))
+    return answering.look(study, here.job_service.latest(study))
 
 
 @router.get("/studies/{study}/pictures/{what}", response_model=OnePicture)
 def one_picture(here: Here, study: Meant, what: Annotated[str, Path(max_length=100)]) -> Any:
     """One picture of the latest look, as plotly draws it, and the information that it is made of."""
-    look = here.workshop.latest(study)
+    look = here.job_service.latest(study)
     if look is None or what not in look.pictures:
         there = ", ".join(look.pictures) if look is not None and look.pictures else "none; decide first"
         raise Gone(f"there is no picture {what!r}; there are: {there}")
@@ -100,7 +100,7 @@ def _study_of(here: Services, identity: str) -> StudyRecord:
 
 
 def _found(here: Services, identity: str) -> Job:
-    job = here.workshop.job(identity)
+    job = here.job_service.job(identity)
     if job is None:
         raise Gone(f"there is no job {identity!r}; jobs that ended long ago are forgotten")
     return job
@@ -129,7 +129,7 @@ async def _ended(
 
 def _verdict(here: Services, record: StudyRecord, job: Job, revision: int | None) -> dict[str, Any] | None:
     """What a look has decided: by a job that is done, or at least by what was told up to a revision."""
-    look = here.workshop.latest(record) if job.kind == "look" else None
+    look = here.job_service.latest(record) if job.kind == "look" else None
     if look is None or look.verdict is None:
         return None
     covers = revision is not None and look.revision >= revision
@@ -140,7 +140,7 @@ def _work(here: Services, record: StudyRecord, job: Job, revision: int | None = 
     """A job, and what has come of it."""
     said: dict[str, Any] = {**answering.about(record), "job": job_json(job)}
     if job.kind == "ask" and job.result is not None:
-        entries = here.desk.case(record).entries
+        entries = here.study_service.case(record).entries
         said["trials"] = answering.trials(entries[number] for number in job.result if number < len(entries))
     verdict = _verdict(here, record, job, revision)
     return said if verdict is None else {**said, "verdict": verdict}

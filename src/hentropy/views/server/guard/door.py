@@ -24,7 +24,7 @@ ELSEWHERE = "this request comes from another page than the server's own"
 NOWHERE = "the browser does not say which page sent this request; use a current one"
 
 
-class Doorman:
+class AccessControl:
     """Knows the token and the sessions of one server."""
 
     def __init__(self, settings: Settings) -> None:
@@ -131,9 +131,9 @@ OPEN = (LOGIN, "/favicon.ico")
 class Door:
     """Lets requests through to the routes, with who makes them."""
 
-    def __init__(self, app: ASGIApp, doorman: Doorman) -> None:
+    def __init__(self, app: ASGIApp, access_control: AccessControl) -> None:
         self.app = app
-        self._doorman = doorman
+        self._access_control = access_control
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the request on, or refuse it."""
@@ -142,7 +142,7 @@ class Door:
                 await self.app(scope, receive, send)
             return
         headers, path, api = Headers(scope=scope), scope["path"], is_api(scope["path"])
-        access = scope[KEY] = self._doorman.recognise(headers, client_in(scope))
+        access = scope[KEY] = self._access_control.recognise(headers, client_in(scope))
         changing = scope["method"] not in SAFE
         if not access.may and path not in OPEN and not path.startswith(STATIC):
             if api or changing:  # before any of a body is read

@@ -57,7 +57,7 @@ class Access:
 
 
 def access_of(scope: MutableMapping[str, Any]) -> Access:
-    """Who makes a request, which the doorman has written down."""
+    """Who makes a request, which the access control has written down."""
     found = scope[KEY]
     assert isinstance(found, Access)
     return found

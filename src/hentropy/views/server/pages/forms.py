@@ -17,7 +17,7 @@ from hentropy.views.text.earlier_data import columns_by_parameter
 
 def meant(study_id: int, here: Here, begun: Annotated[str, Field()] = "") -> StudyRecord:
     """The study of a form, which says when it was begun; what follows is done with this record alone."""
-    record = here.desk.record(study_id)
+    record = here.study_service.record(study_id)
     check_meant(record, begun)
     return record
 

@@ -67,17 +67,17 @@ def enter(
         return RedirectResponse(f"{place}?said={said}&number={number}#said", 303)
     if own:
         return trial_page(here, visitor, study, number, form, None, status)
-    lost = here.desk.log(study).find(number).trial.state is not State.RUNNING
+    lost = here.study_service.log(study).find(number).trial.state is not State.RUNNING
     message = Message("mistake", f"{form.mistakes.get(WHOLE, '')} You typed: {_typed(typed)}.") if lost else None
     return study_page(here, visitor, request, study, Forms(told={number: form}), message, status)
 
 
 def look_again(here: Services, study: StudyRecord) -> None:
     """Have the verdict renewed, as somebody waits to see it."""
-    case = here.desk.case(study)
+    case = here.study_service.case(study)
     if case.computable is None and has_values(case):
         with suppress(Busy):  # then later
-            here.workshop.renew(study, case.revision, soon=True)
+            here.job_service.renew(study, case.revision, soon=True)
 
 
 def _typed(typed: Mapping[str, str]) -> str:
@@ -86,12 +86,12 @@ def _typed(typed: Mapping[str, str]) -> str:
 
 def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
     result = result_in(typed)
-    here.desk.tell(study, number, result.value, result.std_error, result.note, replace)
+    here.study_service.tell(study, number, result.value, result.std_error, result.note, replace)
     return "corrected" if replace else "told"
 
 
 def _fail(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
-    here.desk.fail(study, number, reason_in(typed), replace)
+    here.study_service.fail(study, number, reason_in(typed), replace)
     return "corrected" if replace else "failed"
 
 
@@ -100,7 +100,7 @@ def _withdraw(here: Services, study: StudyRecord, number: int, typed: Mapping[st
     note = note_in(typed, mistakes)
     if mistakes:
         raise Mistaken(Form(typed, mistakes))
-    here.desk.withdraw(study, number, note)
+    here.study_service.withdraw(study, number, note)
     return "withdrawn"
 
 
@@ -139,7 +139,9 @@ def ask(
     typed = {"count": count, "anyway": anyway}
 
     def place() -> Job:
-        return place_ask(here, here.desk.case(study), count_in(typed, here.settings.limits.count), bool(anyway))
+        return place_ask(
+            here, here.study_service.case(study), count_in(typed, here.settings.limits.count), bool(anyway)
+        )
 
     try:
         here.recent.once(StudyKey.of(study), "ask by form", key or None, place)
@@ -155,7 +157,7 @@ def ask(
 def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Response:
     """Have the verdict renewed."""
     try:
-        place_look(here, here.desk.case(study))
+        place_look(here, here.study_service.case(study))
     except Busy as busy:
         return study_page(here, visitor, request, study, Forms(), Message("mistake", sentence(str(busy))), 503)
     return RedirectResponse(f"/studies/{study.id}?said=looking#said", 303)
@@ -164,10 +166,10 @@ def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Respon
 @router.post("/studies/{study_id}/jobs/{job}/cancel")
 def cancel(study: Meant, job: str, here: Here) -> Response:
     """End work that is no longer wanted."""
-    found = here.workshop.job(job)
+    found = here.job_service.job(job)
     if found is None or found.study != StudyKey.of(study):
         raise Refused(404, "there is no such work; it may have ended long ago")
-    state = here.workshop.cancel(job).state
+    state = here.job_service.cancel(job).state
     return RedirectResponse(f"/studies/{study.id}?said={'over' if state == 'done' else 'cancelled'}#said", 303)
 
 
@@ -197,7 +199,7 @@ def attach(
         form = _checked(here, study, text, name, typed, columns)
         if dry_run or form.mistakes:
             return study_page(here, visitor, request, study, Forms(attach=form), None, 422 if form.mistakes else 200)
-        attached = here.desk.attach_csv(
+        attached = here.study_service.attach_csv(
             study,
             text,
             where=name,
@@ -232,7 +234,7 @@ def _checked(
     here: Services, study: StudyRecord, text: str, name: str, typed: dict[str, str], columns: dict[str, str]
 ) -> Form:
     """The form with what would come of a file, and with what is wrong with it."""
-    space = here.desk.case(study).space
+    space = here.study_service.case(study).space
     value, std_error = typed["value"] or None, typed["std_error"] or None
     data = earlier_data(text, name, space, columns, value, std_error, here.settings.limits.upload_rows)
     more = [f"... and {len(data.bad) - SHOWN} more"] if len(data.bad) > SHOWN else []

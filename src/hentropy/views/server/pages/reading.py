@@ -23,7 +23,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 def studies(here: Here, visitor: Visitor) -> Response:
     """The studies of the store, the one that was last worked on first."""
-    rows = [study_row(each) for each in here.desk.studies()]
+    rows = [study_row(each) for each in here.study_service.studies()]
     rows.sort(key=lambda row: row.last.iso, reverse=True)
     return page("studies.html", visitor, rows=rows, place=here.store.place)
 
@@ -43,19 +43,19 @@ def trial(study_id: int, number: int, here: Here, visitor: Visitor, request: Req
 @router.get("/studies/{study_id}/trials.csv")
 def trials_csv(study_id: int, here: Here) -> Response:
     """All trials as a file."""
-    record = here.desk.record(study_id)
+    record = here.study_service.record(study_id)
     called = f"filename=\"study-{study_id}.csv\"; filename*=UTF-8''{quote(record.name, safe='')}.csv"
     headers = {"Content-Disposition": f"attachment; {called}"}
-    return StreamingResponse(here.desk.csv(record), headers=headers, media_type="text/csv; charset=utf-8")
+    return StreamingResponse(here.study_service.csv(record), headers=headers, media_type="text/csv; charset=utf-8")
 
 
 @router.get("/studies/{study_id}/pictures/{name}.json")
 def picture(study_id: int, name: str, here: Here, request: Request, mark: str = "", begun: str = "") -> Response:
     """What a picture is drawn from; `begun` says which study the page shows."""
-    record = here.desk.record(study_id)
+    record = here.study_service.record(study_id)
     if begun:
         check_meant(record, begun)
-    look = here.workshop.latest(record)
+    look = here.job_service.latest(record)
     found = look.pictures.get(name) if look is not None else None
     if found is None:
         raise HTTPException(404)
@@ -81,11 +81,11 @@ def study_page(
     status: int = 200,
 ) -> Response:
     """The page of a study with forms as they were typed."""
-    case = here.desk.case(study)
-    jobs, look = here.workshop.jobs(case.record), here.workshop.latest(case.record)
+    case = here.study_service.case(study)
+    jobs, look = here.job_service.jobs(case.record), here.job_service.latest(case.record)
     if case.computable is None and has_values(case) and look is None and not any(job.kind == "look" for job in jobs):
         with suppress(Busy):  # then it is made once the page is live
-            jobs = (*jobs, here.workshop.look(case.record))
+            jobs = (*jobs, here.job_service.look(case.record))
     seen = Seen(case, look, jobs, here.store.place)
     view = study_view(seen, prints_of(request), wanted(request.query_params), forms, here.store.now())
     return page("study.html", visitor, status, study=view, message=message)
@@ -101,7 +101,7 @@ def trial_page(
     status: int = 200,
 ) -> Response:
     """The page of a trial with its form as it was typed."""
-    record = here.desk.record(study)
-    entry, told = here.desk.history(record, number)
+    record = here.study_service.record(study)
+    entry, told = here.study_service.history(record, number)
     shown = {"id": record.id, "name": record.name, "begun": iso(record.created_at)}
     return page("trial.html", visitor, status, study=shown, trial=trial_view(entry, told, form), message=message)
