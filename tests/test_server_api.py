@@ -317,7 +317,7 @@ def test_who_comes_while_it_is_done_waits_for_it_and_few_keys_are_kept() -> None
     ("part", "said"),
     [
         ({"decision": {"name": "top_k", "k": 51}}, "decision.k is 51; at most 50 is allowed"),
-        ({"first": 10**6}, "first: got 1000000; it must be at most 1000"),
+        ({"first": 10**6}, "first is 1000000; at most 1000"),
         ({"solver": {"max_memory": "1 TB"}}, "solver.max_memory is 1000000000000"),
         ({"decision": {"name": "identify", "what": "max", "candidates": 10**6}}, "decision.candidates is 1000000"),
     ],

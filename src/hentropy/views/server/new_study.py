@@ -16,6 +16,7 @@ from hentropy.studies.study.words import LocatedDescription, in_words
 WHERE = "this study"
 """How messages call the description."""
 
+MOST_FIRST = 1_000
 MOST_MEMORY = 2 * 2**30
 MOST_PARAMETERS = 50
 MOST_POINTS = 50
@@ -63,6 +64,7 @@ def _refused(words: Mapping[str, Any]) -> list[str]:
 def _too_large(description: Description) -> list[str]:
     """What would take more time or memory than a server has for one of many, a line for each."""
     amounts = {
+        "first": (description.first, MOST_FIRST),
         "solver.max_memory": (description.solver.memory, MOST_MEMORY),
         "the number of parameters": (description.designs().dim, MOST_PARAMETERS),
     }
