@@ -82,7 +82,7 @@ class Recipe:
 
 
 def _passes(command: tuple[str, ...], root: Path) -> bool:
-    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1", "PYTEST_ADDOPTS": ""}
     quiet = ("-q", "-x", "-p", "no:cacheprovider")
     ended = subprocess.run(
         [sys.executable, *command, *quiet],
