@@ -1,5 +1,6 @@
 """Fixtures of all tests: places where a study can be kept."""
 
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,10 @@ KINDS = {
 
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
+
+# a shell lets what it starts in the background ignore Ctrl-C, and so would all that the tests start
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
