@@ -110,6 +110,8 @@ def test_any_batch_shape(model: SingleTaskGP) -> None:
     assert torch.allclose(acquisition(X).reshape(6), acquisition(X.reshape(6, 1, 2)))
 
 
+# gains have kinks, at which a line search may end early, depending on the last digits: BoTorch then tries again
+@pytest.mark.filterwarnings("ignore:Optimization failed:RuntimeWarning")
 @pytest.mark.parametrize(("q", "sequential"), [(1, False), (2, True), (2, False)])
 def test_plain_optimize_acqf(q: int, sequential: bool, model: SingleTaskGP) -> None:
     acquisition = EHIG(model, he.Maximize(), BOUNDS, outcomes=8, steps=3)
