@@ -134,6 +134,19 @@ def test_a_store_is_not_written_over_itself(target: str, folder: Path) -> None:
     assert numbers(folder / "lab.db") == [0, 1, 2]
 
 
+@pytest.mark.parametrize("target", ["lab.db-wal", "lab.db-journal", "other.db-shm"])
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_backup_is_not_called_as_what_sqlite_keeps_beside_a_store(
+    target: str, force: tuple[str, ...], folder: Path
+) -> None:
+    store, _ = filled(folder / "lab.db")
+    said = hentropy("backup", "lab.db", target, *force)
+    assert said.code == 1
+    assert "SQLite keeps beside a store" in said.err or (not force and "already exists" in said.err)
+    store.close()
+    assert numbers(folder / "lab.db") == [0, 1, 2]
+
+
 def test_a_backup_is_restored_the_other_way_round(folder: Path) -> None:
     store, study = filled(folder / "lab.db")
     done("backup", "lab.db", "backup.db")

@@ -104,7 +104,12 @@ def test_a_file_that_has_changed_is_noted(folder: Path) -> None:
         "lab.toml has changed in stop; the next run, ask or worker takes that over" in hentropy("show", "lab.toml").err
     )
     lab(folder, text=STUDY.replace("low = -1.0", "low = -2.0").replace("first = 2", "seed = 3"))
-    assert "lab.toml differs from this study in space, seed: it cannot go on" in hentropy("show", "lab.toml").err
+    differs = "lab.toml differs from the stored study in space, seed; run, ask and decide refuse this file"
+    assert differs in hentropy("show", "lab.toml").err
+    told = hentropy("tell", "lab.toml", "0", "1")
+    assert differs in told.err
+    assert "This command uses the study as it is stored." in told.err
+    assert "0: 1 is recorded." in told.out
 
 
 def test_an_ended_study_says_so(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -210,6 +212,18 @@ def test_owners_of_this_machine_are_known_to_live_or_not() -> None:
     assert not is_gone(mine.replace("|", "|other", 1))
     assert not is_gone(None)
     assert not is_gone("nonsense")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="a system without /proc")
+def test_a_process_that_has_ended_is_gone_before_its_parent_notices() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    head, machine, _, _, tail = new_owner().split("|")
+    start = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    owner = f"{head}|{machine}|{child.pid}|{start}|{tail}"
+    assert not is_gone(owner)
+    child.kill()  # nobody waits for it yet
+    until(lambda: is_gone(owner))
+    child.communicate()
 
 
 def test_killed_and_started_again_a_study_proposes_what_it_would_have(store_url: str, lab: Path) -> None:

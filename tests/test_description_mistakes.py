@@ -171,7 +171,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("study.ini", "", r"has the ending '\.ini'; a study file ends in one of \.toml, \.yaml, \.yml, \.json"),
-        ("study", "", "has the ending ''"),
+        ("study", "", "has no ending"),
         ("study.toml", 'name = "a"\nname = "b"\n', r"is not valid TOML: .*\(at line 2"),
         ("study.toml", "name = \n", r"is not valid TOML: .*\(at line 1"),
         ("study.json", '{"a": 1,}', "is not valid JSON: .*line 1"),

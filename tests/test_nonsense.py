@@ -154,9 +154,23 @@ def test_yaml_that_repeats_itself(text: str, said: str) -> None:
     assert said in refused("check", "lab.yaml")
 
 
-def test_toml_with_keys_of_many_parts() -> None:
-    Path("lab.toml").write_text("\n" + ".".join("a" * 300_000) + " = 1\n")
+@pytest.mark.parametrize("dot", [".", " . ", "\t.", '"."'])
+def test_toml_with_keys_of_many_parts(dot: str) -> None:
+    quote = '"' if '"' in dot else ""
+    Path("lab.toml").write_text(f"version = 1\n{quote}{dot.join('a' * 20_000)}{quote} = 1\n")
     assert "line 2: a key has more than 100 parts" in refused("check", "lab.toml")
+
+
+@pytest.mark.parametrize("value", ["!!bool zz", "!!timestamp x"])
+def test_yaml_whose_values_do_not_fit_their_tags(value: str) -> None:
+    Path("lab.yaml").write_text(f"version: 1\nname: {value}\n")
+    assert "a value does not fit the tag before it" in refused("check", "lab.yaml")
+
+
+def test_a_fifo_is_refused_under_a_path_that_looks_like_a_pipe_of_the_shell(folder: Path) -> None:
+    os.mkfifo(folder / "fifo")
+    with pytest.raises(InputError, match="is a FIFO"):
+        read_text(Path(f"/dev/fd/../../..{folder}/fifo"), 100)
 
 
 MANY = 30_000

@@ -1,6 +1,7 @@
 """Files that people name: only regular files of bounded size are read, and a new file appears whole or not at all."""
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ def check_regular(path: Path) -> None:
 def read_text(file: Path, most: int) -> str:
     """The text of a file in UTF-8 with at most so many bytes; the pipe of a shell, as in <(...), is read as well."""
     try:
-        if not (str(file).startswith(("/dev/fd/", "/dev/stdin")) and special_kind(file) == "FIFO"):
+        if not (re.fullmatch(r"/dev/fd/\d+|/dev/stdin", str(file)) and special_kind(file) == "FIFO"):
             check_regular(file)
         with file.open("rb") as stream:
             content = stream.read(most + 1)

@@ -34,7 +34,8 @@ def _words(file: Path) -> dict[str, Any]:
     """The tables of a file, not checked yet."""
     if file.suffix.lower() not in _FORMATS:
         known = ", ".join(_FORMATS)
-        raise InputError(f"{file} has the ending {file.suffix!r}; a study file ends in one of {known}")
+        ending = f"the ending {file.suffix!r}" if file.suffix else "no ending"
+        raise InputError(f"{file} has {ending}; a study file ends in one of {known}")
     if not file.exists():
         raise InputError(f"there is no file {file}; `hentropy init` writes one")
     text = read_text(file, MOST_IN_STUDY)
@@ -134,7 +135,10 @@ for _tag, _pattern in ((_INT, _WHOLE), (_FLOAT, _DECIMAL)):
 
 
 def _yaml(text: str) -> Any:
-    return yaml.load(text, Loader=_Loader)
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except (AttributeError, KeyError, TypeError) as error:  # by values that do not fit a tag such as !!bool
+        raise ValueError(f"a value does not fit the tag before it ({error})") from None
 
 
 _FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {

@@ -16,16 +16,18 @@ _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(_[0-9]{3})+(\.[0-9]+)?([eE][+-]?[0-9]+
 DEEPEST = 100
 """Parts of a dotted key."""
 
+_PART = r"""(?>[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_DEEP = re.compile(rf"(?<![\w.-]){_PART}(?>[ \t]*\.[ \t]*{_PART}){{{DEEPEST},}}")
+
 
 def read_toml(text: str) -> dict[str, Any]:
     """The tables of a text; a `ValueError` says what is wrong with it.
 
     TOML lets underscores stand anywhere between digits, so that 1_5, a slip for 1.5, would be 15. Only 1_000 is taken.
     """
-    for dotted in re.finditer(r"[\w.-]+", text):
-        if dotted[0].count(".") >= DEEPEST:  # the time to read it grows with the square of its length
-            line = text.count("\n", 0, dotted.start()) + 1
-            raise ValueError(f"line {line}: a key has more than {DEEPEST} parts")
+    if deep := _DEEP.search(text):  # the time to read it grows with the square of its length
+        line = text.count("\n", 0, deep.start()) + 1
+        raise ValueError(f"line {line}: a key has more than {DEEPEST} parts")
     tables = tomllib.loads(text)
     for token in _TOKEN.finditer(text):
         word = token["word"]

@@ -45,6 +45,8 @@ def copy_store(source: sqlite3.Connection, path: Path, target: Path, overwrite: 
 def _check_target(path: Path, target: Path, overwrite: bool) -> None:
     if target.exists() and target.samefile(path):
         raise InputError(f"{target} is the store itself; name another file")
+    if target.name.endswith(BESIDE):  # SQLite would take it for its own, write into it, and remove it
+        raise InputError(f"{target} ends like the files that SQLite keeps beside a store; name another file")
     there = [file for ending in ("", *BESIDE) if (file := Path(f"{target}{ending}")).exists()]
     if there and not overwrite:
         raise InputError(f"{there[0]} already exists; remove it, or choose another file")

@@ -73,7 +73,8 @@ def _start(pid: int) -> str:
     """When a process was started, in words of the system; empty where there is none with this number."""
     try:
         # the name of the program, in parentheses, may hold blanks; the start is the 20th word after it
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if words[0] in "ZX" else words[19]  # one that has ended, and waits for its parent to notice
     except (OSError, IndexError):
         pass
     try:
@@ -146,7 +147,7 @@ TurnRule = Callable[[Turn, float], Turn]
 @contextmanager
 def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Iterator[int]:
     """A turn of one's own, renewed until the end; its number."""
-    mine = _take(look, change, terms)
+    mine, process = _take(look, change, terms), os.getpid()
 
     def renewed(old: Turn, now: float) -> Turn:
         return replace(old, renewals=old.renewals + 1) if old.number == mine.number else old
@@ -158,8 +159,9 @@ def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: T
         with every(terms.lease / 3, lambda: change(renewed)):
             yield mine.number
     finally:
-        with suppress(StorageError):  # without an answer, the turn ends as if we had been stopped
-            change(ended)
+        if os.getpid() == process:  # a process that was forked from this one leaves the turn alone
+            with suppress(StorageError):  # without an answer, the turn ends as if we had been stopped
+                change(ended)
 
 
 def _take(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Turn:
@@ -184,7 +186,7 @@ def _take(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: T
             asking, told = Clock(), False
         seen = now
         if seen.holder not in (None, holder) and asking.spent > terms.notice and not told:
-            terms.tell(f"{seen}; others wait until it ends, or shows no sign of life for {terms.lease:g} s")
+            terms.tell(f"waiting: {seen}; it loses it if it shows no sign of life for {terms.lease:g} s")
             told = True
         if seen.holder not in (None, holder) and asking.spent > terms.patience:
             raise StorageError(f"{seen}, and still has it after {terms.patience:g} s: if that process hangs, end it")

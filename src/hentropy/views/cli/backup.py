@@ -32,7 +32,7 @@ def backup(
 
     All its studies are in the copy, with the history of every trial. The copy is a store itself: to restore it, stop
     all programs that use the store, and back it up the other way round, with --force. Copying the file of a store that
-    is in use by other means loses results. For PostgreSQL, the command is told that does it.
+    is in use by other means loses results. For PostgreSQL, it prints the command to use.
 
     Example: hentropy backup hentropy.db backup.db
     """

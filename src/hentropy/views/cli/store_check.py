@@ -57,7 +57,7 @@ def kept_in(url: str, words: LocatedDescription, study: Study) -> Kept | None:
         first,
         [
             f"{shown(url)} has another study {record.name!r}, with {counted(len(trials), 'trial')}, which differs in"
-            f" {', '.join(differ)}; give this one another name, or its earlier definition back"
+            f" {', '.join(differ)}; give this one another name, or restore its earlier definition"
         ],
     )
 
@@ -71,8 +71,8 @@ def file_differs(record: StudyRecord, words: LocatedDescription) -> str:
         here["decision"] = there["decision"]
     if fixed := differences(record, here):
         return (
-            f"differs from this study in {', '.join(fixed)}: it cannot go on with that; give its study another name, or"
-            " the earlier definition back"
+            f"differs from the stored study in {', '.join(fixed)}; run, ask and decide refuse this file until its study"
+            " has another name, or its earlier definition is restored"
         )
     later = [part for part in LATER if there[part] != here[part]]
     return f"has changed in {', '.join(later)}; the next run, ask or worker takes that over" if later else ""

@@ -26,7 +26,7 @@ def log_of(study: str, store: str | None) -> Iterator[TrialLog]:
     place = located(study, store)
     with found(place) as it:
         if place.words is not None and (differ := file_differs(it.record, place.words)):
-            note(f"{study} {differ}")
+            note(f"{study} {differ}. This command uses the study as it is stored.")
         yield it.log
 
 

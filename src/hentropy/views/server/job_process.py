@@ -25,6 +25,10 @@ log = logging.getLogger("hentropy.views.server")
 Message = Mapping[str, Any]
 
 
+START = 120.0
+"""Seconds in which a process must have started, beside those of its job: its imports take a while on a busy machine."""
+
+
 class JobRunner:
     """Works off the jobs of one kind. A child that is killed or dies is replaced when the next job comes.
 
@@ -97,7 +101,7 @@ class JobRunner:
             # cancelled before there was a process to kill; who cancels after this kills the one that is there
             if not self._orders.cancelling(job.id):
                 child.send(json.dumps(self._task(job)).encode())
-                message = json.loads(child.receive())  # once it has started: its imports take seconds
+                message = json.loads(child.receive(time.monotonic() + START + self._seconds))
                 deadline = time.monotonic() + self._seconds
                 while not self._takes(job, message):
                     message = json.loads(child.receive(deadline))

@@ -143,6 +143,9 @@ def _told(identity: str, error: HentropyError) -> Failure:
 
 def _mistake(detail: Mapping[str, Any]) -> str:
     place = detail.get("loc", ())
+    if detail.get("type") == "json_invalid":
+        reason = (detail.get("ctx") or {}).get("error", "it cannot be read")
+        return f"the body is not valid JSON, at character {place[-1]}: {reason}"
     where = ".".join(str(part) for part in (place[1:] if len(place) > 1 else place))
     message = str(detail.get("msg", "cannot be used"))
     said = f"{message[:1].lower()}{message[1:]}"

@@ -129,7 +129,8 @@ class Settings:
             raise InputError("a store in memory has nothing to show; give sqlite:///FILE or postgresql://HOST/DATABASE")
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
             raise InputError(
-                f"the token has {len(self.token)} letters; it must have at least {SHORTEST_TOKEN}, or others guess it"
+                f"the token has {len(self.token)} characters; it must have at least {SHORTEST_TOKEN}, or others could"
+                " guess it"
             )
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
             raise InputError("the token has letters that a header cannot carry; use letters, digits and signs")

@@ -93,6 +93,7 @@ class Watch:
     revision: int = 0
     read: bool = False
     wants: bool = False
+    looked: bool = False
     task: asyncio.Task[None] | None = None
 
 
@@ -204,8 +205,11 @@ class Watcher:
             return
         if any(trial.state is State.COMPLETE for trial in watch.trials.values()):
             with suppress(Busy):  # then at the next turn
-                self._job_service.renew(watch.record, watch.revision, soon=False)
-                watch.wants = False
+                if watch.looked:
+                    self._job_service.renew(watch.record, watch.revision, soon=False)
+                else:  # whoever opens the page: the definition may be another one by now
+                    self._job_service.look(watch.record, soon=False, revision=watch.revision)
+                watch.wants, watch.looked = False, True
 
     def _lose(self, watch: Watch) -> None:
         self._job_service.forget(watch.record)

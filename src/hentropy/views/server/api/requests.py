@@ -28,7 +28,7 @@ class RequestBody(BaseModel):
 class Ask(RequestBody):
     """How many experiments to run side by side."""
 
-    count: Annotated[int, Field(ge=1, le=1_000, description="How many."), BeforeValidator(_whole)] = 1
+    count: Annotated[int, Field(ge=1, description="How many."), BeforeValidator(_whole)] = 1
     anyway: Annotated[bool, Field(description="Ask even if the study has enough by its rules.")] = False
 
 

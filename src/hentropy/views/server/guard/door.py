@@ -96,6 +96,8 @@ def check_source(headers: Headers, known: bool) -> None:
     no browser: that is allowed only if it is `known` that a program sends this.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if any(len(headers.getlist(name)) > 1 for name in ("sec-fetch-site", "origin", "host")):
+        raise Refused(403, ELSEWHERE)
     if site is None and origin is None:
         if not known:
             raise Refused(403, NOWHERE)

@@ -57,7 +57,7 @@ def name_in(host: str) -> str | None:
     """The name in `name:port`, `[::1]:port` or a bare name; None if it is none of these."""
     if host.startswith("["):
         inside, bracket, port = host[1:].partition("]")
-        return inside.lower() if bracket and (not port or port[1:].isdecimal()) else None
+        return inside.lower() if bracket and (not port or (port[0] == ":" and port[1:].isdecimal())) else None
     name, colon, port = host.partition(":")
     if not name or (colon and not port.isdecimal()):
         return None
