@@ -132,7 +132,7 @@ def test_one_who_waits_to_ask_is_told_for_whom(tmp_path: Path, monkeypatch: pyte
         turn.enter_context(study.store.asking(study.log.record))
         process = stack.enter_context(started("ask", "lab.toml", cwd=tmp_path))
         assert process.stderr is not None
-        assert process.stderr.readline().startswith(f"process {os.getpid()} on ")
+        assert process.stderr.readline().startswith(f"waiting: process {os.getpid()} on ")
         turn.close()
         assert process.wait(timeout=PATIENCE) == 0
     study.close()
