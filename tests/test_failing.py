@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import hentropy as he
-from hentropy.studies.study.rules import AT_FIRST, IN_A_ROW, Failures, has_measured
+from hentropy.studies.study.failures import AT_FIRST, IN_A_ROW, Failures, has_measured
 from hentropy.studies.study.study import State, Trial
 
 

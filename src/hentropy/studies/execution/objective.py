@@ -16,7 +16,7 @@ from hentropy.studies.execution.call import load, returned, said
 from hentropy.studies.execution.child import Child
 from hentropy.studies.execution.executor import TAIL, Evaluator, Outcome, failure
 from hentropy.studies.execution.reading import from_command, from_function
-from hentropy.studies.study.rules import signals_heard
+from hentropy.studies.study.failures import signals_heard
 
 
 class Here(Evaluator):

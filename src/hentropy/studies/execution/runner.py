@@ -19,7 +19,7 @@ from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, giv
 from hentropy.studies.records import State, Trial
 from hentropy.studies.storage.turns import every, new_owner
 from hentropy.studies.study import Study
-from hentropy.studies.study.rules import Failures, has_measured
+from hentropy.studies.study.failures import Failures, has_measured
 
 PATIENCE = 600.0
 """Seconds for which an outcome is held while the store cannot take it: experiments are dear."""

@@ -4,43 +4,17 @@ They are pure functions. A `TrialLog` applies them to entries as they stand in a
 """
 
 import math
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from types import FrameType
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from hentropy.core.decisions import Decision
-from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
 from hentropy.studies.records import Entry, State, Trial, Value
 from hentropy.studies.stopping import Standing, StoppingRule
-
-TREATMENTS = ("auto", "map", "mixture")
-
-
-def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any, cost: Any) -> None:
-    """Raise an `InputError` for the first option of a study that cannot be used."""
-    if not isinstance(space, DesignSpace):
-        raise InputError(f"the space is {space!r}; it must be a Space(x=Real(0, 1), ...) or a Pool(rows)")
-    if not isinstance(decision, Decision):
-        raise InputError(f"{decision!r} is not a decision; make one with he.decision(loss, actions=...)")
-    check_seed(seed, below=SEEDS)
-    if first is not None:
-        check_at_once("first, the number of first designs,", first, MOST_FIRST)
-    if hyperparameters not in TREATMENTS:
-        raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
-    if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):
-        raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
-    if cost is not None and not callable(cost):
-        raise InputError(f"cost must be a function from designs b x q x d to their b costs, got {cost!r}")
 
 
 def checked_value(value: Any) -> tuple[float, float | None]:
@@ -86,16 +60,6 @@ def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:
         return replace(trial, params=design)
     value, error = checked_value((trial.value, trial.std_error))
     return replace(trial, params=design, value=value, std_error=error)
-
-
-def standard_errors(trials: Sequence[Trial]) -> Tensor | None:
-    """Standard errors of the values (n); where only some were told, the others get the median of those."""
-    told = [trial.std_error for trial in trials if trial.std_error is not None]
-    if not told:
-        return None
-    middle = sorted(told)[len(told) // 2]
-    errors = [middle if trial.std_error is None else trial.std_error for trial in trials]
-    return torch.tensor(errors, dtype=torch.float64)
 
 
 def told(
@@ -207,83 +171,3 @@ def _is_news(entry: Entry, last: Entry) -> bool:
         return False
     told = entry.asked_at if entry.ended_at is None else entry.ended_at
     return entry.trial.number > last.trial.number or told > last.asked_at
-
-
-AT_FIRST, IN_A_ROW = 3, 5
-"""So many failures in a row mean a broken objective: before any experiment has succeeded, and after one has."""
-
-
-class Failures:
-    """The experiments of one run, in the order in which they began.
-
-    That order, in which a running experiment ends a row of failures, keeps quick failures apart that overtake slow
-    successes: an objective that fails now and then is not stopped, however many workers it has.
-    """
-
-    def __init__(self) -> None:
-        self._begun: dict[int, Trial | None] = {}
-        self._errors: dict[int, BaseException] = {}
-
-    def began(self, trial: Trial) -> None:
-        """An experiment begins."""
-        self._begun[trial.number] = None
-
-    def ended(self, trial: Trial, measured: bool, error: BaseException | None = None) -> None:
-        """An experiment has ended, maybe with an exception; a `StudyError` if the objective is broken.
-
-        `measured` says whether any experiment of the study has succeeded; earlier data say nothing about the objective.
-        """
-        if trial.state is State.RUNNING:  # it is tried again
-            return
-        self._begun[trial.number] = trial
-        if error is not None:
-            self._errors[trial.number] = error
-        row: list[Trial] = []
-        for begun in self._begun.values():
-            row = [*row, begun] if begun is not None and begun.state is State.FAILED else []
-            if len(row) >= (IN_A_ROW if measured else AT_FIRST):
-                raise self._broken(row)
-
-    def _broken(self, row: list[Trial]) -> StudyError:
-        first = row[0]
-        broken = StudyError(
-            f"{len(row)} experiments in a row failed; the first of them (trial {first.number}) with: {first.note}",
-            Advice.RUN_AGAIN,
-            between="\n",
-        )
-        broken.__cause__ = self._errors.get(first.number)
-        return broken
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-@contextmanager
-def signals_heard() -> Iterator[list[int]]:
-    """The signals that reach this process meanwhile: they tell a person's Ctrl-C from what an experiment raises."""
-    heard: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # no signal interrupts another thread
-        yield heard
-        return
-    before: dict[int, Callable[[int, FrameType | None], Any]] = {}
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        heard.append(number)
-        before[number](number, frame)
-
-    for number in SIGNALS:
-        handler = signal.getsignal(number)
-        if callable(handler):
-            before[number] = handler
-            signal.signal(number, hear)
-    try:
-        yield heard
-    finally:
-        for held, handler in before.items():
-            if signal.getsignal(held) is hear:  # the experiment may have set one of its own
-                signal.signal(held, handler)
-
-
-def has_measured(trials: Iterable[Trial]) -> bool:
-    """Whether an experiment of the study itself has succeeded."""
-    return any(trial.state is State.COMPLETE and trial.origin != "attached" for trial in trials)

@@ -12,7 +12,7 @@ from hentropy.core.given import is_count
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import HentropyError, InputError, StudyError
 from hentropy.studies.records import Trial, Value, Verdict
-from hentropy.studies.study.rules import Failures, has_measured, signals_heard
+from hentropy.studies.study.failures import Failures, has_measured, signals_heard
 from hentropy.studies.study.study import Study
 
 

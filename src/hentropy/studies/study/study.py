@@ -30,10 +30,10 @@ from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
-from hentropy.studies.study.rules import NOTHING_LEFT, check_options, checked_record, in_state, standard_errors
+from hentropy.studies.study.rules import NOTHING_LEFT, checked_record, in_state
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.studies.study.words import LocatedDescription
+from hentropy.studies.study.words import LocatedDescription, check_options
 
 if TYPE_CHECKING:
     import pandas
@@ -259,7 +259,7 @@ class Study:
             X = torch.stack([self.log.row(trial) for trial in complete])
             Y = torch.tensor([trial.value for trial in complete], dtype=torch.float64)
             treatment: Any = self._hyperparameters
-            noise = standard_errors(complete)
+            noise = _standard_errors(complete)
             belief = fit(X, Y, space=self.space, noise=noise, hyperparameters=treatment, seed=self.seed)
             self._fitted = (complete, belief)
         return self._fitted[1]
@@ -337,6 +337,16 @@ class Study:
 
     def _repr_html_(self) -> str:
         return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.log.record))
+
+
+def _standard_errors(trials: Sequence[Trial]) -> Tensor | None:
+    """Standard errors of the values (n); where only some were told, the others get the median of those."""
+    told = [trial.std_error for trial in trials if trial.std_error is not None]
+    if not told:
+        return None
+    middle = sorted(told)[len(told) // 2]
+    errors = [middle if trial.std_error is None else trial.std_error for trial in trials]
+    return torch.tensor(errors, dtype=torch.float64)
 
 
 def load_study(

@@ -10,15 +10,36 @@ from typing import TYPE_CHECKING, Any
 
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
+from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
 from hentropy.core.solvers import Cost, Solver
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import StudyError
+from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Store
 
 if TYPE_CHECKING:
     from hentropy.studies.definition import Description
+
+
+TREATMENTS = ("auto", "map", "mixture")
+
+
+def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any, cost: Any) -> None:
+    """Raise an `InputError` for the first option of a study that cannot be used."""
+    if not isinstance(space, DesignSpace):
+        raise InputError(f"the space is {space!r}; it must be a Space(x=Real(0, 1), ...) or a Pool(rows)")
+    if not isinstance(decision, Decision):
+        raise InputError(f"{decision!r} is not a decision; make one with he.decision(loss, actions=...)")
+    check_seed(seed, below=SEEDS)
+    if first is not None:
+        check_at_once("first, the number of first designs,", first, MOST_FIRST)
+    if hyperparameters not in TREATMENTS:
+        raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
+    if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):
+        raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
+    if cost is not None and not callable(cost):
+        raise InputError(f"cost must be a function from designs b x q x d to their b costs, got {cost!r}")
 
 
 @dataclass(frozen=True)
