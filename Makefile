@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 .PHONY: test check lint demo bench format clean postgres chromium
 
-# The tests start a hundred processes: each would compile all modules anew if compiled ones were not kept.
+# The tests start a hundred processes: each would compile all modules again if compiled ones were not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
 # pip compiles on one core, and what it has installed is compiled on all of them; a few files are no Python of today.

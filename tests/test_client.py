@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
-import torch
 
 import hentropy as he
+from hentropy.bench.experiments.crew import one_thread
 from hentropy.errors import InputError, StorageError, StudyError
 from hentropy.studies.records import State
 from hentropy.views.client import RemoteStudy
@@ -52,16 +52,6 @@ def loop(study: he.Study | RemoteStudy) -> tuple[tuple[he.Trial, ...], he.Verdic
     for trial in study.ask_many(2):
         study.withdraw(trial, note="enough")
     return study.records, study.decide()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def test_a_loop_written_for_a_study_runs_unchanged_and_gives_the_same(lab: Served) -> None:

@@ -62,6 +62,13 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["sentence"]
 
 
+def test_a_body_that_is_no_json_is_said_to_be_that(here: Served) -> None:
+    answer = here.http.post("/api/check", content=b'{"a": }', headers={"Content-Type": "application/json"})
+    status, sentence = refused(answer)
+    assert status == 422
+    assert "the body is not valid JSON, at character 6: " in sentence
+
+
 def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
     assert get(here, "/studies") == {"studies": []}
     checked = post(here, "/check", SMALL)

@@ -100,6 +100,15 @@ def test_a_proxy_may_have_taken_the_https_and_the_name(guarded: Served) -> None:
         assert client.post("/login", data=form, headers=browsers_word).is_redirect
 
 
+@pytest.mark.parametrize("header", ["Origin", "Sec-Fetch-Site"])
+def test_who_says_it_twice_is_not_believed(guarded: Served, header: str) -> None:
+    own = guarded.url if header == "Origin" else "same-origin"
+    with stranger(guarded, signed_in=False) as client:
+        twice = [(header, own), (header, own)]
+        assert client.post("/login", data={"token": TOKEN}, headers=twice).status_code == 403
+        assert client.post("/login", data={"token": TOKEN}, headers=twice[:1]).is_redirect
+
+
 def test_links_of_others_lead_here(guarded: Served) -> None:
     with stranger(guarded, signed_in=True) as client:
         assert client.get("/", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200

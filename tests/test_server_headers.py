@@ -26,6 +26,7 @@ def here(sqlite_url: str) -> Iterator[Served]:
         ("127.0.0.1.evil.example", 400),
         ("10.0.0.1", 400),
         ("localhost:x", 400),
+        ("[::1]x5", 400),
         ("localhost", 200),
         ("LOCALHOST:99", 200),
         ("127.0.0.1", 200),

@@ -18,6 +18,7 @@ import hentropy as he
 from hentropy.errors import InputError
 from hentropy.studies.storage import Store, open_store
 from hentropy.views.plots.scene import scene_of
+from hentropy.views.server import job_process
 from hentropy.views.server.job_process import NICE, JobRunner
 from hentropy.views.server.job_queue import KEPT, JobQueue
 from hentropy.views.server.jobs import Busy, Job, JobService, LatestLooks, Look, Part, StudyKey, job_json
@@ -560,6 +561,17 @@ def test_a_study_that_takes_for_ever_is_ended_and_others_go_on(
         next_one = job_service.ask(empty) if verb == "ask" else job_service.look(empty)
         done = job_service.wait(next_one.id, PATIENCE)
         assert (done.state, done.result) == ("done", [asked] if verb == "ask" else None)
+
+
+def test_a_process_that_never_begins_its_job_is_ended(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(JobService(site.url, seconds=0.5)) as job_service:
+        job_service.prepare()
+        [pid] = job_service.processes
+        os.kill(pid, signal.SIGSTOP)
+        monkeypatch.setattr(job_process, "START", 0.5)
+        failed = job_service.wait(job_service.ask(site.empty.log.record).id, PATIENCE)
+        assert (failed.state, "longer than 0.5 s" in (failed.error or "")) == ("failed", True)
+        assert not is_running(pid)
 
 
 def test_nobody_waits_for_the_start_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,6 +77,28 @@ def test_a_stopped_asker_loses_its_turn_and_can_write_no_more(
     assert "Nothing was asked: ask again" in said
     assert [trial.number for trial in measured.records] == [0, 1, 2, 3]
     measured.close()
+
+
+def fork_within_a_turn(url: str, report: Path) -> None:
+    """A process that is forked while this one has the turn, and leaves as Python does."""
+    study = kept(url)
+    with suppress(SystemExit), study.store.asking(study.log.record) as number:
+        child = os.fork()
+        if child == 0:
+            sys.exit()
+        os.waitpid(child, 0)
+        note_down(report, f"{study.store.turn(study.log.record).holder is not None} {number}")
+    if child == 0:
+        os._exit(0)
+    note_down(report, str(study.store.turn(study.log.record).holder))
+    study.close()
+
+
+def test_a_forked_process_leaves_the_turn_alone(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'lab.db'}"
+    kept(url).close()
+    started(fork_within_a_turn, url, tmp_path / "report").join(timeout=PATIENCE)
+    assert (tmp_path / "report").read_text() == "True 1\nNone\n"
 
 
 def test_a_slow_asker_keeps_its_turn(store_url: str, measured: he.Study, tmp_path: Path) -> None:

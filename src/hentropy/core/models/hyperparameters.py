@@ -179,7 +179,7 @@ class LogPosterior:
 
 
 MANY = 128
-"""Beyond so many observations a value is dear and the posterior has few summits: fewer starts then."""
+"""Beyond so many observations an evaluation is expensive and the posterior has few summits: fewer starts then."""
 
 SUBSET = 384
 """Beyond so many, the summits are looked for with so many observations at random; the best one then climbs with all."""

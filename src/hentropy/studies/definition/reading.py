@@ -1,7 +1,11 @@
-"""Reading study files: TOML, YAML and JSON say the same."""
+"""Reading study files: TOML, YAML and JSON say the same.
+
+Numbers are plain decimal numbers in all of them. In TOML, underscores between digits are taken only between thousands.
+"""
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,6 @@ from hentropy.errors import InputError
 from hentropy.studies.definition.designs import designs_in
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
-from hentropy.studies.definition.toml import read_toml
 from hentropy.studies.files import MOST_IN_STUDY, read_text
 
 
@@ -139,6 +142,41 @@ def _yaml(text: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except (AttributeError, KeyError, TypeError) as error:  # by values that do not fit a tag such as !!bool
         raise ValueError(f"a value does not fit the tag before it ({error})") from None
+
+
+_TOKEN = re.compile(
+    r""""{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\])*"|'[^']*'|\#[^\n]*"""  # texts and comments
+    r"""|(?P<word>[^\s=,\[\]{}"'\#]+)(?P<key>\s*=)?""",
+    re.DOTALL,
+)
+_NUMBER = re.compile(r"[+-]?[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9_]+)?")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(_[0-9]{3})+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+DEEPEST = 100
+"""Parts of a dotted key."""
+
+_PART = r"""(?>[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_DEEP = re.compile(rf"(?<![\w.-]){_PART}(?>[ \t]*\.[ \t]*{_PART}){{{DEEPEST},}}")
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The tables of a text; a `ValueError` says what is wrong with it.
+
+    TOML lets underscores stand anywhere between digits, so that 1_5, a slip for 1.5, would be 15. Only 1_000 is taken.
+    """
+    if deep := _DEEP.search(text):  # the time to read it grows with the square of its length
+        line = text.count("\n", 0, deep.start()) + 1
+        raise ValueError(f"line {line}: a key has more than {DEEPEST} parts")
+    tables = tomllib.loads(text)
+    for token in _TOKEN.finditer(text):
+        word = token["word"]
+        if word is None or "_" not in word or token["key"] or not _NUMBER.fullmatch(word):
+            continue
+        if not _THOUSANDS.fullmatch(word):
+            line = text.count("\n", 0, token.start()) + 1
+            raise ValueError(f"line {line}: {word} could be a slip; underscores stand between thousands only, as 1_000")
+    return tables
 
 
 _FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {

@@ -140,11 +140,7 @@ class TrialLog:
         note: str | None = None,
         replace_value: bool = False,
     ) -> Entry:
-        """Record what came of a trial: a number, (value, standard error), or failed="why".
-
-        Telling the same value twice is harmless; another value is refused unless replace_value is set, and the earlier
-        one stays in the history.
-        """
+        """As `Study.tell`: one rule, whoever tells."""
         number = self.find(trial).trial.number
         return self.change(number, told(value, failed, note, replace_value, self.store.now()))
 

@@ -19,8 +19,6 @@ from hentropy.views.text.earlier_data import Data, columns_by_parameter, earlier
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
-SHOWN_BAD = 20
-
 
 def attach(
     study: StudyName,
@@ -79,9 +77,7 @@ def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
         if not data.good:
             raise InputError(f"{file} has no rows below its header; nothing was attached")
         return
-    shown = [f"  {line}" for line in data.bad[:SHOWN_BAD]]
-    more = [f"  ... and {len(data.bad) - SHOWN_BAD} more"] if len(data.bad) > SHOWN_BAD else []
-    said = "\n".join([f"{counted(len(data.bad), 'row')} of {file} cannot be used:", *shown, *more])
+    said = data.bad_rows(str(file))
     if not skip_bad:
         raise InputError(f"{said}\nNothing was attached. Fix the file, or leave them out with --skip-bad.")
     note(said)

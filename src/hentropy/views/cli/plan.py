@@ -12,7 +12,7 @@ from hentropy.core.spaces import Integer, Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import CHOICES, asks_for, template, validated
 from hentropy.studies.definition.designs import designs_in
-from hentropy.studies.definition.toml import read_toml
+from hentropy.studies.definition.reading import read_toml
 from hentropy.studies.records.numbers import plain_number, plain_whole
 
 FORM = "NAME=real:LOW:HIGH or NAME=integer:LOW:HIGH, with :log at the end for a logarithmic one"

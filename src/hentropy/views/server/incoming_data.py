@@ -8,9 +8,6 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.studies.study.rules import checked_value
 from hentropy.views.text.earlier_data import Data
-from hentropy.views.text.formats import counted
-
-SHOWN_BAD = 20
 
 
 @dataclass(frozen=True)
@@ -42,9 +39,6 @@ def usable(data: Data, where: str, skip_bad: bool) -> Data:
         raise InputError(f"{where} has no rows below its header; nothing was attached")
     if not data.bad:
         return data
-    shown = data.bad[:SHOWN_BAD]
-    more = (f"... and {len(data.bad) - SHOWN_BAD} more",) if len(data.bad) > SHOWN_BAD else ()
     if skip_bad and data.good:
-        return replace(data, bad=(*shown, *more))
-    said = "\n".join([f"{counted(len(data.bad), 'row')} of {where} cannot be used:", *map("  {}".format, shown + more)])
-    raise InputError(f"{said}\nNothing was attached. Fix the rows, or leave them out.")
+        return replace(data, bad=data.shown_bad)
+    raise InputError(f"{data.bad_rows(where)}\nNothing was attached. Fix the rows, or leave them out.")

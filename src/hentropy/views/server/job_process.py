@@ -17,16 +17,15 @@ from hentropy.views.server.work import Job, Kind
 NICE = 10
 """How much the process that looks gives way to others, from its start on."""
 
+START = 120.0
+"""Seconds in which a process must have started, beside those of its job: its imports take a while on a busy machine."""
+
 COMMAND = [sys.executable, "-P", "-m", "hentropy.views.server.worker"]
 """Modules of the current folder are not to be imported: -P."""
 
 log = logging.getLogger("hentropy.views.server")
 
 Message = Mapping[str, Any]
-
-
-START = 120.0
-"""Seconds in which a process must have started, beside those of its job: its imports take a while on a busy machine."""
 
 
 class JobRunner:

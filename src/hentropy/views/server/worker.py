@@ -78,9 +78,8 @@ def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, A
     if proposed:
         answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
         study.belief  # noqa: B018 (it is fitted and kept)
-    waiting = "waiting for another who asks"
-    answer({"phase": waiting})
-    study.store.turn_terms = replace(study.store.turn_terms, tell=lambda said: answer({"phase": f"{waiting}: {said}"}))
+    answer({"phase": "waiting for another who asks"})
+    study.store.turn_terms = replace(study.store.turn_terms, tell=lambda said: answer({"phase": said}))
     with study.store.asking(study.log.record):
         pass  # nobody asks now; should somebody be faster again, only these words are wrong
     answer({"phase": "valuing possible experiments" if proposed else "filling the space"})

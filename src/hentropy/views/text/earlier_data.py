@@ -8,7 +8,11 @@ from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Value
 from hentropy.studies.study.rules import checked_value
 from hentropy.views.text.csv_tables import cells, csv_table, number_in
+from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import titles_read, unguarded
+
+SHOWN_BAD = 20
+"""Bad rows that are listed."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,17 @@ class Data:
     good: tuple[tuple[Params, Value], ...]
     bad: tuple[str, ...]
     unused: tuple[str, ...]
+
+    @property
+    def shown_bad(self) -> tuple[str, ...]:
+        """What is wrong with rows, as far as a person reads it."""
+        more = len(self.bad) - SHOWN_BAD
+        return (*self.bad[:SHOWN_BAD], *([f"... and {more} more"] if more > 0 else []))
+
+    def bad_rows(self, where: str) -> str:
+        """The rows that cannot be used, one line for each."""
+        lines = (f"  {line}" for line in self.shown_bad)
+        return "\n".join([f"{counted(len(self.bad), 'row')} of {where} cannot be used:", *lines])
 
 
 def earlier_data(
