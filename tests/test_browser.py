@@ -124,11 +124,11 @@ def test_pictures_are_drawn_and_renewed(lab: Lab) -> None:
     page = lab.open(study)
     page.find("[data-part=picture-known] .plot svg")
     page.until(lambda: page.count("figure.drawn") == 7, "seven pictures")
-    source = page.find("[data-part=picture-known]").get_attribute("data-source")
+    source = page.attribute("[data-part=picture-known]", "data-source")
     trial = study.ask()
     study.tell(trial, measured(**trial.params))
-    page.until(lambda: page.find("[data-part=picture-known]").get_attribute("data-source") != source, "a new picture")
-    label = page.find("[data-part=picture-known] .plot [role=img]").get_attribute("aria-label")
+    page.until(lambda: page.attribute("[data-part=picture-known]", "data-source") != source, "a new picture")
+    label = page.attribute("[data-part=picture-known] .plot [role=img]", "aria-label")
     assert label is not None
     assert "known" in label
     page.find("[data-part=picture-known] .plot svg")
@@ -154,11 +154,11 @@ def test_nonsense_is_said_at_its_field_and_stays(lab: Lab) -> None:
         assert field.get_attribute("aria-invalid") == "true"
         assert "value-0-mistake" in str(field.get_attribute("aria-describedby"))
         assert page.script("return document.activeElement.id") == "value-0"
-        assert page.find("#note-0").get_attribute("value") == "kept"
+        assert page.attribute("#note-0", "value") == "kept"
     page.fill("#count", "many")
     page.click("#ask")
     page.shows("#count-mistake", "'many' is not a whole number from 1 to")
-    assert page.find("#value-0").get_attribute("value") == "inf"  # another form was sent: what is wrong here stays
+    assert page.attribute("#value-0", "value") == "inf"  # another form was sent: what is wrong here stays
     page.shows("#value-0-mistake", "not a finite number")
     page.fill("#note-0", "")
     page.click("#fail-0")
@@ -235,7 +235,7 @@ def test_a_page_does_not_become_that_of_another_study(lab: Lab) -> None:
     page.click("#trials thead th:nth-child(2) a")  # the page is fetched anew
     page.shows("#said", "This study was deleted; another has its place. Nothing was changed.")
     page.shows("h1", study.name)
-    assert page.find("#value-1").get_attribute("value") == "4.5"
+    assert page.attribute("#value-1", "value") == "4.5"
     assert other.records[1].state is State.RUNNING
 
 
@@ -322,7 +322,7 @@ def test_names_and_notes_are_only_text(lab: Lab) -> None:
     page.shows("#count-mistake", "<script>")
     page.open(f"{lab.address}/studies/{study.log.record.id}/trials/0")
     page.shows(".history", note)
-    assert page.find("#note").get_attribute("value") == note
+    assert page.attribute("#note", "value") == note
     page.open(f"{lab.address}/")
     page.shows(".studies", name)
     assert page.script("return window.hit ?? null") is None
@@ -339,14 +339,14 @@ def test_what_is_typed_survives_news(lab: Lab) -> None:
     study.tell(other, measured(**other.params))
     page.until(lambda: page.count("#pending-5") == 0, "the other one is done")
     page.shows("#verdict", "after 5 observations")
-    assert page.find("#value-4").get_attribute("value") == "9.87"
-    assert page.find("#note-4").get_attribute("value") == "half a sent"
+    assert page.attribute("#value-4", "value") == "9.87"
+    assert page.attribute("#note-4", "value") == "half a sent"
     assert page.script("return document.activeElement.id") == "note-4"
     study.tell(4, 1.0)  # somebody else was faster
     page.shows("#verdict", "after 6 observations")
     page.shows("#pending-4 .overtaken", "Trial 4 has ended meanwhile")
-    assert str(page.find("#pending-4 .overtaken a").get_attribute("href")).endswith("/trials/4")
-    assert page.find("#value-4").get_attribute("value") == "9.87"
+    assert str(page.attribute("#pending-4 .overtaken a", "href")).endswith("/trials/4")
+    assert page.attribute("#value-4", "value") == "9.87"
     page.click("#tell-4")
     page.shows("#said", "Trial 4 was told already: value 1")
     page.shows("#said", "You typed: 9.87, half a sent.")
@@ -410,7 +410,7 @@ def test_a_server_that_is_away_is_said_and_waited_for(lab: Lab, tmp_path: Path) 
     page.shows("#live", "The server is away; trying again")
     page.click("#tell-0")
     page.shows("#said", "The server cannot be reached. What you typed is still here.")
-    assert page.find("#value-0").get_attribute("value") == "4.5"
+    assert page.attribute("#value-0", "value") == "4.5"
     port = server.url.rpartition(":")[2]
     command = [sys.executable, "-m", "hentropy", "serve", "--store", url, "--port", port]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as anew:
@@ -433,13 +433,13 @@ def test_without_scripts_forms_go_on_to_pages(lab: Lab) -> None:
     try:
         page.driver.get(f"{lab.address}/studies/{study.log.record.id}")
         page.fill("#value-3", "3,5")
-        page.find("#tell-3").click()
+        page.click("#tell-3")
         page.shows("#value-3-mistake", "a decimal comma")
         page.fill("#value-3", "3.5")
-        page.find("#tell-3").click()
+        page.click("#tell-3")
         page.shows("#said", "The result of trial 3 is entered.")
         assert study.records[3].value == 3.5
-        page.find("#ask").click()
+        page.click("#ask")
         page.shows("#said", "The next experiments are being chosen")
     finally:
         page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
@@ -448,7 +448,7 @@ def test_without_scripts_forms_go_on_to_pages(lab: Lab) -> None:
 def test_the_download_has_all_trials(lab: Lab) -> None:
     study = lab.study(told=3)
     page = lab.open(study)
-    link = page.find("#download").get_attribute("href")
+    link = page.attribute("#download", "href")
     assert link is not None
     with urllib.request.urlopen(link) as answer:
         lines = answer.read().decode().splitlines()

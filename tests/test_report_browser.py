@@ -57,7 +57,7 @@ def test_the_trials_are_sorted_by_keyboard(page: Browser) -> None:
     assert page.script(VALUES) == ["-3", "9.5", "10.25", ""]
     heading.send_keys(Keys.SPACE)
     assert page.script(VALUES) == ["10.25", "9.5", "-3", ""]
-    assert page.find(".sortable th:nth-child(3)").get_attribute("aria-sort") == "descending"
+    assert page.attribute(".sortable th:nth-child(3)", "aria-sort") == "descending"
     assert page.count("[aria-sort]") == 1
 
 

@@ -75,7 +75,15 @@ class Browser:
 
     def text(self, selector: str) -> str:
         """The text of an element as it is shown."""
-        return self.find(selector).text
+        return self.done(selector, lambda element: element.text)
+
+    def attribute(self, selector: str, name: str) -> str | None:
+        """An attribute of an element, or its property of that name."""
+        return self.done(selector, lambda element: element.get_attribute(name))
+
+    def done(self, selector: str, action: Callable[[WebElement], Any]) -> Any:
+        """Do something with an element; one that the page replaces meanwhile is looked for again."""
+        return self.until(lambda: [action(self.find(selector))], f"{selector}, and it stays")[0]
 
     def until(self, ready: Callable[[], Any], what: str = "", seconds: float = PATIENCE) -> Any:
         """Wait for something to be true, and return it; parts of the page may be replaced meanwhile."""
@@ -92,19 +100,25 @@ class Browser:
 
     def shows(self, selector: str, text: str) -> None:
         """Wait until an element shows a text."""
-        self.until(lambda: text in self.find(selector).text, f"{text!r} in {selector}")
+        self.until(lambda: text in self.text(selector), f"{text!r} in {selector}")
 
     def fill(self, selector: str, text: str) -> None:
         """Type into a field, instead of what is in it."""
-        field = self.find(selector)
-        field.clear()
-        field.send_keys(text)
+
+        def typed(field: WebElement) -> None:
+            field.clear()
+            field.send_keys(text)
+
+        self.done(selector, typed)
 
     def click(self, selector: str) -> None:
         """Click on an element, brought into view."""
-        element = self.find(selector)
-        self.script("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
+
+        def clicked(element: WebElement) -> None:
+            self.script("arguments[0].scrollIntoView({block: 'center'})", element)
+            element.click()
+
+        self.done(selector, clicked)
 
     @property
     def not_reloaded(self) -> bool:
