@@ -5,8 +5,8 @@ and a > b holds. So x <= 1 keeps a design that rounding moved just above 1, and 
 Not-a-number compares false with everything; what is divided by zero is infinite.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from math import isfinite
@@ -34,6 +34,9 @@ Tables = Mapping[str, Mapping[Option, float]]
 """Numbers by table and option."""
 
 TOLERANCE = 1e-9
+STEEPEST = 1e12
+"""A slope that is infinite, such as that of sqrt at 0, counts as this one: the sum of two remains a number."""
+
 NUMBER, CONDITION, CHOICE, TEXT = "a number", "a condition", "a choice", "a text"
 FOLDED: dict[str, Callable[..., Tensor]] = {
     "+": torch.add, "-": torch.sub, "*": torch.mul, "/": torch.div, "**": torch.pow, "min": torch.minimum,
@@ -87,7 +90,7 @@ def check(expression: Expression, kinds: Kinds, tables: Tables, *, condition: bo
 def evaluate(expression: Expression, columns: Columns, tables: Tables) -> Tensor:
     """The number, or whether the condition holds, at each design: the common shape of all columns.
 
-    What was not checked may fail with any error. A branch of `if` that is not taken has no part in the gradient.
+    It must have been checked. A branch of `if` that is not taken has no part in the gradient.
     """
     return _whole(_Designs(columns, tables).value(expression), columns)
 
@@ -112,9 +115,9 @@ class _Checker:
         raise InputError(f'in the expression "{cut(self.whole)}", {why}')
 
     def need(self, e: Expression, wanted: str) -> None:
-        found, text = self.kind(e), cut(e)
-        if found == wanted:
+        if (found := self.kind(e)) == wanted:
             return
+        text = cut(e)
         hint = {
             (CONDITION, NUMBER): "; for a number, write '1 if ... else 0'",
             (CHOICE, NUMBER): f"; a table can give a number to each option, as in 'price[{text}]'",
@@ -176,7 +179,9 @@ class _Checker:
             self.wrong(f"the table {Name(e.table)} has no entry for {_listed(missing)}; add it")
         for option in wanted:
             if isinstance(table[option], bool | str) or not isfinite(table[option]):
-                self.wrong(f"the table {Name(e.table)} has {table[option]!r} for {option!r}; a finite number is needed")
+                self.wrong(
+                    f"the table {Name(e.table)} has {table[option]!r} for {_listed([option])}; a finite number is needed"
+                )
 
     def compare(self, sign: str, left: tuple[Expression, str], right: tuple[Expression, str]) -> None:
         (a, a_kind), (b, b_kind) = left, right
@@ -202,14 +207,12 @@ class _Checker:
 
     def option(self, name: Expression, levels: Levels, value: Literal) -> None:
         if levels.position(value.value) < 0:
-            options = [
-                Literal(float(o) if isinstance(o, int) and not isinstance(o, bool) else o) for o in levels.options
-            ]
-            self.wrong(f"{value} is not an option of {name}; {nearest(value, options)}known are {_listed(options)}")
+            close = nearest(value, [Literal(option) for option in levels.options])
+            self.wrong(f"{value} is not an option of {name}; {close}known are {_listed(levels.options)}")
 
 
-def _listed(options: list[Option] | list[Literal]) -> str:
-    return cut(", ".join(str(o if isinstance(o, Literal) else Literal(o)) for o in options))
+def _listed(options: Iterable[Option]) -> str:
+    return cut(", ".join(str(Literal(option)) for option in options))
 
 
 def _slack(a: Tensor, b: Tensor) -> Tensor:
@@ -228,23 +231,26 @@ def _compared(a: Tensor, sign: str, b: Tensor) -> Tensor:
     return beyond | equal if sign in ("<=", ">=") else beyond & ~equal
 
 
+def _gap(a: Tensor, sign: str, b: Tensor) -> Tensor:
+    """How far two numbers are from a comparison: positive where it is wrong."""
+    a, b = _calm(a), _calm(b)
+    gaps = {"<=": a - b, ">=": b - a, "==": (a - b).abs()}
+    return gaps[sign] if sign in gaps else 2 * _slack(a, b).detach() - gaps[OPPOSITE[sign]]
+
+
+def _calm(a: Tensor) -> Tensor:
+    """The same, with a gradient that is always finite: zero times an infinite slope, in a branch not taken, is zero."""
+    if a.requires_grad:
+        a = a.view_as(a)
+        a.register_hook(lambda slope: slope.nan_to_num(0.0, STEEPEST, -STEEPEST))
+    return a
+
+
 class _Designs:
     """Designs at which expressions are evaluated."""
 
     def __init__(self, columns: Columns, tables: Tables) -> None:
         self.columns, self.tables = columns, tables
-
-    def only(self, keep: Tensor) -> "_Designs":
-        """The same designs, constant where not kept: a gradient that is not a number there goes nowhere."""
-        if not any(column.values.requires_grad for column in self.columns.values()):
-            return self
-        return _Designs(
-            {
-                name: replace(column, values=torch.where(keep, column.values, column.values.detach()))
-                for name, column in self.columns.items()
-            },
-            self.tables,
-        )
 
     def choice(self, e: Expression) -> Levels | None:
         """The options of a choice that is neither number nor condition."""
@@ -277,17 +283,17 @@ class _Designs:
             case Chain(signs, (first, *rest)):
                 found = self.value(first)
                 for sign, part in zip(signs, rest, strict=True):
-                    found = FOLDED[sign](found, self.value(part))
+                    found = FOLDED[sign](_calm(found), _calm(self.value(part)))
                 return found
             case Operation("if", (value, condition, other)):
                 holds = self.value(condition)
-                return torch.where(holds, self.only(holds).value(value), self.only(~holds).value(other))
+                return torch.where(holds, self.value(value), self.value(other))
             case Operation("in" | "not in"):
                 return self.value(_spelt_out(e))
             case Operation(sign, (part,)) if sign in OF_ONE:
-                return OF_ONE[sign](self.value(part))
+                return OF_ONE[sign](_calm(self.value(part)))
             case Operation(sign, parts):
-                return reduce(FOLDED[sign], [self.value(part) for part in parts])
+                return reduce(FOLDED[sign], [_calm(self.value(part)) for part in parts])
         raise TypeError(f"{e!r} is not an expression")
 
     def pairs(self, parts: tuple[Expression, ...]) -> list[tuple[Tensor, Tensor]]:
@@ -338,25 +344,17 @@ class _Designs:
                 same = torch.minimum(yes + also, no + not_also), torch.minimum(yes + not_also, no + also)
                 found.append(same if sign == "==" else same[::-1])
             elif a.is_floating_point():
-                wrong, right = ~holds & (a - b).isfinite(), holds & (a - b).isfinite()
-                miss = (
-                    self.gap(parts[i], sign, parts[i + 1], wrong),
-                    self.gap(parts[i], OPPOSITE[sign], parts[i + 1], right),
-                )
+                known = (a - b).isfinite()
+                gaps = _gap(a, sign, b), _gap(a, OPPOSITE[sign], b)
                 found.append(
-                    (torch.where(wrong, miss[0], (~holds).double()), torch.where(right, miss[1], holds.double()))
+                    (
+                        torch.where(holds, 0.0, torch.where(known, gaps[0], 1.0)),
+                        torch.where(holds, torch.where(known, gaps[1], 1.0), 0.0),
+                    )
                 )
             else:
                 found.append(((~holds).double(), holds.double()))
         return found
-
-    def gap(self, left: Expression, sign: str, right: Expression, wrong: Tensor) -> Tensor:
-        """How far two numbers are from a comparison, where it is wrong: there positive."""
-        designs = self.only(wrong)
-        a, b = designs.value(left), designs.value(right)
-        beyond = 2 * _slack(a, b).detach()
-        gaps = {"<=": a - b, ">=": b - a, "==": (a - b).abs()}
-        return gaps[sign] if sign in gaps else beyond - gaps[OPPOSITE[sign]]
 
 
 def _all(some: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:

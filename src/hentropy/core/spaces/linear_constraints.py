@@ -29,7 +29,7 @@ from hentropy.core.spaces.expressions import (
 )
 
 MOST = 256
-"""Clauses of a condition: sums of maxima have exponentially many."""
+"""Clauses that a sum of maxima, or an `or`, may have: their number grows exponentially with the text."""
 
 ZERO, ONE = Literal(0.0), Literal(1.0)
 
@@ -48,7 +48,7 @@ class Linear:
     equal: bool = False
 
     def coefficients(self, columns: Columns, tables: Tables) -> tuple[dict[str, Tensor], Tensor]:
-        """c by name and c_0 at each design, whose choices are given; where the guard holds, 0 <= 1 (or 0 == 0)."""
+        """c by name and c_0 at each design, whose choices are given; where the guard holds, 0 and -1 (or 0 and 0)."""
         free = evaluate(self.guard or Literal(False), columns, tables)
         found = {name: torch.where(free, 0.0, evaluate(c, columns, tables)) for name, c in self.terms}
         return found, torch.where(free, 0.0 if self.equal else -1.0, evaluate(self.constant, columns, tables))
@@ -143,7 +143,7 @@ class _Reader:
 
 def _both(a: Clauses, b: Clauses) -> Clauses:
     """The clauses of both, or the pieces of a maximum."""
-    return None if a is None or b is None or len(a) + len(b) > MOST else a + b
+    return None if a is None or b is None else a + b
 
 
 def _either(a: Clauses, b: Clauses) -> Clauses:
