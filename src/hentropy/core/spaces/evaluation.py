@@ -179,9 +179,8 @@ class _Checker:
             self.wrong(f"the table {Name(e.table)} has no entry for {_listed(missing)}; add it")
         for option in wanted:
             if isinstance(table[option], bool | str) or not isfinite(table[option]):
-                self.wrong(
-                    f"the table {Name(e.table)} has {table[option]!r} for {_listed([option])}; a finite number is needed"
-                )
+                given = f"{table[option]!r} for {_listed([option])}"
+                self.wrong(f"the table {Name(e.table)} has {given}; a finite number is needed")
 
     def compare(self, sign: str, left: tuple[Expression, str], right: tuple[Expression, str]) -> None:
         (a, a_kind), (b, b_kind) = left, right
