@@ -116,6 +116,13 @@ def test_what_is_no_conjunction_of_linear_clauses(text: str) -> None:
     assert linear(parse(text), is_number) is None
 
 
+def test_sums_of_absolute_values_have_a_limit() -> None:
+    found = linear(parse(" + ".join(["abs(x)"] * 8) + " <= 1"), is_number)
+    assert found is not None
+    assert len(found) == 256
+    assert linear(parse(" + ".join(["abs(x)"] * 9) + " <= 1"), is_number) is None
+
+
 def test_a_long_conjunction_is_linear() -> None:
     found = linear(parse("and ".join(["x<1"] * 280)), is_number)
     assert found is not None
