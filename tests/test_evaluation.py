@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from hentropy.core.spaces.evaluation import Levels, ParameterColumn, Tables, check, evaluate, violation
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables, check, evaluate, violation
 from hentropy.core.spaces.expressions import parse
 from hentropy.errors import InputError
 from support.expressions import KINDS, TABLES, at, by_python, designs, plain, written
@@ -116,14 +116,14 @@ def test_a_cost_is_a_number_and_orders_must_be_the_same() -> None:
         check(parse("x < 1"), KINDS, TABLES, condition=False)
     check(parse("1 if x < 1 else 20"), KINDS, TABLES, condition=False)
     check(parse("count + price[solvent]"), KINDS, TABLES, condition=False)
-    other = {**KINDS, "other": Levels(("a_low", "c_high"), ordered=True)}
+    other = {**KINDS, "other": Categories(("a_low", "c_high"), ordered=True)}
     check(parse("other == grade"), other, TABLES, condition=True)
     with pytest.raises(InputError, match="other and grade have different options, so '<' cannot compare them"):
         check(parse("other < grade"), other, TABLES, condition=True)
 
 
 def test_choices_are_compared_by_option_not_by_position() -> None:
-    one, two = Levels(("a", 1, True)), Levels((True, "b", "a"))
+    one, two = Categories(("a", 1, True)), Categories((True, "b", "a"))
     columns = {
         "p": ParameterColumn(torch.tensor([0, 1, 2, 0]), one),
         "q": ParameterColumn(torch.tensor([2, 0, 0, 1]), two),

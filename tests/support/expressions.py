@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hentropy.core.spaces.evaluation import Columns, Kinds, Levels, ParameterColumn, Tables
+from hentropy.core.spaces.evaluation import Categories, Columns, Kinds, ParameterColumn, Tables
 
 KINDS: Kinds = {
     "x": None,
     "y": None,
-    "count": Levels((1, 2, 4)),
-    "solvent": Levels(("THF", "water", "DMF")),
-    "grade": Levels(("a_low", "b_mid", "c_high"), ordered=True),
-    "least": Levels(("a_low", "b_mid", "c_high"), ordered=True),
-    "stirred": Levels((True, False)),
+    "count": Categories((1, 2, 4)),
+    "solvent": Categories(("THF", "water", "DMF")),
+    "grade": Categories(("a_low", "b_mid", "c_high"), ordered=True),
+    "least": Categories(("a_low", "b_mid", "c_high"), ordered=True),
+    "stirred": Categories((True, False)),
 }
 TABLES: Tables = {"price": {"THF": 2.0, "water": -0.5, "DMF": 4.0}, "time": {1: 0.25, 2: 1.0, 4: -2.0}}
 

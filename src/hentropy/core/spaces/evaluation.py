@@ -48,7 +48,7 @@ OF_ONE: dict[str, Callable[..., Tensor]] = {
 
 
 @dataclass(frozen=True)
-class Levels:
+class Categories:
     """The options of a choice; if `ordered`, from least to greatest."""
 
     options: tuple[Option, ...]
@@ -67,7 +67,7 @@ class Levels:
         return next(same, -1)
 
 
-Kinds = Mapping[str, Levels | None]
+Kinds = Mapping[str, Categories | None]
 """What each parameter is: None for a number."""
 
 
@@ -76,7 +76,7 @@ class ParameterColumn:
     """The values of a parameter (...): numbers, or where it has `levels` the positions of its options, as integers."""
 
     values: Tensor
-    levels: Levels | None = None
+    levels: Categories | None = None
 
 
 Columns = Mapping[str, ParameterColumn]
@@ -156,7 +156,7 @@ class _Checker:
             self.need(part, wanted)
         return wanted
 
-    def levels(self, e: Expression) -> Levels | None:
+    def levels(self, e: Expression) -> Categories | None:
         """The options of what is a choice, else None."""
         if not isinstance(e, Name):
             return None
@@ -204,7 +204,7 @@ class _Checker:
         elif a_kind == CONDITION and not equality:
             self.wrong(f"{cut(a)} is a condition; '{sign}' compares numbers")
 
-    def option(self, name: Expression, levels: Levels, value: Literal) -> None:
+    def option(self, name: Expression, levels: Categories, value: Literal) -> None:
         if levels.position(value.value) < 0:
             close = nearest(value, [Literal(option) for option in levels.options])
             self.wrong(f"{value} is not an option of {name}; {close}known are {_listed(levels.options)}")
@@ -251,7 +251,7 @@ class _Designs:
     def __init__(self, columns: Columns, tables: Tables) -> None:
         self.columns, self.tables = columns, tables
 
-    def choice(self, e: Expression) -> Levels | None:
+    def choice(self, e: Expression) -> Categories | None:
         """The options of a choice that is neither number nor condition."""
         levels = self.columns[e.name].levels if isinstance(e, Name) else None
         return levels if levels and levels.kind == CHOICE else None
@@ -303,7 +303,7 @@ class _Designs:
             found.append((self.positions(a, levels), self.positions(b, levels)) if levels else (left, right))
         return found
 
-    def positions(self, e: Expression, levels: Levels) -> Tensor:
+    def positions(self, e: Expression, levels: Categories) -> Tensor:
         """Where the options of a choice, or a literal, stand among some options; -1 for those that do not."""
         if isinstance(e, Name):
             column = self.columns[e.name]
