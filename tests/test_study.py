@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import hentropy as he
+from hentropy.core.solvers import Cost
+from hentropy.core.solvers.base import per_cost
 from hentropy.studies.study import State
 from hentropy.studies.study.left_to_ask import cost_per_success
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun, hill, study
