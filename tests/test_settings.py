@@ -175,3 +175,85 @@ def test_first_rows_of_a_table_have_every_option() -> None:
     designs = [pool.decode(row) for row in pool.spread(8, 3)]
     assert Counter(design["a"] for design in designs) == dict.fromkeys("pqrs", 2)
     assert Counter(design["b"] for design in designs) == dict.fromkeys("xy", 4)
+
+
+def run(study: he.Study, times: int) -> list[he.Trial]:
+    done = []
+    for _ in range(times):
+        trial = study.ask()
+        done.append(study.tell(trial, float(simulated(study.space.encode(trial.params)))))
+    return done
+
+
+def test_a_study_runs_what_is_cheap_and_decides_about_the_real_thing(sqlite_url: str) -> None:
+    study = he.Study(
+        FIDELITIES,
+        he.Maximize(),
+        decide_on={"fidelity": 1.0},
+        cost="1 if fidelity < 1 else 20",
+        stop=[he.Budget(cost=100.0, unit="hours")],
+        first=6,
+    )
+    while not study.stopped:
+        run(study, 1)
+    assert study.stopped == f"the budget is spent: {study.spent:.6g} of 100 hours"
+    assert {trial.expected_cost for trial in study.records} == {1.0, 20.0}
+    assert study.spent == sum(trial.expected_cost or 0.0 for trial in study.records)
+    verdict = study.decide()
+    assert verdict.action[0]["fidelity"] == 1.0
+    proposed = [trial.params["fidelity"] for trial in study.records if trial.origin == "proposed"]
+    assert proposed.count(0.2) > proposed.count(1.0)
+
+
+def test_costs_that_are_told_are_learned() -> None:
+    space = Space(x=Real(0.0, 1.0), kind=["quick", "slow"])
+    study = he.Study(space, he.Maximize(), cost="told", first=6)
+
+    def value(x: float, kind: str) -> float:
+        return -((x - 0.4) ** 2) + (0.001 if kind == "slow" else 0.0)
+
+    for _ in range(6):
+        trial = study.ask()
+        study.tell(trial, value(**trial.params), cost=30.0 if trial.params["kind"] == "slow" else 1.0)
+    trial = study.ask()
+    assert trial.expected_cost == pytest.approx(1.0, rel=0.2)
+    assert trial.params["kind"] == "quick"
+    told = study.tell(trial, value(**trial.params), cost=1.5)
+    assert (told.cost, told.expected_cost) == (1.5, trial.expected_cost)
+    with pytest.raises(InputError, match="the cost told is -1"):
+        study.tell(study.ask(), 1.0, cost=-1)
+
+
+def test_a_shelf_with_ids_and_prices() -> None:
+    space = Space(a=["x", "y", "z"], t=Real(0.0, 1.0))
+    rows = [[f"s{i}", a, 0.1 * i, 1.0 + (a == "z") * 50.0] for i, a in enumerate("xyzxyzxyz")]
+    shelf = Pool(rows, ["name", "a", "t", "price"], id="name", ignore=["price"])
+    study = he.Study(shelf, he.Maximize(), decide_on=space, cost="price", first=4)
+    for _ in range(5):
+        trial = study.ask()
+        assert trial.params["name"] in {row[0] for row in rows}
+        assert trial.expected_cost == trial.params["price"]
+        study.tell(trial, trial.params["t"] + (trial.params["a"] == "y"))
+    assert set(study.decide().action[0]) >= {"a", "t"}
+
+
+def test_a_batch_of_first_designs_shares_what_it_must() -> None:
+    space = Space(
+        kind=["p", "q", "r"], temperature=Real(20.0, 90.0), time=Real(1.0, 9.0), same_in_batch=["temperature"]
+    )
+    study = he.Study(space, he.Maximize(), first=8)
+    for _ in range(3):
+        plate = study.ask_many(4)
+        assert len(plate) == 4
+        assert len({trial.params["temperature"] for trial in plate}) == 1
+        for trial in plate:
+            study.tell(trial, trial.params["time"] - 0.01 * (trial.params["temperature"] - 50.0) ** 2)
+    temperatures = {trial.params["temperature"] for trial in study.records}
+    assert len(temperatures) == 3
+
+
+def test_an_experiment_must_save_more_than_it_costs() -> None:
+    study = he.Study(FIDELITIES, he.Maximize(), cost=2.0, price=0.5, stop=[he.GainBelowCost(price=0.5)], first=4)
+    while not study.stopped:
+        run(study, 1)
+    assert study.stopped.endswith("and costs 1")

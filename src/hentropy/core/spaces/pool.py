@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.given import real_array
+from hentropy.core.given import is_number, real_array
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn
 from hentropy.core.spaces.options import Choice, DataFrameLike
 from hentropy.core.spaces.parameters import Number, Parameter, nearest
 from hentropy.core.spaces.rows import RowIndex
@@ -133,6 +134,42 @@ class Pool(DesignSpace):
             chosen.append(int(distance.argmin()))
             taken[chosen[-1]] = torch.inf
         return self._points[chosen]
+
+    @property
+    def kinds(self) -> dict[str, Categories | None]:
+        """The columns that costs may look at, those of numbers that are not modelled included."""
+        return {**super().kinds, **dict.fromkeys(self._shown_numbers)}
+
+    @cached_property
+    def _shown_numbers(self) -> dict[str, Tensor]:
+        """The columns that are not modelled and have a number in every row: m each."""
+        numbers = {name: column for name, column in self.shown.items() if all(is_number(value) for value in column)}
+        return {name: torch.tensor(column, dtype=torch.float64) for name, column in numbers.items()}
+
+    def free_columns(self, x: Tensor) -> dict[str, ParameterColumn]:
+        """The columns of designs (... x d) by name, with the numbers that the table has beside them."""
+        found = super().free_columns(x)
+        if self._shown_numbers:
+            position = self.index.find(self.project(x.detach())).to(x.device)
+            found |= {name: ParameterColumn(column.to(x)[position]) for name, column in self._shown_numbers.items()}
+        return found
+
+    def within(self, space: DesignSpace) -> "Pool":
+        """The same designs in the coordinates of a space that has the same parameters."""
+        names = [field.name for field in self.fields]
+        if names != [field.name for field in space.fields]:
+            theirs = ", ".join(field.name for field in space.fields)
+            raise InputError(f"the pool has the columns {', '.join(names)}, the space {theirs}; they must be the same")
+        own = [DesignSpace.decode(self, row) for row in self._points]
+        parts = [
+            parameter.encode(name, [[params[column] for params in own] for column in parameter.columns(name)])
+            for name, parameter in space.parameters.items()
+        ]
+        made = Pool.among(space, torch.cat(parts, -1))
+        made.id, made.ignored, made.shown, made.names = self.id, self.ignored, self.shown, self.names
+        made.same_in_batch = self.same_in_batch
+        made._check_ids()
+        return made
 
     def fixed(self, **values: Any) -> "Pool":
         """The rows that have these values of some columns."""

@@ -17,7 +17,7 @@ from torch import Tensor
 from hentropy.core.given import is_number
 from hentropy.core.spaces.constraints import Condition, Conditions, FeasibleSet
 from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Held, Numbers, Straight, ValueTable
-from hentropy.core.spaces.evaluation import Categories, ParameterColumn
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
 from hentropy.core.spaces.options import Choice, OneOf
 from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, nearest
 from hentropy.errors import InputError
@@ -50,6 +50,9 @@ class DesignSpace(ABC):
     scales: tuple[int, ...]
     """Which of the model's length scales belongs to each coordinate: d numbers."""
 
+    all_tables: Tables
+    """Numbers by option that conditions and costs may look up."""
+
     same_in_batch: tuple[str, ...] = ()
     """The parameters that have the same value in all designs that are asked for together."""
 
@@ -62,6 +65,7 @@ class DesignSpace(ABC):
         Those of parameters that are `held` are the given ones.
         """
         self.parameters = dict(parameters)
+        self.all_tables = {}
         self.fields = tuple(field for name, p in parameters.items() for field in p.fields(name))
         self.names = tuple(field.name for field in self.fields)
         repeated = [name for name in self.names if self.names.count(name) > 1]
@@ -167,6 +171,11 @@ class DesignSpace(ABC):
                 )
                 found[name] = ParameterColumn(index, parameter.categories)
         return found
+
+    @property
+    def kinds(self) -> dict[str, Categories | None]:
+        """The columns that conditions and costs may look at: None for numbers."""
+        return {f.name: Categories(f.options, f.ordered) if f.options else None for f in self.fields}
 
     def from_unit_slope(self, x: Tensor) -> Tensor:
         """How fast coordinates (... x d) change with those of the unit cube: ... x d."""
@@ -338,8 +347,7 @@ class Space(DesignSpace):
             known = ", ".join(parameters)
             raise InputError(f"same_in_batch must name parameters ({known}), got {same_in_batch!r}")
         self.same_in_batch = tuple(same_in_batch)
-        kinds = {f.name: Categories(f.options, f.ordered) if f.options else None for f in self.fields}
-        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, kinds)
+        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, self.kinds)
         self.all_tables = conditions.tables
         self._feasible = FeasibleSet(self, conditions) if conditions.given else None
 
