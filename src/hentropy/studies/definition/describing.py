@@ -67,7 +67,7 @@ def describe(
 def _designs(space: DesignSpace) -> dict[str, Any]:
     # a class that derives from these may mean something else by its designs
     if type(space) is Pool:
-        return {"pool": _pool(space)}
+        return {"pool": _pool(space), "same_in_batch": list(space.same_in_batch)}
     if type(space) is not Space:
         raise InputError(f"a study on {space!r} cannot be put in words; use a Space or a Pool")
     return {

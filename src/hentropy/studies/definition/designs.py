@@ -181,20 +181,18 @@ class PoolWords(Words):
         Cells | None, Field(description="The designs, each a list of numbers and texts in the order of names.")
     ] = None
 
-    def made(self) -> Pool:
+    def made(self, same_in_batch: Sequence[str] = ()) -> Pool:
         """The pool itself."""
         if self.rows is None:
             raise InputError(f"the designs in {self.file} have not been read; read the study file with `read`")
-        return Pool(self.rows, self.names, id=self.id, ignore=self.ignore)
+        return Pool(self.rows, self.names, id=self.id, ignore=self.ignore, same_in_batch=same_in_batch)
 
     @model_validator(mode="after")
-    def _can_be_made(self) -> "PoolWords":
+    def _fits_together(self) -> "PoolWords":
         if self.file is None and self.rows is None:
             raise InputError('give file = "designs.csv", or names and rows')
         if self.file is not None and (self.rows is not None or self.names is not None):
             raise InputError("give either a file, or names and rows, not both")
-        if self.rows is not None:
-            self.made()
         return self
 
     def read(self, folder: Path) -> dict[str, Any]:

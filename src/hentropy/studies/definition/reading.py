@@ -39,14 +39,14 @@ def _canonical(space: Mapping[str, OneParameter], file: Path) -> dict[str, Any]:
     """Parameters as a store has them, with the descriptors of their files: the same space has the same words."""
     found = {}
     for name, words in space.items():
-        if isinstance(words, ChoiceWords) and isinstance(words.descriptors, str):
-            words = words.model_copy(
-                update={"descriptors": descriptors_in(file.parent / words.descriptors, words.options)}
-            )
         try:
-            found[name] = described(words.made())
+            own = words
+            if isinstance(words, ChoiceWords) and isinstance(words.descriptors, str):
+                table = descriptors_in(file.parent / words.descriptors, words.options)
+                own = words.model_copy(update={"descriptors": table})
+            found[name] = described(own.made())
         except InputError as error:
-            raise InputError(told(str(file), [f"{dotted(('space', name))}: {error}"])) from None
+            raise InputError(told(str(file), [f"{dotted(('space', name, 'descriptors'))}: {error}"])) from None
     return found
 
 

@@ -85,7 +85,17 @@ class Description(Words):
 
     @cached_property
     def _designs(self) -> DesignSpace:
-        return self.pool.made() if self.pool is not None else self.with_conditions(self.where)
+        if self.pool is None:
+            return self.with_conditions(self.where)
+        try:
+            return self.pool.made(self.same_in_batch)
+        except InputError:
+            for part, same in {"pool": (), "same_in_batch": self.same_in_batch}.items():
+                try:
+                    self.pool.made(same)
+                except InputError as error:
+                    raise InputError(f"{part}: {error}") from None
+            raise
 
     def with_conditions(self, where: Sequence[Condition]) -> Space:
         """The space with other conditions than those in words, which functions are not."""
@@ -117,8 +127,8 @@ class Description(Words):
         for name in ("self", "where", "tables", "same_in_batch"):
             if name in (self.space or {}):
                 raise InputError(f"space.{name}: a parameter cannot be called {name}; give it another name")
-            if self.pool is not None and name != "self" and getattr(self, name):
-                raise InputError(f"{name}: it goes with a space; of a pool, leave out the rows that cannot be run")
+        if self.pool is not None and (self.where or self.tables):
+            raise InputError("where: conditions go with a space; of a pool, leave out the rows that cannot be run")
         if isinstance(self.decision, Own) != ("decision" in self.own):
             raise InputError('own: it has to name "decision" where the decision has no words, and only there')
         if not self.is_read:

@@ -45,11 +45,9 @@ def template(
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
     sections = [
         _head(name, usual_first(len(parameters if pool_file is None else pool_names))),
-        *(
-            [_conditions(parameters, where, same_in_batch), _space(parameters), *_tables(tables or {})]
-            if pool_file is None
-            else [_pool(pool_file, pool_id, pool_ignore)]
-        ),
+        *([] if pool_file else [_where(parameters, where)]),
+        _same(same_in_batch, list(parameters) or pool_names),
+        *([_pool(pool_file, pool_id, pool_ignore)] if pool_file else [_space(parameters), *_tables(tables or {})]),
         _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
         _MODEL,
         _SOLVER,
@@ -86,16 +84,21 @@ name = {toml_value(name)}
 """
 
 
-def _conditions(parameters: Mapping[str, Parameter], where: Sequence[str], same_in_batch: Sequence[str]) -> str:
-    """The keys that stand before all tables, commented out with an example where nothing is given."""
+def _where(parameters: Mapping[str, Parameter], where: Sequence[str]) -> str:
+    """The conditions, or an example commented out."""
     fields = [field for name, parameter in parameters.items() for field in parameter.fields(name)]
-    first = next((field for field in fields if re.fullmatch(r"[^\W\d]\w*", field.name)), None)
-    example = [] if first is None else [_condition(first)]
-    lines = ["# Conditions that every design satisfies: + - * / **, comparisons, and, or, not, in, tables by option."]
-    lines += [f"{'' if where else '# '}where = {toml_value(where or example)}"]
-    lines += ["# What is the same in all experiments that are asked for together, as on one plate or in one oven."]
-    lines += [f"{'' if same_in_batch else '# '}same_in_batch = {toml_value(same_in_batch or list(parameters)[:1])}", ""]
-    return "\n".join(lines)
+    plain = [field for field in fields if re.fullmatch(r"[^\W\d]\w*", field.name)]
+    return f"""\
+# Conditions that every design satisfies: + - * / **, comparisons, and, or, not, in, tables by option.
+{"" if where else "# "}where = {toml_value(where or [_condition(field) for field in plain[:1]])}
+"""
+
+
+def _same(given: Sequence[str], names: Sequence[str]) -> str:
+    return f"""\
+# What is the same in all experiments that are asked for together, as on one plate or in one oven.
+{"" if given else "# "}same_in_batch = {toml_value(given or names[:1])}
+"""
 
 
 def _condition(field: ParameterField) -> str:
