@@ -48,7 +48,7 @@ def number_of_first(given: int | None, space: DesignSpace, found: StudyRecord | 
     if given is not None:
         return int(given)
     begun = None if found is None else found.definition.get("first")
-    return usual_first(len(space.names)) if begun is None else int(begun)
+    return usual_first(len(space.fields)) if begun is None else int(begun)
 
 
 def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
