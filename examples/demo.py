@@ -45,7 +45,7 @@ def main() -> None:
     random = he.Study(problem.space, decision, seed=given.seed)
     generator = torch.Generator().manual_seed(given.seed)
     unit = torch.rand(given.experiments, problem.space.dim, generator=generator, dtype=torch.float64)
-    for row in problem.space.from_unit(unit):
+    for row in problem.space.from_cube(unit):
         random.attach(problem.space.decode(row), float(problem(row)))
     console.print("\nWhat the decisions are worth (losses: lower is better)", style="bold")
     console.print(comparison(decision, problem, {"hentropy": found.verdict, "random search": random.decide()}))

@@ -141,12 +141,12 @@ class TestPaperOneShot:
         _, ours = self.acquisitions(fitted())
         unit = torch.rand(5, 1, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
         a = BOX.sample(5 * 4 * 3, seed=2).reshape(5, 4, 3, 2)
-        (slope,) = torch.autograd.grad(ours(BOX.from_unit(unit), A=a).sum(), unit)
+        (slope,) = torch.autograd.grad(ours(BOX.from_cube(unit), A=a).sum(), unit)
         with torch.no_grad():
             for j in range(2):
                 step = torch.zeros(2, dtype=torch.float64)
                 step[j] = 1e-5
-                sides = [ours(BOX.from_unit(unit + side * step), A=a) for side in (-1.0, 1.0)]
+                sides = [ours(BOX.from_cube(unit + side * step), A=a) for side in (-1.0, 1.0)]
                 assert torch.allclose(slope[:, 0, j], (sides[1] - sides[0]) / 2e-5, rtol=1e-4, atol=1e-5)
 
     def test_level_sets_see_the_means_after_each_outcome(self) -> None:
@@ -207,9 +207,9 @@ class TestPaperOneShot:
         reached = [torch.tensor(0.5)]
 
         class Watched(he.Space):
-            def from_unit(self, u: Tensor) -> Tensor:
+            def from_cube(self, u: Tensor) -> Tensor:
                 reached.extend([u.detach().min(), u.detach().max()])
-                return super().from_unit(u)
+                return super().from_cube(u)
 
         space = Watched(**BOX.parameters)
         solver = baselines.PaperOneShot(restarts=8, steps=15, outcomes=4, samples=2)

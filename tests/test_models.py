@@ -207,7 +207,7 @@ def test_a_start_is_taken_up() -> None:
         assert second.theta.shape[-1] == 4
         assert fit_with(X, Y, second)[1].theta.shape[-1] == 5
         assert given.noise_std == pytest.approx(0.1)
-    with pytest.raises(InputError, match="2 values, these have 1"):
+    with pytest.raises(InputError, match="2 length scales, these have 1"):
         fit(X[:, :1], Y, start=start)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import hentropy as he
 from hentropy.core.given import MOST_AT_ONCE, MOST_FIRST, MOST_WORKERS
-from hentropy.core.spaces.base import MOST_PARAMETERS
+from hentropy.core.spaces.space import MOST_PARAMETERS
 from hentropy.errors import InputError
 from hentropy.studies.execution import Local, Processes, PythonObjective
 from hentropy.studies.execution.runner import run

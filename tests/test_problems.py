@@ -183,7 +183,7 @@ def adam(made: Problem, seed: int) -> float:
     least, steps = math.inf, 250
     for step in range(steps):
         optimiser.param_groups[0]["lr"] = 0.03 * 10.0 ** (-4.0 * step / steps)
-        x = made.space.from_unit(u)
+        x = made.space.from_cube(u)
         loss = made.decision.loss(made(x), x)
         least = min(least, float(loss.detach().min()))
         optimiser.zero_grad()

@@ -78,7 +78,7 @@ def test_finite_is_enumeration(name: str, H: int) -> None:
 def grid(space: Space, count: int) -> Tensor:
     axis = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
     unit = torch.cartesian_prod(*[axis] * space.dim).reshape(-1, space.dim)
-    return torch.unique(space.project(space.from_unit(unit)), dim=0)
+    return torch.unique(space.project(space.from_cube(unit)), dim=0)
 
 
 CASES: dict[str, tuple[Decision, Callable[[], Gaussian], Space, int]] = {
@@ -156,7 +156,7 @@ def test_envelope_gradient_is_the_finite_difference(name: str) -> None:
     """With inner problems solved well, the gradient with actions held fixed is that of the solved problem."""
     appraisal = Appraisal.prepare(ROWS[name].make(0.0), gaussian(1), SPACE)
     nodes = appraisal.nodes(6, 1)
-    x = SPACE.from_unit(tensor([[[0.62, 0.41]], [[0.2, 0.8]]])).requires_grad_(True)
+    x = SPACE.from_cube(tensor([[[0.62, 0.41]], [[0.2, 0.8]]])).requires_grad_(True)
     (gradient,) = torch.autograd.grad(appraisal.with_gradient(x, nodes, 80).sum(), x)
     for axis, width in enumerate((0.5, 40.0)):
         step = torch.zeros(2, dtype=torch.float64)

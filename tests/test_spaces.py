@@ -44,7 +44,7 @@ def spaces(draw: st.DrawFn) -> Space:
 @given(spaces(), st.integers(0, 1000))
 def test_into_the_unit_cube_and_back(space: Space, seed: int) -> None:
     u = torch.rand(3, 5, space.dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    x = space.from_unit(u)
+    x = space.from_cube(u)
     close(space.to_unit(x), u)
     low, high = space.bounds
     assert bool(((x >= low - 1e-9 * low.abs()) & (x <= high + 1e-9 * high.abs())).all())
@@ -67,15 +67,15 @@ def test_shift_and_scale_change_nothing(shift: float, scale: float, seed: int) -
 
 
 def test_logarithmic_parameters_are_straight_in_ratios() -> None:
-    close(MIXED.from_unit(torch.full((4,), 0.5, dtype=torch.float64)),
+    close(MIXED.from_cube(torch.full((4,), 0.5, dtype=torch.float64)),
           torch.tensor([-2.0, math.sqrt(1e-3), 4.5, 8.0], dtype=torch.float64))  # fmt: skip
 
 
 def test_slopes_through_the_unit_cube_are_finite_differences() -> None:
-    x = MIXED.from_unit(torch.full((2, 4), 0.3, dtype=torch.float64)).requires_grad_()
+    x = MIXED.from_cube(torch.full((2, 4), 0.3, dtype=torch.float64)).requires_grad_()
     u = torch.full((2, 4), 0.3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(MIXED.to_unit, [x])
-    assert torch.autograd.gradcheck(MIXED.from_unit, [u])
+    assert torch.autograd.gradcheck(MIXED.from_cube, [u])
     outside = torch.tensor([[-5.0, 0.0, 0.0, 0.0]], dtype=torch.float64, requires_grad=True)
     (slope,) = torch.autograd.grad(MIXED.to_unit(outside).sum(), outside)
     assert bool(torch.isfinite(slope).all())
@@ -133,7 +133,7 @@ def test_a_pool_from_any_table(rows: Any, names: tuple[str, ...]) -> None:
     assert torch.equal(pool.points, TABLE)
     assert pool.points.dtype == torch.float64
     assert torch.equal(pool.bounds, torch.stack([TABLE.min(0).values, TABLE.max(0).values]))
-    close(pool.from_unit(pool.to_unit(TABLE)), TABLE)
+    close(pool.from_cube(pool.to_unit(TABLE)), TABLE)
     assert Pool(rows, names=["a", "b", "c"]).names == ("a", "b", "c")
     assert torch.equal(pool.encode(dict(zip(names, TABLE[2].tolist(), strict=True))), TABLE[2])
 
@@ -182,7 +182,7 @@ def test_the_value_at_fault_is_found_in_a_batch() -> None:
     x[1, 2, 2] = 7.25
     with pytest.raises(InputError, match=r"parameter k is 7.25, outside \[2, 7\]"):
         MIXED.check(x)
-    with pytest.raises(InputError, match=r"have 4 values \(a, rate, k, width\), got shape \(2, 3\)"):
+    with pytest.raises(InputError, match=r"have 4 coordinates \(a, rate, k, width\), got shape \(2, 3\)"):
         MIXED.check(torch.zeros(2, 3))
 
 
@@ -204,12 +204,12 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
         (lambda: Integer(0, 9, log=True), "lower bound above 0, got 0"),
         (lambda: Integer(1, 2.5), "whole numbers, got 1 and 2.5"),
         (lambda: Space(), "at least one parameter"),
-        (lambda: Space(x=(0, 1)), r"parameter x is \(0, 1\)"),  # type: ignore[arg-type]
+        (lambda: Space(x=(0, 1)), r"parameter x is \(0, 1\)"),
         (lambda: Space.box([0.0, 0.0], [1.0]), r"as many lower as upper bounds, got \[0.0, 0.0\] and \[1.0\]"),
-        (lambda: Pool(torch.zeros(0, 2)), r"at least one row\), got shape \(0, 2\)"),
+        (lambda: Pool(torch.zeros(0, 2)), "at least one row.*got 2 columns of 0 rows"),
         (lambda: Pool(torch.zeros(2, 2, 2)), r"got shape \(2, 2, 2\)"),
-        (lambda: Pool([[0.0, 1.0], [0.0, math.nan]]), "row 1 of the pool has the value nan in column 1"),
-        (lambda: Pool([["red"], ["blue"]]), "table of numbers .* 'red'"),
+        (lambda: Pool([[0.0, 1.0], [0.0, math.nan]]), "row 1 of the pool has the value nan in column x2"),
+        (lambda: Pool([["red"], [2.0]]), "row 1 of the pool has the value 2.0 in column x1, which has texts elsewhere"),
         (lambda: Pool([[1.0, 2.0], [3.0]]), "table of numbers"),
         (lambda: Pool(TABLE, names=["a"]), r"3 columns but 1 names: \['a'\]"),
         (lambda: Pool(TABLE, names=["a", "b", "a"]), r"must differ, got \['a', 'b', 'a'\]"),
@@ -228,7 +228,7 @@ def test_every_space_keeps_the_same_promises(space: DesignSpace) -> None:
     space.check(x)
     assert x.shape == (3, space.dim)
     assert torch.equal(space.project(x), x)
-    close(space.from_unit(space.to_unit(x)), x)
+    close(space.from_cube(space.to_unit(x)), x)
     close(space.encode(space.decode(x[0])), x[0])
     assert (space.points is None) == isinstance(space, Space)
     assert repr(space).startswith(type(space).__name__)

@@ -25,7 +25,7 @@ from hentropy.core.entropy import Entropy, entropy
 from hentropy.core.gain import Gain, gain
 from hentropy.core.models import fit, from_botorch
 from hentropy.core.solvers import Auto, Finite, Nested, OneShot, Proposal, propose
-from hentropy.core.spaces import Integer, Pool, Real, Space
+from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Pool, Real, Space
 from hentropy.errors import DecisionError, HentropyError, InputError, MissingExtra, ModelError, StorageError, StudyError
 from hentropy.studies.study import (
     Budget,
@@ -45,11 +45,13 @@ __all__ = [
     "BestObserved",
     "Box",
     "Budget",
+    "Choice",
     "Decision",
     "DecisionError",
     "Entropy",
     "Estimate",
     "Finite",
+    "Fractions",
     "Gain",
     "GainBelow",
     "GainBelowCost",
@@ -61,6 +63,7 @@ __all__ = [
     "Integer",
     "KGuesses",
     "LevelSets",
+    "Levels",
     "Listed",
     "Maximize",
     "MinMax",

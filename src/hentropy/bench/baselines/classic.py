@@ -50,7 +50,7 @@ def _all_designs(space: DesignSpace, belief: Belief) -> DesignSpace:
     """Where actions may lie: a study leaves rows of a pool out that it need not ask again, but they can be chosen."""
     if space.points is None:
         return space
-    return Pool(torch.unique(torch.cat([space.points.to(belief.X), belief.X]), dim=0), space.names)
+    return Pool.among(space, torch.unique(torch.cat([space.points.to(belief.X), belief.X]), dim=0))
 
 
 @dataclass(frozen=True)

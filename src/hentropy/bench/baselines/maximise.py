@@ -110,8 +110,8 @@ def _maximised(rule: Rule, appraisal: Appraisal, cost: Cost | None, among: Tenso
     x = space.sample(SCREENED, appraisal.seed + 1).to(belief.X)
     scores = _open(_screened(value, x, appraisal), x, appraisal)
     start = leading(x.unsqueeze(-2), scores, REFINED, appraisal, apart=0.05).squeeze(-2)
-    u, _ = descend(lambda u: -value(space.from_unit(u)), space.to_unit(start), STEPS, appraisal.clock)
-    both = torch.cat([start, space.project(space.from_unit(u))])
+    u, _ = descend(lambda u: -value(space.from_cube(u)), space.to_cube(start), STEPS, appraisal.clock)
+    both = torch.cat([start, space.project(space.from_cube(u))])
     with torch.no_grad():
         return both[_open(value(both), both, appraisal).argmax()].unsqueeze(0)
 

@@ -68,7 +68,7 @@ class PaperOneShot(Solver):
             action_sampler=task.sampler,
         )
         generator = torch.Generator().manual_seed(appraisal.seed)
-        x = torch.rand(self.restarts, q, appraisal.space.dim, generator=generator, dtype=torch.float64)
+        x = torch.rand(self.restarts, q, appraisal.space.cube, generator=generator, dtype=torch.float64)
         a = torch.rand(self.restarts, 1, *task.event, generator=generator, dtype=torch.float64)
         a = a.expand(-1, self.outcomes, *task.event)
         # restarts do not know of each other, so they may as well climb in parts that fit into memory
@@ -109,8 +109,8 @@ class PaperOneShot(Solver):
         # BoTorch's model of an outcome has a covariance of all data and points
         numbers = (n + K) ** 2 if self.model == "botorch" else K * (n + K + (1 if one_draw else self.samples))
         return _Task(
-            (k, space.dim),
-            space.from_unit,
+            (k, space.cube),
+            space.from_cube,
             decision.points,
             Needs.JOINT,
             DecisionLoss,
@@ -127,7 +127,7 @@ class PaperOneShot(Solver):
         optimizer = torch.optim.Adam([x, a], lr=self.rate, fused=True)
 
         def value() -> tuple[Tensor, Tensor, Tensor]:
-            designs, actions = appraisal.space.from_unit(x), task.to_action(a)
+            designs, actions = appraisal.space.from_cube(x), task.to_action(a)
             return designs, actions, acquisition(designs, A=actions)
 
         for _ in range(self.steps):

@@ -39,8 +39,8 @@ from hentropy.core.spaces import DesignSpace
 def model_in_unit_cube(belief: Gaussian, space: DesignSpace) -> SingleTaskGP:
     """The BoTorch model of the belief, about designs in the unit cube: where BoTorch's optimisers do best."""
     frame = belief.frame
-    moved = replace(frame, transform=lambda u: frame.transform(space.from_unit(u)))
-    return as_botorch(replace(belief, X=space.to_unit(belief.X), frame=moved))
+    moved = replace(frame, transform=lambda u: frame.transform(space.from_cube(u)))
+    return as_botorch(replace(belief, X=space.to_cube(belief.X), frame=moved))
 
 
 def optimised(
@@ -48,11 +48,11 @@ def optimised(
 ) -> Tensor:
     """The designs that `optimize_acqf` finds: q x d, in their own units."""
     ends = torch.arange(2.0).to(appraisal.belief.X)
-    bounds = ends.unsqueeze(-1).expand(2, appraisal.space.dim).contiguous()
+    bounds = ends.unsqueeze(-1).expand(2, appraisal.space.cube).contiguous()
     u, _ = optimize_acqf(
         acquisition, bounds, q=q, num_restarts=restarts, raw_samples=raw_samples, timeout_sec=_left(appraisal.clock)
     )
-    return appraisal.space.project(appraisal.space.from_unit(u.detach()))
+    return appraisal.space.project(appraisal.space.from_cube(u.detach()))
 
 
 def _left(clock: Clock) -> float | None:
@@ -111,8 +111,8 @@ class BotorchLogEI(Solver):
         rows = space.points.to(belief.X)
         free = ~occurs(rows, appraisal.pending)
         rows = rows[free] if bool(free.any()) else rows
-        u, _ = optimize_acqf_discrete(acquisition, q=1, choices=space.to_unit(rows))
-        return space.project(space.from_unit(u))
+        u, _ = optimize_acqf_discrete(acquisition, q=1, choices=space.to_cube(rows))
+        return space.project(space.from_cube(u))
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class BotorchKG(Solver):
                 model_in_unit_cube(belief, appraisal.space),
                 num_fantasies=self.fantasies,
                 posterior_transform=None if self.largest else ScalarizedPosteriorTransform(-torch.ones(1).to(belief.X)),
-                X_pending=appraisal.space.to_unit(pending) if len(pending) else None,
+                X_pending=appraisal.space.to_cube(pending) if len(pending) else None,
             )
             designs = optimised(acquisition, appraisal, q, self.restarts, self.raw_samples)
         return Finalists(designs.unsqueeze(0), not appraisal.clock.expired)

@@ -29,7 +29,7 @@ class OnLevelPoints(Solver):
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """The points with the greatest gain."""
         points = require_level_sets(appraisal.decision, "OnLevelPoints").settled_points
-        pool = Pool(points, names=appraisal.space.names)
+        pool = Pool.among(appraisal.space, points)
         return Finite().search(replace(appraisal, space=pool), q, cost)
 
 

@@ -83,7 +83,7 @@ def grid(space: DesignSpace, count: int, low: float = 0.0, high: float = 1.0) ->
     """count points along each axis, from `low` to `high` in unit coordinates: count^d x d in the space's own units."""
     axis = torch.linspace(low, high, count, dtype=torch.float64)
     unit = torch.stack(torch.meshgrid(*[axis] * space.dim, indexing="ij"), -1).reshape(-1, space.dim)
-    return space.from_unit(unit)
+    return space.from_cube(unit)
 
 
 @torch.no_grad()

@@ -74,7 +74,7 @@ class Apart:
 
     def losses(self, u: Tensor) -> Tensor:
         """Losses of tuples B x k x d: B."""
-        x = self.problem.space.from_unit(u)
+        x = self.problem.space.from_cube(u)
         return self.decision.loss(self.problem(x), x)
 
     def run(self) -> Tensor:
@@ -93,7 +93,7 @@ class Apart:
         """Points that fill the space, the summits of f, and points around those: M x d."""
         sign = -1.0 if self.decision.largest else 1.0
         filling = sobol(self.effort.candidates, self.d, self.seed)
-        summits, _ = descend(lambda u: sign * self.problem(self.problem.space.from_unit(u)), filling[::8], 300, Clock())
+        summits, _ = descend(lambda u: sign * self.problem(self.problem.space.from_cube(u)), filling[::8], 300, Clock())
         around = summits + 0.1 * self._normal(*summits.shape)
         return torch.cat([filling, summits, around]).clamp(0.0, 1.0)
 
@@ -104,7 +104,7 @@ class Apart:
         return torch.randint(below, shape, generator=self.generator)
 
     def _exchanged(self) -> Tensor:
-        points = self.problem.space.from_unit(self.candidates)
+        points = self.problem.space.from_cube(self.candidates)
         moments = Moments(torch.ones(1, dtype=torch.float64), self.problem(points).unsqueeze(0), point_mass=True)
         none = torch.zeros(1, self.k, dtype=torch.float64)
         chunks = self._integers(len(points), 64, self.k).split(8)
@@ -114,7 +114,7 @@ class Apart:
     def _drawn(self) -> Tensor:
         """Tuples of any candidates, of the better ones, and crowds around one of the better ones: B x k x d."""
         sign = 1.0 if self.decision.largest else -1.0
-        order = (sign * self.problem(self.problem.space.from_unit(self.candidates))).argsort(descending=True)
+        order = (sign * self.problem(self.problem.space.from_cube(self.candidates))).argsort(descending=True)
         third, better = self.effort.tuples // 3, max(self.k, len(order) // 10)
         loose = torch.cat([self._integers(len(order), third, self.k), order[self._integers(better, third, self.k)]])
         reach = torch.empty(third, 1, 1, dtype=torch.float64).uniform_(0.01, 0.1, generator=self.generator)
@@ -199,7 +199,7 @@ class Apart:
 
         def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
             points = torch.from_numpy(z[: k * d]).view(k, d).requires_grad_(True)
-            total = sign * self.problem(self.problem.space.from_unit(points)).sum()
+            total = sign * self.problem(self.problem.space.from_cube(points)).sum()
             (gradient,) = torch.autograd.grad(total, points)
             value = float(total.detach()) - share * float(z[k * d :].sum())
             return value, np.concatenate([gradient.flatten().numpy(), np.full(P, -share)])
@@ -222,7 +222,7 @@ class Apart:
 def best_apart(problem: Problem, decision: TopK, seed: int = 0, effort: SearchEffort | None = None) -> Best:
     """k designs of a continuous space."""
     u = Apart(problem, decision, seed, effort or SearchEffort()).run()
-    x = problem.space.project(problem.space.from_unit(u))
+    x = problem.space.project(problem.space.from_cube(u))
     how = "searched: thousands of descents, polish, hops until nothing better came"
     return Best(problem.loss(x), how, x)
 
@@ -252,16 +252,16 @@ def best_sequence(problem: Problem, decision: Sequence, seed: int = 0) -> Best:
     below, above = torch.zeros_like(targets), torch.ones_like(targets)  # parts of the way from the valley to the summit
     for _ in range(200):
         middle = (below + above) / 2
-        low = problem(space.from_unit(torch.lerp(ends[0], ends[1], middle.unsqueeze(-1)))) < targets
+        low = problem(space.from_cube(torch.lerp(ends[0], ends[1], middle.unsqueeze(-1)))) < targets
         below, above = torch.where(low, middle, below), torch.where(low, above, middle)
-    x = space.from_unit(torch.lerp(ends[0], ends[1], above.unsqueeze(-1)))
+    x = space.from_cube(torch.lerp(ends[0], ends[1], above.unsqueeze(-1)))
     loss = problem.loss(x)
     met = "exact: every target is met, by bisection"
     return Best(loss, met if loss < MET else "searched: the nearest value, for targets out of the function's range", x)
 
 
 def _signed(problem: Problem, sign: float, u: Tensor) -> Tensor:
-    return sign * problem(problem.space.from_unit(u))
+    return sign * problem(problem.space.from_cube(u))
 
 
 def best_for(problem: Problem, seed: int = 0, effort: SearchEffort | None = None) -> Best:

@@ -10,7 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss, loss_now
+from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss, loss_now, take
 from hentropy.core.action_search.descent import descend, polish
 from hentropy.core.action_search.incumbent import Incumbent, find_incumbent, refine, replacements
 from hentropy.core.action_search.tuples import exchange, gather_points
@@ -27,6 +27,8 @@ WIDTH = 0.25
 
 NUDGE = 0.005
 MOST_POINTS = 96
+MOST_OPTIONS = 64
+"""After an outcome, so many exchanges of a member's options are tried at once."""
 
 REFINED, LITTLE = 3, 1e-4
 """Of actions that are better today than the best known, so many are refined, unless the best of them is better by only
@@ -169,7 +171,7 @@ class ContinuousSearch(ActionSearch):
         if rounds >= WIDE and self._at_itself:
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
-        start = self.domain.to_unit(found.actions)
+        start = self.domain.to_cube(found.actions)
         if rounds < WIDE:
             now = self._descended(fantasy, start, steps)
         else:
@@ -187,6 +189,8 @@ class ContinuousSearch(ActionSearch):
         for _ in range(rounds):
             before = now[1][:, :N]
             u, loss, metric = self._shared(fantasy, now[0], now[2])
+            if self.domain.exchanges and self._at_itself:
+                u, loss = self._other_options(fantasy, u, loss)
             now = self._polished(fantasy, u, metric, steps)
             late = torch.minimum(before, loss) - now[1]
         with torch.no_grad():
@@ -224,6 +228,28 @@ class ContinuousSearch(ActionSearch):
         rows = torch.arange(u.shape[0], device=u.device).unsqueeze(-1)
         return u[rows, choice], loss, metric[rows, choice]
 
+    @torch.no_grad()
+    def _other_options(self, fantasy: Fantasy, u: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
+        """Actions of the outcomes (b x N x A) with the best exchange of one option each, and their losses b x N."""
+        assert isinstance(self.domain, PointsDomain)
+        actions = self.domain.to_action(u)  # b x N x k x d
+        moved = self.space.neighbours(actions)  # b x N x k x M x d
+        k, M = moved.shape[-3:-1]
+        if M > MOST_OPTIONS:
+            generator = torch.Generator().manual_seed(0)
+            moved = moved[..., torch.randperm(M, generator=generator)[:MOST_OPTIONS].to(u.device), :]
+            M = MOST_OPTIONS
+        points = torch.cat([actions, moved.flatten(-3, -2)], -2)  # b x N x (k + k M) x d
+        index = torch.arange(k, device=u.device).repeat(k * M, 1)  # T x k
+        index[torch.arange(k * M), torch.arange(k).repeat_interleave(M)] = k + torch.arange(k * M)
+        moments = fantasy.moments(points, self.decision.needs)
+        own = index.expand(*u.shape[:2], *index.shape)
+        tried = gather_points(points, own)  # b x N x T x k x d
+        least, choice = expected_loss(self.decision, take(moments, own), tried, self.draws).min(-1)
+        chosen = tried.gather(2, choice[..., None, None, None].expand(*choice.shape, 1, *tried.shape[-2:])).squeeze(2)
+        better = least < loss
+        return torch.where(better.unsqueeze(-1), self.domain.to_cube(chosen), u), torch.minimum(least, loss)
+
     def loss_of_each(self, fantasy: Fantasy, actions: Tensor) -> Tensor:
         """The expected loss of each of a design's actions (b x A x event) after each of its outcomes: b x N x A."""
         moments = fantasy.moments(self.decision.points(actions).unsqueeze(1), self.decision.needs)
@@ -253,12 +279,12 @@ class ContinuousSearch(ActionSearch):
 
     def _around(self, x: Tensor) -> Tensor:
         """Points around each of the designs b x q x d: b x AROUND x d."""
-        q, d = x.shape[1:]
+        q = x.shape[1]
         generator = torch.Generator().manual_seed(0)
-        noise = torch.randn(AROUND, d, generator=generator, dtype=torch.float64)
+        noise = torch.randn(AROUND, self.space.cube, generator=generator, dtype=torch.float64)
         noise = (WIDTH * torch.rand(AROUND, 1, generator=generator, dtype=torch.float64) * noise).to(x)
-        centre = self.space.to_unit(x)[:, torch.arange(AROUND, device=x.device) % q]
-        return self.space.project(self.space.from_unit((centre + noise).clamp(0.0, 1.0)))
+        centre = self.space.to_cube(x)[:, torch.arange(AROUND, device=x.device) % q]
+        return self.space.project(self.space.from_cube((centre + noise).clamp(0.0, 1.0)))
 
     def with_actions(self, actions: Tensor) -> "ContinuousSearch":
         """With further actions (A x event) among the contenders."""

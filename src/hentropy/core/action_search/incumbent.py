@@ -6,6 +6,7 @@ members replaced by points that would lead if f there surprised us. For any othe
 the domain, refined. Random steps that are kept where they help (probing) find what descent misses.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -41,7 +42,7 @@ def probe(
         if clock.expired:
             break
         moved = _direction(S, k, domain.size, generator).to(actions)
-        trial = (domain.to_unit(actions).unsqueeze(1) + step * moved).clamp(0.0, 1.0)
+        trial = (domain.to_cube(actions).unsqueeze(1) + step * moved).clamp(0.0, 1.0)
         tried = domain.project(domain.to_action(trial))  # S x T x event
         value, choice = loss_now(decision, belief, tried, draws).min(1)
         better = value < losses
@@ -59,6 +60,41 @@ def _direction(S: int, k: int, size: int, generator: torch.Generator) -> Tensor:
     some = torch.rand(S, TRIES, k, 1, generator=generator) < 1.0 / k
     some[:, ::2] = True
     return (noise * length * some).flatten(-2)
+
+
+EXCHANGES = 6
+"""Exchanges of options alternate with descent of the numbers so often, while that lowers the loss."""
+
+
+@torch.no_grad()
+def exchange_options(
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, actions: Tensor, clock: Clock
+) -> tuple[Tensor, Tensor]:
+    """Actions S x event with options exchanged and numbers polished in turn: as reached, and their losses S.
+
+    None gets worse.
+    """
+
+    def loss(u: Tensor) -> Tensor:
+        return loss_now(decision, belief, domain.to_action(u), draws)
+
+    losses, every = loss_now(decision, belief, actions, draws), torch.arange(len(actions), device=actions.device)
+    for _ in range(EXCHANGES):
+        if clock.expired:
+            break
+        tried = domain.neighbours(actions)  # S x T x event
+        value, choice = loss_now(decision, belief, tried, draws).min(1)
+        better = value < losses
+        if not bool(better.any()):
+            break
+        actions = torch.where(better.view(-1, *[1] * len(domain.event)), tried[every, choice], actions)
+        losses = torch.minimum(value, losses)
+        u, _, _ = polish(loss, domain.to_cube(actions), STEPS, clock)
+        moved = domain.project(domain.to_action(u))
+        value = loss_now(decision, belief, moved, draws)
+        actions = torch.where((value < losses).view(-1, *[1] * len(domain.event)), moved, actions)
+        losses = torch.minimum(value, losses)
+    return actions, losses
 
 
 STARTS = 64
@@ -197,7 +233,7 @@ def refine(
 
     few = belief.typical()
     u, _, metric = polish(
-        lambda u: loss_now(decision, few, domain.to_action(u), draws), domain.to_unit(starts), first_steps, clock
+        lambda u: loss_now(decision, few, domain.to_action(u), draws), domain.to_cube(starts), first_steps, clock
     )
     with torch.no_grad():
         value = loss(u)
@@ -222,11 +258,24 @@ def refine(
         order = _apart(domain.to_unit(actions), losses)
         first = int(order[0])
         found = Incumbent(actions[order], losses[first], metrics[first if first < len(metrics) else 0])
+        if domain.exchanges:
+            found = _with_options(decision, belief, domain, draws, found, clock)
         if torch.allclose(actions[: len(ends)], ends):
             return found
         # between whole numbers descent ends where rounding takes it: probe from there
         probed, losses = probe(decision, belief, domain, draws, found.contenders[:PROBED], PROBES, SEED, clock)
     return replace(found, contenders=torch.cat([probed[:1], found.contenders]), value=losses[0])
+
+
+def _with_options(
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, found: Incumbent, clock: Clock
+) -> Incumbent:
+    """The actions found, and better ones with other options."""
+    actions, losses = exchange_options(decision, belief, domain, draws, found.contenders[:PROBED], clock)
+    both = torch.cat([actions, found.contenders])
+    losses = torch.cat([losses, loss_now(decision, belief, found.contenders, draws)])
+    order = _apart(domain.to_unit(both), losses)
+    return replace(found, contenders=both[order], value=losses[order[0]])
 
 
 def _apart(unit: Tensor, losses: Tensor) -> Tensor:
@@ -243,7 +292,7 @@ def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) ->
 
     M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
     """
-    filling = space.sample(min(512, 96 * (1 + space.dim)) // fewer, SEED).to(belief.X)
+    filling = space.sample(min(512, 96 * (1 + space.cube)) // fewer, SEED).to(belief.X)
     spread = torch.cat([filling, belief.X[-128 // fewer :]])
 
     def mean(points: Tensor) -> Tensor:
@@ -254,14 +303,32 @@ def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) ->
     count = min(EXTREMES, spread.shape[0])
     sign = torch.ones(2 * count, dtype=spread.dtype, device=spread.device)
     sign[count:] = -1.0
-    ends = space.to_unit(spread[torch.cat([order[:count], order[-count:]])])
-    u, _ = descend(lambda u: sign * mean(space.from_unit(u)), ends, min(12, 2 * space.dim), clock)
+    ends = space.to_cube(spread[torch.cat([order[:count], order[-count:]])])
+    u, value = descend(lambda u: sign * mean(space.from_cube(u)), ends, min(12, 2 * space.cube), clock)
+    if space.exchanges:
+        u = _extremes_with_options(space, mean, sign, u, value)
     generator = torch.Generator().manual_seed(SEED)
     around = max(1, AROUND // fewer)
     noise = torch.randn(around, *u.shape, generator=generator, dtype=torch.float64).to(u)
     scale = 0.2 * torch.rand(around, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
     beside = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
-    return torch.cat([spread, space.project(space.from_unit(torch.cat([u, beside])))])
+    return torch.cat([spread, space.project(space.from_cube(torch.cat([u, beside])))])
+
+
+def _extremes_with_options(
+    space: DesignSpace, mean: Callable[[Tensor], Tensor], sign: Tensor, u: Tensor, value: Tensor
+) -> Tensor:
+    """Points of the cube (S x A) with options exchanged where that lowers sign times the mean (S)."""
+    points, every = space.from_cube(u), torch.arange(len(u), device=u.device)
+    for _ in range(EXCHANGES):
+        tried = space.neighbours(points)  # S x M x d
+        there, choice = (sign.unsqueeze(-1) * mean(tried.flatten(0, 1)).reshape(tried.shape[:2])).min(1)
+        better = there < value
+        if not bool(better.any()):
+            break
+        points = torch.where(better.unsqueeze(-1), tried[every, choice], points)
+        value = torch.minimum(value, there)
+    return space.to_cube(points)
 
 
 def _first_tuples(

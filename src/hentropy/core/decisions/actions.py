@@ -23,22 +23,35 @@ from hentropy.errors import InputError
 
 
 class Domain(ABC):
-    """A continuous set of actions as a unit cube of `size` coordinates."""
+    """A set of actions that a search steps through, as a unit cube of `size` coordinates."""
 
     size: int
     event: tuple[int, ...]
 
     @abstractmethod
     def to_action(self, u: Tensor) -> Tensor:
-        """Unit coordinates ... x size to actions ... x event."""
+        """Coordinates of the cube ... x size to actions ... x event."""
+
+    @abstractmethod
+    def to_cube(self, a: Tensor) -> Tensor:
+        """Actions ... x event to the coordinates of a search: ... x size."""
 
     @abstractmethod
     def to_unit(self, a: Tensor) -> Tensor:
-        """Actions to unit coordinates."""
+        """Actions as distances between them are measured, one row each."""
 
     @abstractmethod
     def project(self, a: Tensor) -> Tensor:
         """The nearest action that can really be taken."""
+
+    @property
+    def exchanges(self) -> int:
+        """How many values a member of an action may be exchanged for, which descent cannot reach."""
+        return 0
+
+    def neighbours(self, a: Tensor) -> Tensor:
+        """Actions ... x event with one value of one member exchanged: ... x T x event."""
+        return a.new_empty(*a.shape[: -len(self.event)], 0, *self.event)
 
     def sample(self, count: int, seed: int) -> Tensor:
         """Actions that fill the domain evenly: count x event."""
@@ -54,8 +67,8 @@ class PointsDomain(Domain):
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        """k d."""
-        return self.k * self.space.dim
+        """k times the coordinates of the space's cube."""
+        return self.k * self.space.cube
 
     @property
     def event(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -63,8 +76,12 @@ class PointsDomain(Domain):
         return (self.k, self.space.dim)
 
     def to_action(self, u: Tensor) -> Tensor:
-        """... x kd to ... x k x d."""
-        return self.space.from_unit(u.reshape(*u.shape[:-1], *self.event))
+        """... x size to ... x k x d."""
+        return self.space.from_cube(u.reshape(*u.shape[:-1], self.k, self.space.cube))
+
+    def to_cube(self, a: Tensor) -> Tensor:
+        """... x k x d to ... x size."""
+        return self.space.to_cube(a).flatten(-2)
 
     def to_unit(self, a: Tensor) -> Tensor:
         """... x k x d to ... x kd."""
@@ -73,6 +90,18 @@ class PointsDomain(Domain):
     def project(self, a: Tensor) -> Tensor:
         """Clamped and rounded as the space says."""
         return self.space.project(a)
+
+    @property
+    def exchanges(self) -> int:
+        """Those of a design."""
+        return self.space.exchanges
+
+    def neighbours(self, a: Tensor) -> Tensor:
+        """... x k x d to ... x (k M) x k x d, the exchanges of the first member first."""
+        moved = self.space.neighbours(a)  # ... x k x M x d
+        M = moved.shape[-2]
+        own = torch.eye(self.k, dtype=torch.bool, device=a.device).repeat_interleave(M, 0).unsqueeze(-1)  # kM x k x 1
+        return torch.where(own, moved.flatten(-3, -2).unsqueeze(-2), a.unsqueeze(-3))
 
 
 @dataclass(frozen=True)
@@ -96,10 +125,14 @@ class BoxDomain(Domain):
         low, high = self.bounds.to(u)
         return low + (high - low) * u
 
-    def to_unit(self, a: Tensor) -> Tensor:
+    def to_cube(self, a: Tensor) -> Tensor:
         """The box to unit coordinates."""
         low, high = self.bounds.to(a)
         return (a - low) / (high - low)
+
+    def to_unit(self, a: Tensor) -> Tensor:
+        """As `to_cube`."""
+        return self.to_cube(a)
 
     def project(self, a: Tensor) -> Tensor:
         """Clamped to the box."""

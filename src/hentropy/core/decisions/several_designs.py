@@ -67,9 +67,10 @@ class TopK(Decision):
     """k high-scoring, diverse designs.
 
     loss = -sum f(a_i) - weight x mean over pairs of min(distance(a_i, a_j), cap). Distances are in the designs' own
-    units; with `scaled`, in units of the ranges: every parameter runs from 0 to 1, a logarithmic one by its logarithm,
-    and weight and cap count in those units. `distance` is "l1", "l2" or a function of two tensors (... x d) that
-    returns ... . With largest=False, small values are wanted and the first sum is counted with a plus.
+    units, and another option of a choice is 1 away; with `scaled`, they are in units of the ranges: every parameter
+    runs from 0 to 1, a logarithmic one by its logarithm, and weight and cap count in those units. `distance` is "l1",
+    "l2" or a function of two tensors (... x d) that returns ... . With largest=False, small values are wanted and the
+    first sum is counted with a plus.
     """
 
     needs = Needs.MEAN
@@ -97,22 +98,26 @@ class TopK(Decision):
         self.largest = largest
         self.scaled = scaled
         self._space: DesignSpace | None = None
+        self._settled: TopK | None = None
 
     def within(self, space: DesignSpace) -> "TopK":
-        """The same decision, with the ranges that scaled distances need."""
+        """The same decision, with the space whose designs it compares."""
         super().within(space)
-        if not self.scaled:
+        if self._space is space or not (self.scaled or space.compares_options):
             return self
         settled = copy(self)
-        settled._space = space
-        return settled
+        settled._space, settled._settled = space, None
+        # the same one each time, so that a belief knows it again
+        if self._settled is None or vars(self._settled) != vars(settled):
+            self._settled = settled
+        return self._settled
 
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
         """That some parameters hardly count for distances in own units, because their ranges are so narrow."""
         if self.scaled or self.k == 1 or self.weight == 0 or callable(self.distance):
             return ()
-        low, high = space.bounds.tolist()
-        ranges = {name: (lo, hi) for name, lo, hi in zip(space.names, low, high, strict=True) if hi > lo}
+        ranges = {field.name: (field.low, field.high) for field in space.fields if field.high > field.low}
+        ranges |= {field.name: (0.0, 1.0) for field in space.fields if field.options and not field.ordered}
         widest = max((hi - lo for lo, hi in ranges.values()), default=0.0)
         narrow = [name for name, (lo, hi) in ranges.items() if UNEVEN * (hi - lo) < widest]
         if not narrow:
@@ -128,11 +133,13 @@ class TopK(Decision):
 
     def coordinates(self, a: Tensor) -> Tensor:
         """Designs (... x d) in the units in which distances are taken: ... x d."""
-        if not self.scaled:
-            return a
         if self._space is None:
-            raise DecisionError("TopK(scaled=True) does not know the ranges yet; take its within(space)")
-        return self._space.to_unit(a)
+            if self.scaled:
+                raise DecisionError("TopK(scaled=True) does not know the ranges yet; take its within(space)")
+            return a
+        if callable(self.distance):
+            return self._space.to_unit(a) if self.scaled else a
+        return self._space.to_compare(a, 1.0 if self.distance == "l1" else 2.0, self.scaled)
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-sum f(a_i) less the reward for distance."""

@@ -149,7 +149,7 @@ class Hyperparameters:
     """Rows of hyperparameters (C x p, standardised units, see `hyperparameters`) from which the next fit may start."""
 
     theta: Tensor
-    dim: int
+    lengthscales: int
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,8 @@ def fit_with(
         raise InputError(f"draws of the hyperparameters must be a whole number of at least 1, got {draws!r}")
     check_seed(seed)
     data = Observations.of(X, Y, noise, space)
-    target = LogPosterior(data.inputs, data.outcomes, data.noise, _profile(profile))
+    scales = None if space is None else space.scales
+    target = LogPosterior(data.inputs, data.outcomes, data.noise, _profile(profile), scales)
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)
     few = data.outcomes.shape[0] <= MIXTURE_LIMIT
@@ -223,7 +224,7 @@ def fit_with(
         theta, state = _draw(target, known, draws, generator)
     else:
         theta = state = maximise(target, known, generator)
-    return _belief(data, target, theta), Hyperparameters(state, data.inputs.shape[-1])
+    return _belief(data, target, theta), Hyperparameters(state, target.groups)
 
 
 def _profile(profile: Profile | str) -> Profile:
@@ -236,15 +237,17 @@ def _profile(profile: Profile | str) -> Profile:
 
 def _known(start: Hyperparameters | None, target: LogPosterior, generator: torch.Generator) -> Tensor:
     """The rows of a start as the target has them (C x p, none without a start): the noise is added or dropped."""
-    d = target.inputs.shape[-1]
     if start is None:
         return target.inputs.new_empty(0, target.size)
-    if start.dim != d:
-        raise InputError(f"the start was fitted to designs of {start.dim} values, these have {d}; start without it")
+    if start.lengthscales != target.groups:
+        raise InputError(
+            f"the start was fitted to designs with {start.lengthscales} length scales, these have {target.groups};"
+            " start without it"
+        )
     theta = start.theta.to(target.inputs)
     if theta.shape[-1] == target.size:
         return theta
-    return theta[:, : d + 2] if target.noise is not None else target.with_noise(theta, generator)
+    return theta[:, : target.groups + 2] if target.noise is not None else target.with_noise(theta, generator)
 
 
 def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -264,11 +267,11 @@ def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Gene
 
 def _belief(data: Observations, target: LogPosterior, theta: Tensor) -> Gaussian:
     """The mixture of the rows of theta (H x p), equally weighted."""
-    d, H = data.inputs.shape[-1], theta.shape[0]
-    kernel = Stationary(target.profile, theta[:, :d].exp(), theta[:, d].exp())
+    g, H = target.groups, theta.shape[0]
+    kernel = Stationary(target.profile, target.lengthscales(theta), theta[:, g].exp())
     noise = target.noise_variance(theta)
     weights = theta.new_full((H,), 1.0 / H)
-    mean = ConstantMean(theta[:, d + 1])
+    mean = ConstantMean(theta[:, g + 1])
     # all columns are equal where the noise was fitted; given errors say what the next is likely to be
     future = noise.mean(-1)
     return Gaussian.from_data(data.X, data.outcomes, noise, future, kernel, mean, data.frame, weights)

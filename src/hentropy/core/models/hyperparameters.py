@@ -5,7 +5,8 @@ The model sees designs in the unit cube and standardised outcomes:
     y_i = m + g(x_i) + e_i        g ~ GP(0, s k(|x - x'| / l))        e_i ~ N(0, v_i)
 
     n  observations     d  parameters of a design     C  rows of hyperparameters     p  hyperparameters in a row
-    theta = (log l_1 ... log l_d, log s, m, log v); the last is absent where the noise is given, so p = d + 3 or d + 2
+    g  length scales: coordinates of one group share one, such as those of a choice; without groups g = d
+    theta = (log l_1 ... log l_g, log s, m, log v); the last is absent where the noise is given, so p = g + 3 or g + 2
 
     log p(theta | y) = -1/2 r^T K^-1 r - 1/2 log det K + log prior(theta) + constant     r = y - m,  K = s k + diag(v)
 
@@ -45,15 +46,15 @@ class Normal:
     width: float
 
 
-def lengthscale_prior(d: int) -> Normal:
-    """log l ~ N(log(0.5 sqrt d), 1.3), for each of d lengthscales in the unit cube.
+def lengthscale_prior(g: int) -> Normal:
+    """log l ~ N(log(0.5 sqrt g), 1.3), for each of g lengthscales in the unit cube.
 
-    Distances in the cube grow like sqrt d; a median that grows with them keeps neighbours correlated in ten dimensions.
+    Distances in the cube grow like sqrt g; a median that grows with them keeps neighbours correlated in ten dimensions.
     The width covers functions with several periods per axis (l about 0.1) and axes that hardly matter (l about 10),
     both within two standard deviations or so. Compared by the log density of held-out outcomes of rough, smooth, sparse
     and noisy functions: shorter or narrower loses on axes without effect, much longer on rough functions and few data.
     """
-    return Normal(math.log(0.5 * math.sqrt(d)), 1.3)
+    return Normal(math.log(0.5 * math.sqrt(g)), 1.3)
 
 
 def outputscale_prior() -> Normal:
@@ -109,23 +110,39 @@ class LogPosterior:
     outcomes: Tensor
     noise: Tensor | None
     profile: Profile
+    scales: tuple[int, ...] | None = None
+    """Which length scale belongs to each coordinate (d numbers from 0 to g - 1); one each if left out."""
+
+    @cached_property
+    def groups(self) -> int:
+        """g."""
+        return self.inputs.shape[-1] if self.scales is None else max(self.scales) + 1
 
     @property
     def size(self) -> int:
         """p."""
-        return self.inputs.shape[-1] + (3 if self.noise is None else 2)
+        return self.groups + (3 if self.noise is None else 2)
+
+    def lengthscales(self, theta: Tensor) -> Tensor:
+        """The length scale of each coordinate: C x p to C x d."""
+        own = theta[:, : self.groups].exp()
+        return own if self.scales is None else own[:, list(self.scales)]
 
     def subset(self, rows: Tensor) -> "LogPosterior":
         """The same given some of the observations only."""
         rows = rows.to(self.inputs.device)
         noise = None if self.noise is None else self.noise[rows]
-        return LogPosterior(self.inputs[rows], self.outcomes[rows], noise, self.profile)
+        return LogPosterior(self.inputs[rows], self.outcomes[rows], noise, self.profile, self.scales)
 
     @cached_property
     def squared_differences(self) -> Tensor:
-        """(x_i - x_j)^2 along each axis: d x n^2, so that all scaled distances are one matrix product."""
+        """(x_i - x_j)^2 of each group of coordinates: g x n^2, so that all scaled distances are one matrix product."""
         d = self.inputs.shape[-1]
-        return (self.inputs[:, None] - self.inputs[None]).square().reshape(-1, d).mT.contiguous()
+        each = (self.inputs[:, None] - self.inputs[None]).square().reshape(-1, d).mT.contiguous()
+        if self.scales is None or self.groups == d:
+            return each
+        group = torch.tensor(self.scales, device=each.device)
+        return each.new_zeros(self.groups, each.shape[-1]).index_add_(0, group, each)
 
     def __call__(self, theta: Tensor) -> Tensor:
         """Rows C x p to C, up to a constant; -inf where the kernel matrix is not positive definite."""
@@ -133,10 +150,10 @@ class LogPosterior:
 
     def log_likelihood(self, theta: Tensor) -> Tensor:
         """log N(y; m, K) without its constant: C x p to C."""
-        d, n = self.inputs.shape[-1], self.outcomes.shape[0]
-        r2 = (torch.exp(-2.0 * theta[:, :d]) @ self.squared_differences).view(-1, n, n)
-        G = self.profile.of_squared_distance(r2, theta[:, d].exp()[:, None, None])
-        value: Tensor = _LogDensity.apply(G, self.noise_variance(theta), self.outcomes - theta[:, d + 1, None])
+        g, n = self.groups, self.outcomes.shape[0]
+        r2 = (torch.exp(-2.0 * theta[:, :g]) @ self.squared_differences).view(-1, n, n)
+        G = self.profile.of_squared_distance(r2, theta[:, g].exp()[:, None, None])
+        value: Tensor = _LogDensity.apply(G, self.noise_variance(theta), self.outcomes - theta[:, g + 1, None])
         return value
 
     def noise_variance(self, theta: Tensor) -> Tensor:
@@ -149,8 +166,8 @@ class LogPosterior:
     @cached_property
     def priors(self) -> tuple[Tensor, Tensor]:
         """Location and width of each hyperparameter's normal prior: p and p."""
-        d = self.inputs.shape[-1]
-        priors = [lengthscale_prior(d)] * d + [outputscale_prior(), mean_prior()]
+        g = self.groups
+        priors = [lengthscale_prior(g)] * g + [outputscale_prior(), mean_prior()]
         priors += [noise_prior()] * (self.noise is None)
         return (
             self.inputs.new_tensor([prior.location for prior in priors]),
@@ -169,7 +186,7 @@ class LogPosterior:
         return location + width * z.to(location)
 
     def with_noise(self, theta: Tensor, generator: torch.Generator) -> Tensor:
-        """Rows without a noise (C x (d + 2)) with one drawn from its prior: C x (d + 3).
+        """Rows without a noise (C x (g + 2)) with one drawn from its prior: C x (g + 3).
 
         One each: chains that agree in a coordinate would agree in it for ever.
         """

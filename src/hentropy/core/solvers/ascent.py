@@ -35,9 +35,11 @@ def first_designs(appraisal: Appraisal, count: int) -> Tensor:
         return filling
     generator = torch.Generator().manual_seed(appraisal.seed + 2)
     repeats = max(1, count // (2 * len(anchors)))
-    noise = torch.randn(repeats, *anchors.shape, generator=generator, dtype=torch.float64).to(anchors)
-    around = (space.to_unit(anchors) + 0.05 * noise).clamp(0.0, 1.0).flatten(0, 1)
-    return torch.cat([filling, space.project(space.from_unit(around)), space.project(anchors)])
+    at = space.to_cube(anchors)
+    noise = torch.randn(repeats, *at.shape, generator=generator, dtype=torch.float64).to(at)
+    around = (at + 0.05 * noise).clamp(0.0, 1.0).flatten(0, 1)
+    exchanged = space.neighbours(anchors).flatten(0, 1)
+    return torch.cat([filling, space.project(space.from_cube(around)), space.project(anchors), exchanged])
 
 
 def _anchors(appraisal: Appraisal) -> Tensor:
@@ -68,14 +70,28 @@ def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcome
     for round_ in range(rounds):
         if appraisal.clock.expired:
             break
-        noise = torch.randn(16, *start.shape, generator=generator, dtype=torch.float64).to(start)
-        u = (space.to_unit(start) + 0.1 * 0.5**round_ * noise).clamp(0.0, 1.0)
-        trial = torch.cat([start.unsqueeze(0), space.project(space.from_unit(u))])  # 17 x F x 1 x d
+        at = space.to_cube(start)
+        noise = torch.randn(16, *at.shape, generator=generator, dtype=torch.float64).to(start)
+        moved = space.project(space.from_cube((at + 0.1 * 0.5**round_ * noise).clamp(0.0, 1.0)))
+        exchanged = space.neighbours(start).movedim(-2, 0)
+        trial = torch.cat([start.unsqueeze(0), moved, exchanged])  # T x F x 1 x d
         scores = per_cost(appraisal.screen(trial.flatten(0, 1), nodes), trial.flatten(0, 1), cost)
         value, best = scores.reshape(trial.shape[:2]).max(0)
         order = value.argsort(descending=True)
         start = trial[best[order], order]
     return start
+
+
+def exchanged(appraisal: Appraisal, x: Tensor, cost: Cost | None, outcomes: int, keep: int) -> Tensor:
+    """The best sets of designs that differ from one of x (R x q x d) in one option of one design: keep x q x d."""
+    q = x.shape[1]
+    moved = appraisal.space.neighbours(x)  # R x q x M x d
+    M = moved.shape[-2]
+    own = torch.eye(q, dtype=torch.bool, device=x.device).repeat_interleave(M, 0).unsqueeze(-1)
+    sets = torch.where(own, moved.flatten(1, 2).unsqueeze(-2), x.unsqueeze(1)).flatten(0, 1)  # R q M x q x d
+    sets = torch.unique(sets, dim=0)
+    scores = per_cost(appraisal.screen(sets, appraisal.nodes(outcomes, q)), sets, cost)
+    return leading(sets, scores, keep, appraisal, apart=APART)
 
 
 def ascend_together(
@@ -85,15 +101,15 @@ def ascend_together(
     search, space = appraisal.search, appraisal.space
     if not isinstance(search, ContinuousSearch):
         raise InputError(f"the one-shot search needs continuous actions; {search.decision!r} on this space has a list")
-    R, q, d = x.shape
-    domain, head = search.domain, q * d
+    R, q, _ = x.shape
+    domain, head = search.domain, q * space.cube
     # the expected loss of today's action is a constant for an affine loss under one GP, a control variate otherwise
     known = 0.0 if cost is None else appraisal.of_pending(nodes)
     varies = appraisal.belief.components > 1 or search.decision.needs is not Needs.MEAN
     today = search.best.expand(R, 1, *search.best.shape)
 
     def unpack(u: Tensor) -> tuple[Tensor, Tensor]:
-        return space.from_unit(u[:, :head].reshape(R, q, d)), domain.to_action(u[:, head:].reshape(R, nodes.count, -1))
+        return space.from_cube(u[:, :head].reshape(R, q, -1)), domain.to_action(u[:, head:].reshape(R, nodes.count, -1))
 
     def minus_gain(u: Tensor) -> Tensor:
         designs, acts = unpack(u)
@@ -101,7 +117,7 @@ def ascend_together(
         stay = search.loss_after(fantasy, today) @ nodes.weights if varies else search.value
         return -per_cost(stay - search.loss_after(fantasy, acts) @ nodes.weights - known, designs, cost)
 
-    start = torch.cat([space.to_unit(x).reshape(R, head), domain.to_unit(actions).reshape(R, -1)], -1)
+    start = torch.cat([space.to_cube(x).reshape(R, head), domain.to_cube(actions).reshape(R, -1)], -1)
     u, losses = descend(minus_gain, start, steps, appraisal.clock)
     return *unpack(u), -losses
 
@@ -138,16 +154,16 @@ def ascend_nested(
     appraisal: Appraisal, x: Tensor, nodes: Nodes, steps: int, inner_steps: int, cost: Cost | None
 ) -> tuple[Tensor, Tensor]:
     """Ascend designs R x q x d by envelope gradients: designs reached and their gains R."""
-    R, q, d = x.shape
+    R, q, _ = x.shape
     space = appraisal.space
     known = 0.0 if cost is None else appraisal.of_pending(nodes)
 
     def minus_gain(u: Tensor) -> Tensor:
-        designs = space.from_unit(u.reshape(R, q, d))
+        designs = space.from_cube(u.reshape(R, q, -1))
         return -per_cost(appraisal.with_gradient(designs, nodes, inner_steps) - known, designs, cost)
 
-    u, losses = descend(minus_gain, space.to_unit(x).reshape(R, q * d), steps, appraisal.clock)
-    return space.from_unit(u.reshape(R, q, d)), -losses
+    u, losses = descend(minus_gain, space.to_cube(x).reshape(R, -1), steps, appraisal.clock)
+    return space.from_cube(u.reshape(R, q, -1)), -losses
 
 
 @dataclass(frozen=True)

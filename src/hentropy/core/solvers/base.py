@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.action_search import ContinuousSearch
-from hentropy.core.gain import RANKING, Appraisal
+from hentropy.core.gain import RANKING, RANKING_ONE, Appraisal
 from hentropy.errors import InputError
 
 Cost = Callable[[Tensor], Tensor]
@@ -55,7 +55,8 @@ def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, App
     """Which of the designs F x q x d has the greatest gain per cost, and what was learned on the way."""
     if len(x) == 1:
         return 0, appraisal
-    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING)
+    one_outcome = x.shape[-2] + len(appraisal.pending) == 1
+    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_ONE if one_outcome else RANKING)
     best = int(per_cost(audit.gain.value, x, cost).argmax())
     if audit.least is None or not isinstance(audit.search, ContinuousSearch):
         return best, replace(appraisal, search=audit.search)

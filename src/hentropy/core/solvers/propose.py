@@ -16,8 +16,8 @@ from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.entropy import entropy_of
 from hentropy.core.gain import Appraisal, Audit
-from hentropy.core.solvers.ascent import ascend_nested, ascend_together, local_search, screen
-from hentropy.core.solvers.base import Cost, Finalists, Solver, informed, leader
+from hentropy.core.solvers.ascent import ascend_nested, ascend_together, exchanged, local_search, screen
+from hentropy.core.solvers.base import Cost, Finalists, Solver, informed, leader, leading, per_cost
 from hentropy.core.solvers.finite import Finite
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import InputError
@@ -52,7 +52,7 @@ class Auto(Solver):
         if q == 1 or appraisal.clock.expired:
             return replace(last, x=torch.cat([chosen.expand(last.x.shape[0], *chosen.shape), last.x], -2))
         sets = torch.cat([chosen.expand(last.x.shape[0], *chosen.shape), last.x], -2)
-        joint = self._refine(appraisal, sets, cost)
+        joint = self._with_options(appraisal, self._refine(appraisal, sets, cost), cost)
         return replace(joint, x=torch.cat([joint.x, sets]))
 
     def _outcomes(self, appraisal: Appraisal) -> int:
@@ -62,17 +62,30 @@ class Auto(Solver):
         """The best single designs: F x 1 x d."""
         # losses that look at values jointly cost more: half of the designs, with half of the outcomes
         fewer = 2 if appraisal.decision.needs is Needs.JOINT and appraisal.formula is None else 1
-        designs = self.screened * (1 + appraisal.space.dim) // fewer
+        designs = self.screened * (1 + appraisal.space.cube) // fewer
         start = screen(appraisal, cost, designs, self._outcomes(appraisal) // fewer, self.refined)
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
-        refined = self._refine(appraisal, start, cost)
+        refined = self._with_options(appraisal, self._refine(appraisal, start, cost), cost)
         return replace(refined, x=torch.cat([refined.x[: self.finalists], start[:1]]))
+
+    def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
+        """The designs F x q x d that ascent found, or better ones with other options, ascended too."""
+        if not appraisal.space.exchanges or appraisal.clock.expired:
+            return refined
+        others = exchanged(appraisal, refined.x[: self.polished], cost, self._outcomes(appraisal), self.polished)
+        again = self._refine(appraisal, others, cost)
+        x = torch.cat([again.x, refined.x])
+        nodes = appraisal.nodes(self._outcomes(appraisal), x.shape[-2])
+        scores = per_cost(appraisal.screen(x, nodes, self.steps), x, cost)
+        actions = refined.actions if again.actions is None else again.actions
+        best = leading(x, scores, len(x), appraisal, apart=NEARBY)
+        return Finalists(best, again.complete and refined.complete, actions)
 
     def _refine(self, appraisal: Appraisal, start: Tensor, cost: Cost | None) -> Finalists:
         """Designs R x q x d ascended, the best first."""
         q, actions = start.shape[-2], None
-        steps = self.steps + appraisal.space.dim
+        steps = self.steps + appraisal.space.cube
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
             few = start[: self.polished]
@@ -93,6 +106,9 @@ class Auto(Solver):
         best_first = appraisal.space.project(designs[gains.argsort(descending=True)])
         return Finalists(best_first, not appraisal.clock.expired, actions)
 
+
+NEARBY = 0.05
+"""Designs that are no further from a better one in the unit cube are not audited beside it."""
 
 AUDIT_SEED = 104_729
 """Keeps the audit's base samples apart from the search's."""

@@ -1,8 +1,23 @@
 """Designs: parameters, boxes, pools. The unit cube is known only here."""
 
-from hentropy.core.spaces.base import DesignSpace, Params, sobol, usual_first
-from hentropy.core.spaces.parameters import Integer, Parameter, Real
+from hentropy.core.spaces.fractions import Fractions
+from hentropy.core.spaces.options import Choice, Levels
+from hentropy.core.spaces.parameters import Field, Integer, Parameter, Real
 from hentropy.core.spaces.pool import Pool
-from hentropy.core.spaces.space import Space
+from hentropy.core.spaces.space import DesignSpace, Params, Space, sobol, usual_first
 
-__all__ = ["DesignSpace", "Integer", "Parameter", "Params", "Pool", "Real", "Space", "sobol", "usual_first"]
+__all__ = [
+    "Choice",
+    "DesignSpace",
+    "Field",
+    "Fractions",
+    "Integer",
+    "Levels",
+    "Parameter",
+    "Params",
+    "Pool",
+    "Real",
+    "Space",
+    "sobol",
+    "usual_first",
+]

@@ -1,15 +1,270 @@
-"""The parameters of a space: small frozen values, each with its way into the unit interval and back."""
+"""The parameters of a space: small frozen values that know their values, their coordinates and their words.
 
+    Real, Integer    a number in a range, maybe in steps          one coordinate: itself
+    Levels           one of several values that have an order     one coordinate: the number, or the position
+    Choice           one of several options without an order      one per option, one of them 1; descriptors
+    Fractions        parts of a whole                             one coordinate per part
+
+A parameter with a single value has no coordinates: there is nothing to learn about it.
+"""
+
+import difflib
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hentropy.core.given import is_number
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.given import is_finite, is_number
+from hentropy.core.spaces.coordinates import Coordinates, Numbers
 from hentropy.errors import InputError
 
 LEAST_LOG = 1e-300
 """Below it numbers have few digits left, and a logarithm that is taken back is another number."""
+
+DIGITS = 12
+"""Values in steps are written with so many digits: 0.3, and not the sum of three tenths."""
+
+OFF_GRID = 1e-6
+"""A value is on a grid if it is off by no more than this share of a step."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value of a design as people see it: a number in a range, or one of several options."""
+
+    name: str
+    low: float
+    high: float
+    log: bool = False
+    grid: float = 0.0
+    whole: bool = False
+    unit: str = ""
+    options: tuple[Any, ...] = ()
+    ordered: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name, with its unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values can be placed on a scale of numbers."""
+        return not self.options or (self.ordered and all(is_number(option) for option in self.options))
+
+    def value(self, number: float) -> Any:
+        """What a number of a range is as people write it."""
+        if self.whole:
+            return round(number)
+        return float(f"{number:.{DIGITS}g}") if self.grid else float(number)
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether two values are the same, but for rounding."""
+        if self.options or not (is_number(one) and is_number(other)):
+            return written(one) == written(other)
+        return abs(one - other) <= 1e-9 * max(self.high - self.low, abs(one))
+
+    def read(self, text: str) -> Any:
+        """The option that somebody typed; an `InputError` that names the closest one for any other text."""
+        written = {written(option): option for option in self.options}
+        try:
+            return written[text.strip()]
+        except KeyError:
+            raise InputError(f"{self.name} is {text.strip()!r}; {nearest(text.strip(), list(written))}") from None
+
+
+def nearest(text: str, known: Sequence[str], most: int = 12, what: str = "options") -> str:
+    """What may have been meant, and what there is."""
+    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
+    listed = ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+    return f"did you mean {close[0]}? The {what} are {listed}" if close else f"the {what} are {listed}"
+
+
+def written(option: Any) -> str:
+    """An option as text; numbers that are whole without a point, as people type them."""
+    if isinstance(option, float) and option.is_integer() and abs(option) < 1e15:
+        return str(int(option))
+    return str(option)
+
+
+class Parameter(ABC):
+    """What can be set in an experiment."""
+
+    kind: ClassVar[str]
+    """What study files call it."""
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """What its values are called, if it is called so itself."""
+        return (name,)
+
+    @abstractmethod
+    def fields(self, name: str) -> tuple[Field, ...]:
+        """Its values as people see them, one for each of its columns."""
+
+    @abstractmethod
+    def coordinates(self) -> Coordinates | None:
+        """Its coordinates; None where it has a single value."""
+
+    @abstractmethod
+    def encode(self, name: str, columns: Sequence[Sequence[Any]]) -> Tensor:
+        """Values of n designs, a column for each of its columns, as coordinates: n x width; checked."""
+
+    @abstractmethod
+    def decode(self, coordinates: Sequence[float]) -> tuple[Any, ...]:
+        """Its values, from the coordinates of one design."""
+
+    @abstractmethod
+    def check(self, name: str, x: Tensor, relaxed: bool = False) -> None:
+        """Raise an `InputError` for coordinates (n x width) that it cannot have; `relaxed` ones may be off a grid."""
+
+    @abstractmethod
+    def definition(self) -> dict[str, Any]:
+        """The options that make it, as plain values."""
+
+    def notes(self, name: str) -> tuple[str, ...]:
+        """What a person should know about how it was taken, in sentences."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Number(Parameter):
+    """A number of a design from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+    unit: str = ""
+
+    whole: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check the bounds and the step."""
+        _check_range(self.low, self.high, self.log)
+        check_unit(self.unit)
+        if self.whole and any(abs(bound - round(bound)) > 1e-9 for bound in (self.low, self.high)):
+            raise InputError(f"the bounds of this parameter must be whole numbers, got {self.low} and {self.high}")
+        if self.step is None:
+            return
+        if not (is_finite(self.step) and self.step > 0 and (not self.whole or self.step == round(self.step))):
+            what = "a whole number of at least 1" if self.whole else "a number above 0"
+            raise InputError(f"the step must be {what}, got {self.step!r}")
+        count = (self.high - self.low) / self.step
+        if abs(count - round(count)) > OFF_GRID or round(count) < 1:
+            last = self.low + math.floor(count + OFF_GRID) * self.step
+            raise InputError(
+                f"from {self.low} to {self.high} is not a whole number of steps of {self.step}; the last value would"
+                f" be {last:.{DIGITS}g}: change high or the step"
+            )
+
+    @property
+    def grid(self) -> float:
+        """Its values are `low` and whole numbers of these above it; 0 if it can have any value."""
+        return float(self.step) if self.step is not None else float(self.whole)
+
+    @property
+    def must_be(self) -> str:
+        """What its values are, where not any number is one."""
+        if self.grid == 1.0 and float(self.low).is_integer():
+            return "a whole number"
+        return f"{self.low:g} and whole steps of {self.grid:g} above it"
+
+    def fields(self, name: str) -> tuple[Field, ...]:
+        """The number."""
+        low, high = float(self.low), float(self.high)
+        return (Field(name, low, high, bool(self.log), self.grid, self.whole, self.unit),)
+
+    def coordinates(self) -> Numbers:
+        """One coordinate."""
+        return Numbers([self.low], [self.high], [self.log], [self.grid])
+
+    def encode(self, name: str, columns: Sequence[Sequence[Any]]) -> Tensor:
+        """The numbers: n x 1."""
+        numbers = torch.tensor([[as_number(name, value)] for value in columns[0]], dtype=torch.float64).reshape(-1, 1)
+        if self.step is None:
+            return numbers
+        rounded = self.coordinates().rounded(numbers)
+        return torch.where((numbers - rounded).abs() <= OFF_GRID * self.grid, rounded, numbers)
+
+    def decode(self, coordinates: Sequence[float]) -> tuple[Any, ...]:
+        """The number: an int if it is whole."""
+        if self.whole:
+            return (round(coordinates[0]),)
+        return (float(f"{coordinates[0]:.{DIGITS}g}") if self.step is not None else float(coordinates[0]),)
+
+    def check(self, name: str, x: Tensor, relaxed: bool = False) -> None:
+        """Finite, within the bounds, and on the grid."""
+        check_range(name, x[:, 0], float(self.low), float(self.high))
+        if self.grid and not relaxed:
+            off = ((x[:, 0] - self.low) / self.grid).frac().abs()
+            bad = (torch.minimum(off, 1.0 - off) > OFF_GRID).nonzero()
+            if len(bad):
+                raise InputError(f"parameter {name} is {float(x[int(bad[0]), 0])}; it must be {self.must_be}")
+
+    def definition(self) -> dict[str, Any]:
+        """Bounds, and what differs from a plain parameter."""
+        value = self.fields("")[0].value
+        more = {} if self.step is None else {"step": int(self.step) if self.whole else float(self.step)}
+        return {
+            "low": value(self.low),
+            "high": value(self.high),
+            "log": bool(self.log),
+            **more,
+            **({"unit": self.unit} if self.unit else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Real(Number):
+    """A number between `low` and `high`, in steps if `step` is given; with `log`, equal ratios count as equal steps."""
+
+    kind = "real"
+
+
+@dataclass(frozen=True)
+class Integer(Number):
+    """A whole number from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
+
+    kind = "integer"
+    whole = True
+
+
+def check_unit(unit: Any) -> None:
+    """Units are texts."""
+    if not isinstance(unit, str):
+        raise InputError(f'the unit must be a text, such as "mol/L", got {unit!r}')
+
+
+def as_number(name: str, value: Any) -> float:
+    """A value that must be a number, or an error that says what is wrong with it."""
+    try:
+        plain = value.item() if isinstance(value, Tensor | np.ndarray) else value
+        if isinstance(plain, str | bytes | complex | np.complexfloating):  # NumPy would drop the imaginary part
+            raise TypeError
+        return float(plain)
+    except OverflowError:
+        raise InputError(f"parameter {name} is a whole number beyond what double precision can hold") from None
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
+
+
+def check_range(name: str, x: Tensor, low: float, high: float) -> None:
+    """Raise an `InputError` for a number of x (n) that is not finite or not between the bounds, but for rounding."""
+    bad = (~torch.isfinite(x)).nonzero()
+    if len(bad):
+        raise InputError(f"parameter {name} is {float(x[int(bad[0])])}; remove that row or mark the trial as failed")
+    slack = 1e-9 * (high - low)
+    bad = ((x < low - slack) | (x > high + slack)).nonzero()
+    if len(bad):
+        raise InputError(
+            f"parameter {name} is {float(x[int(bad[0])])}, outside [{low:g}, {high:g}];"
+            " correct the value, or widen the space"
+        )
 
 
 def _check_range(low: float, high: float, log: bool) -> None:
@@ -29,73 +284,3 @@ def _check_range(low: float, high: float, log: bool) -> None:
         raise InputError(f"a logarithmic parameter needs a lower bound above 0, got {low}; raise it or drop log=True")
     if log and low < LEAST_LOG:
         raise InputError(f"a logarithmic parameter needs a lower bound of at least {LEAST_LOG:g}, got {low}; raise it")
-
-
-@dataclass(frozen=True)
-class Parameter(ABC):
-    """A number of a design from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
-
-    low: float
-    high: float
-    log: bool = False
-
-    kind: ClassVar[str]
-    """What study files call it."""
-
-    def __post_init__(self) -> None:
-        """Check the bounds."""
-        _check_range(self.low, self.high, self.log)
-        if self.grid and any(
-            abs(bound / self.grid - round(bound / self.grid)) > 1e-9 for bound in (self.low, self.high)
-        ):
-            raise InputError(f"the bounds of this parameter must be {self.must_be}s, got {self.low} and {self.high}")
-
-    @property
-    @abstractmethod
-    def grid(self) -> float:
-        """Its values are the multiples of this number; 0 if it can have any value."""
-
-    @property
-    def must_be(self) -> str:
-        """What its values are, where not any number is one."""
-        return "whole number" if self.grid == 1.0 else f"multiple of {self.grid:g}"
-
-    @abstractmethod
-    def value(self, number: float) -> float:
-        """One of its values as people write it."""
-
-    def options(self) -> dict[str, Any]:
-        """The options that make it, as plain values."""
-        return {**asdict(self), "low": self.value(self.low), "high": self.value(self.high), "log": bool(self.log)}
-
-
-@dataclass(frozen=True)
-class Real(Parameter):
-    """A number between `low` and `high`; with `log`, equal ratios count as equal steps."""
-
-    kind = "real"
-
-    @property
-    def grid(self) -> float:
-        """Any value."""
-        return 0.0
-
-    def value(self, number: float) -> float:
-        """A float."""
-        return float(number)
-
-
-@dataclass(frozen=True)
-class Integer(Parameter):
-    """A whole number from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
-
-    kind = "integer"
-
-    @property
-    def grid(self) -> float:
-        """Whole numbers."""
-        return 1.0
-
-    def value(self, number: float) -> int:
-        """An int."""
-        return round(number)

@@ -1,70 +1,79 @@
 """`Pool`: a finite list of designs, such as the rows of a table of samples on the shelf."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from hentropy.core.given import real_array
-from hentropy.core.spaces.base import DesignSpace, check_size, sobol
+from hentropy.core.spaces.options import Choice, DataFrameLike
+from hentropy.core.spaces.parameters import Number, Parameter, nearest
 from hentropy.core.spaces.rows import RowIndex
+from hentropy.core.spaces.space import DesignSpace, Params, sobol
 from hentropy.errors import InputError
 
 PAIRS = 2**22
 """Distances between designs and rows that are held at once."""
 
 
-@runtime_checkable
-class DataFrameLike(Protocol):
-    """Columns with names, such as a DataFrame."""
+class TableColumn(Number):
+    """Numbers of a table, from the least to the greatest in it."""
 
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
+    kind = "column"
 
-    def to_numpy(self) -> Any:
-        """The values: m x d."""
-
-
-def _values(rows: Any) -> np.ndarray:
-    if isinstance(rows, Tensor):
-        rows = rows.detach().cpu().numpy()
-    try:
-        return real_array(rows.to_numpy() if isinstance(rows, DataFrameLike) else rows)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"a pool needs a table of numbers (m x d); these rows are not: {error}") from None
+    def __post_init__(self) -> None:
+        """Any numbers will do, also a single one."""
 
 
 class Pool(DesignSpace):
-    """Designs from a list: a tensor, an array, nested lists, or a table with named columns (a DataFrame)."""
+    """Designs from a list: a tensor, an array, nested lists, or a table with named columns (a DataFrame).
 
-    def __init__(self, rows: Any, names: Sequence[str] | None = None) -> None:
-        values = _values(rows)
-        if values.ndim == 1:
-            values = values[:, None]
-        if values.ndim != 2 or values.shape[0] == 0:
-            raise InputError(f"a pool needs a table of designs (m x d, at least one row), got shape {values.shape}")
-        check_size(values.shape[1])
-        if not np.isfinite(values).all():
-            row, column = np.argwhere(~np.isfinite(values))[0]
-            raise InputError(
-                f"row {row} of the pool has the value {values[row, column]} in column {column}; drop that row"
-            )
-        if names is None:
-            titled = isinstance(rows, DataFrameLike)
-            names = [str(c) for c in rows.columns] if titled else [f"x{i + 1}" for i in range(values.shape[1])]
-        if len(names) != values.shape[1]:
-            raise InputError(f"the pool has {values.shape[1]} columns but {len(names)} names: {list(names)}")
-        if len(set(names)) != len(names):
-            raise InputError(f"the names of a pool's columns must differ, got {list(names)}")
-        self.names = tuple(names)
-        self._points = torch.from_numpy(values)
-        self._low, self._high = self._points.min(0).values, self._points.max(0).values
-        width = self._high - self._low
-        self._width = torch.where(width > 0, width, torch.ones_like(width))
+    Columns of numbers are numbers, columns of texts choices. `id` names a column by which people know the designs;
+    columns in `ignore` are kept with them and shown, but the model does not look at them.
+    """
+
+    def __init__(
+        self, rows: Any, names: Sequence[str] | None = None, *, id: str | None = None, ignore: Sequence[str] = ()
+    ) -> None:
+        table = _Table.of(rows, names)
+        self.id, self.ignored = id, tuple(ignore)
+        for name in (*([] if id is None else [id]), *self.ignored):
+            if name not in table.columns:
+                raise InputError(
+                    f"the pool has no column {name!r}; {nearest(name, list(table.columns), what='columns')}"
+                )
+        self.shown = {name: table.plain(name) for name in (*([] if id is None else [id]), *self.ignored)}
+        modelled = [name for name in table.columns if name not in self.shown]
+        if not modelled:
+            raise InputError("all columns of the pool are ids or ignored; the model needs at least one")
+        made = {name: table.parameter(name) for name in modelled}
+        self._lay_out({name: parameter for name, (parameter, _) in made.items()})
+        self.names = tuple(name for name in table.columns)
+        self._points = torch.cat([coordinates for _, coordinates in made.values()], -1)
+        self._check_ids()
+
+    @classmethod
+    def among(cls, space: DesignSpace, rows: Tensor) -> "Pool":
+        """Some designs of a space, listed: rows m x d."""
+        pool = cls.__new__(cls)
+        pool.id, pool.ignored, pool.shown = None, (), {}
+        pool._lay_out(space.parameters)
+        pool._points = rows
+        return pool
+
+    def _check_ids(self) -> None:
+        if self.id is None:
+            return
+        seen: dict[Any, int] = {}
+        for row, value in enumerate(self.shown[self.id]):
+            if value is None or value in seen:
+                what = "nothing" if value is None else f"{value!r}, as row {seen[value]} has"
+                raise InputError(f"row {row} of the pool has {what} in its id column {self.id}; every id must differ")
+            seen[value] = row
+        self._row_of = seen
 
     @cached_property
     def index(self) -> RowIndex:
@@ -75,19 +84,6 @@ class Pool(DesignSpace):
     def points(self) -> Tensor:
         """All designs: m x d."""
         return self._points
-
-    @property
-    def bounds(self) -> Tensor:
-        """The least and the greatest value of each column: 2 x d."""
-        return torch.stack([self._low, self._high])
-
-    def to_unit(self, x: Tensor) -> Tensor:
-        """Designs to the unit cube of the pool's own range: ... x d."""
-        return (x - self._low.to(x)) / self._width.to(x)
-
-    def from_unit(self, u: Tensor) -> Tensor:
-        """The inverse of `to_unit`."""
-        return self._low.to(u) + self._width.to(u) * u
 
     def project(self, x: Tensor) -> Tensor:
         """The nearest row of the pool, distances in unit coordinates: ... x d."""
@@ -117,9 +113,10 @@ class Pool(DesignSpace):
             extra = torch.randint(size, (count - size,), generator=generator)
             return self._points[torch.cat([torch.randperm(size, generator=generator), extra])]
         columns = self.to_unit(self._points).T.contiguous()
+        targets = self.to_unit(self.from_cube(sobol(count, self.cube, seed)))
         taken = torch.zeros(size, dtype=self._points.dtype)  # infinite once a row is
         chosen = []
-        for target in sobol(count, self.dim, seed):
+        for target in targets:
             distance = taken.clone()
             for column, place in zip(columns, target.tolist(), strict=True):
                 gap = column - place
@@ -128,15 +125,153 @@ class Pool(DesignSpace):
             taken[chosen[-1]] = torch.inf
         return self._points[chosen]
 
-    def check(self, x: Tensor) -> None:
+    def check(self, x: Tensor, relaxed: bool = False) -> None:
         """Raise an `InputError` for a design that is not a row of the pool."""
-        super().check(x)
+        super().check(x, relaxed)
+        if relaxed:
+            return
         flat = x.reshape(-1, self.dim)
         gap = (self.to_unit(flat) - self.to_unit(self.project(flat))).abs().amax(-1)
         if bool((gap > 1e-9).any()):
             row = flat[int((gap > 1e-9).nonzero()[0])]
-            raise InputError(f"the design {self.decode(row)} is not in the pool of {self._points.shape[0]} designs")
+            raise InputError(f"the design {super().decode(row)} is not in the pool of {self._points.shape[0]} designs")
+
+    def encode_many(self, designs: Sequence[Mapping[str, Any]]) -> Tensor:
+        """Designs as rows (n x d): by their id where they have one, else by the values of all columns."""
+        if not self.shown:
+            return super().encode_many(designs)
+        modelled = [field.name for field in self.fields]
+        if self.id is not None and all(isinstance(params, Mapping) and self.id in params for params in designs):
+            return torch.stack([self._points[self._known(params)] for params in designs])
+        plain = [
+            {name: value for name, value in params.items() if name in modelled or name not in self.names}
+            if isinstance(params, Mapping)
+            else params
+            for params in designs
+        ]
+        return super().encode_many(plain)
+
+    def _known(self, params: Mapping[str, Any]) -> int:
+        """The row with an id; other values that are given must be those of the row."""
+        value = params[self.id or ""]
+        value = value.item() if isinstance(value, np.generic) else value
+        if value not in self._row_of:
+            by_text = {str(known): known for known in self._row_of}
+            if str(value) not in by_text:
+                raise InputError(f"no design has {self.id} {value!r}; {nearest(str(value), list(by_text), what='ids')}")
+            value = by_text[str(value)]
+        row = self._row_of[value]
+        own = super().decode(self._points[row])
+        for field in self.fields:
+            if field.name in params and not field.same(params[field.name], own[field.name]):
+                raise InputError(
+                    f"{self.id} {value!r} has {field.name} = {own[field.name]} in the pool, not {params[field.name]!r}"
+                )
+        return row
+
+    def cleaned(self, params: Mapping[str, Any]) -> Params:
+        """A design as it is kept: as in the table, under the id that was given."""
+        row = self.encode(params)
+        if self.id is None or self.id not in params:
+            return self.decode(row)
+        position = self._known(params)
+        return {**self.decode(row), **{name: column[position] for name, column in self.shown.items()}}
+
+    def decode(self, row: Tensor) -> Params:
+        """A row (d) as named values, with its id and what else the table has."""
+        values = super().decode(row)
+        if not self.shown:
+            return values
+        position = int(self.index.find(row.to(self._points).unsqueeze(0))[0])
+        own = {name: None if position < 0 else column[position] for name, column in self.shown.items()}
+        return {name: own[name] if name in own else values[name] for name in self.names}
 
     def __repr__(self) -> str:
         """How many designs, and of what."""
         return f"Pool({self._points.shape[0]} designs; {', '.join(self.names)})"
+
+
+class _Table:
+    """The columns of a table by name: numbers as arrays, everything else as it is."""
+
+    def __init__(self, columns: dict[str, np.ndarray]) -> None:
+        self.columns = columns
+
+    @classmethod
+    def of(cls, rows: Any, names: Sequence[str] | None) -> "_Table":
+        """From a tensor, an array, nested lists, or a DataFrame."""
+        if isinstance(rows, DataFrameLike):
+            titles = [str(title) for title in rows.columns]
+            values = [np.asarray(rows[title]) for title in rows.columns] if len(set(titles)) == len(titles) else []
+        else:
+            values = _columns(rows)
+            titles = [f"x{i + 1}" for i in range(len(values))]
+        if names is not None:
+            if len(names) != len(values):
+                raise InputError(f"the pool has {len(values)} columns but {len(names)} names: {list(names)}")
+            titles = [str(name) for name in names]
+        if len(set(titles)) != len(titles):
+            raise InputError(f"the names of a pool's columns must differ, got {titles}")
+        if not values or not len(values[0]):
+            raise InputError(
+                f"a pool needs a table of designs (m x d, at least one row), got {len(values)} columns of"
+                f" {len(values[0]) if values else 0} rows"
+            )
+        return cls(dict(zip(titles, values, strict=True)))
+
+    def plain(self, name: str) -> list[Any]:
+        """A column that is not modelled, as plain values; what is missing is None."""
+        return [
+            None if isinstance(value, float) and np.isnan(value) else value for value in self.columns[name].tolist()
+        ]
+
+    def parameter(self, name: str) -> tuple[Parameter, Tensor]:
+        """A column as a parameter, and its coordinates: m x width."""
+        column = self.columns[name]
+        if any(isinstance(value, str | bool | np.bool_) for value in column.tolist()) and column.dtype.kind in "OUb":
+            options, position = _options(name, column)
+            choice = Choice(options)
+            block = choice.coordinates()
+            return choice, torch.empty(len(column), 0) if block is None else block.rows[torch.from_numpy(position)]
+        try:
+            values = real_array(column)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a pool needs a table of numbers and texts; column {name} is not: {error}") from None
+        bad = ~np.isfinite(values)
+        if bad.any():
+            row = int(np.argwhere(bad)[0][0])
+            raise InputError(
+                f"row {row} of the pool has the value {values[row]} in column {name}; drop that row, or the column"
+                f" with ignore=[{name!r}]"
+            )
+        return TableColumn(float(values.min()), float(values.max())), torch.from_numpy(values).unsqueeze(-1)
+
+
+def _options(name: str, column: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:
+    """The different values of a column in the order of their first row, and which each row has."""
+    values = column.tolist()
+    for row, value in enumerate(values):
+        if not isinstance(value, str | bool) or value == "":
+            raise InputError(
+                f"row {row} of the pool has the value {value!r} in column {name}, which has texts elsewhere; correct"
+                f" it, or drop the column with ignore=[{name!r}]"
+            )
+    seen: dict[Any, int] = {}
+    position = np.array([seen.setdefault(value, len(seen)) for value in values])
+    return tuple(seen), position
+
+
+def _columns(rows: Any) -> list[np.ndarray]:
+    if isinstance(rows, Tensor):
+        rows = rows.detach().cpu().numpy()
+    try:
+        values = rows if isinstance(rows, np.ndarray) and rows.dtype.kind != "O" else np.array(rows, dtype=object)
+        if values.dtype.kind == "O" and not any(isinstance(value, str | bool) for value in values.flat):
+            values = real_array(rows)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a pool needs a table of numbers and texts (m x d); these rows are not: {error}") from None
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise InputError(f"a pool needs a table of designs (m x d, at least one row), got shape {values.shape}")
+    return [values[:, i] for i in range(values.shape[1])]

@@ -67,7 +67,7 @@ def _designs(space: DesignSpace) -> dict[str, Any]:
         return {"pool": {"names": list(space.names), "rows": space.points.tolist()}}
     if type(space) is not Space:
         raise InputError(f"a study on {space!r} cannot be put in words; use a Space or a Pool")
-    return {"space": {name: {"type": p.kind, **p.options()} for name, p in space.parameters.items()}}
+    return {"space": {name: {"type": p.kind, **p.definition()} for name, p in space.parameters.items()}}
 
 
 def _decision(decision: Decision) -> dict[str, Any] | None:

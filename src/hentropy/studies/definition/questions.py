@@ -151,7 +151,7 @@ def asks_for(decision: str, parameters: Mapping[str, Parameter]) -> tuple[Questi
     Distances are in the units of the parameters: designs that differ enough are worth 1 by default, in any units.
     """
     asks = next((choice.asks for choice in CHOICES if choice.decision == decision), ())
-    reach = REACH * sum(parameter.high - parameter.low for parameter in parameters.values())
+    reach = REACH * sum(field.high - field.low for name, p in parameters.items() for field in p.fields(name))
     if not reach:
         return asks
     sizes = {"cap": _rounded(reach), "weight": _rounded(1.0 / reach)}

@@ -78,7 +78,7 @@ def _space(parameters: Mapping[str, Parameter]) -> str:
         lines += [
             f"[space.{_key(name)}]",
             f"type = {toml_value(parameter.kind)}",
-            *(f"{key} = {toml_value(value)}" for key, value in parameter.options().items() if value is not False),
+            *(f"{key} = {toml_value(value)}" for key, value in parameter.definition().items() if value is not False),
             "",
         ]
     return "\n".join(lines)
@@ -115,7 +115,7 @@ def _option(option: Option, given: Mapping[str, Any], parameters: Mapping[str, P
     open_ended = option.required or option.default is None
     example = option.kind.example if open_ended and option.kind is not None else option.default
     if example is None:  # designs
-        example = [[parameter.low for parameter in parameters.values()]]
+        example = [[field.low for name, p in parameters.items() for field in p.fields(name)]]
     return f"# {option.name} = {toml_value(example)}   # {option.description}"
 
 

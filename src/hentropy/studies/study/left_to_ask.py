@@ -58,7 +58,7 @@ class Among(Solver):
         space = appraisal.space
         if not isinstance(space, Pool) or len(self.rows) == len(space.points):
             return self.solver.search(appraisal, q, cost)
-        return self.solver.search(replace(appraisal, space=Pool(space.points[self.rows], space.names)), q, cost)
+        return self.solver.search(replace(appraisal, space=Pool.among(space, space.points[self.rows])), q, cost)
 
 
 def open_rows(space: DesignSpace, trials: Iterable[Trial], row_of: Rows) -> Tensor | None:
@@ -216,7 +216,7 @@ def best_without_noise(
     if isinstance(belief, Gaussian):
         exact = replace(belief, future_noise=torch.zeros_like(belief.future_noise))
     appraisal = Appraisal.prepare(decision, exact, space, seed=seed, limits=limits)
-    found = first_designs(appraisal, LOOKED_AT * (1 + space.dim)) if rows is None else _least_known(rows, exact)
+    found = first_designs(appraisal, LOOKED_AT * (1 + space.cube)) if rows is None else _least_known(rows, exact)
     x = torch.cat([found, also]).to(belief.X).unsqueeze(-2) if rows is None else found.to(belief.X).unsqueeze(-2)
     nodes = _far_nodes(exact).to(x)
     gains = appraisal.screen(x, nodes)

@@ -55,7 +55,7 @@ def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:
         raise InputError(
             f"record {number} has the number {trial.number}; give all records of the earlier study, in their order"
         )
-    design = space.decode(space.encode(trial.params))
+    design = space.cleaned(trial.params)
     if trial.state is not State.COMPLETE:
         return replace(trial, params=design)
     value, error = checked_value((trial.value, trial.std_error))

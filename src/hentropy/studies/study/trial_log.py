@@ -154,7 +154,7 @@ class TrialLog:
         Without `again`, data that were attached already are refused: the same file attached twice would count every
         value twice.
         """
-        checked = [(self.space.decode(self.space.encode(params)), *checked_value(value)) for params, value in data]
+        checked = [(self.space.cleaned(params), *checked_value(value)) for params, value in data]
         while True:
             self.sync()
             if not again:

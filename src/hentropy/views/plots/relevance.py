@@ -31,7 +31,7 @@ def relevance(belief: Belief, space: DesignSpace) -> np.ndarray:
     moved = unit.repeat(space.dim, VALUES, 1, 1)  # d x V x B x d
     for index in range(space.dim):
         moved[index, :, :, index] = along[:, None]
-    designs = space.from_unit(moved).reshape(-1, space.dim)
+    designs = space.from_cube(moved).reshape(-1, space.dim)
     moments = belief.moments(designs.to(belief.X), Needs.MEAN)
     mean = moments.expect_vector(moments.mean).reshape(space.dim, VALUES, DEPARTURES).cpu()
     low, high = space.bounds

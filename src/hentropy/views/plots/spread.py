@@ -117,10 +117,10 @@ def _nearby(scene: Scene, action: Tensor, count: int) -> Tensor:
     centres = torch.cat([action, known[order[:EXTREMES]], known[order[-EXTREMES:]]])
     generator = torch.Generator().manual_seed(scene.seed + 11)
     which = torch.arange(count) % len(centres)
-    noise = torch.randn(count, space.dim, generator=generator, dtype=torch.float64).to(known)
+    noise = torch.randn(count, space.cube, generator=generator, dtype=torch.float64).to(known)
     scale = torch.tensor(SCALES, dtype=torch.float64).to(known)[torch.arange(count) // len(centres) % len(SCALES)]
-    unit = space.to_unit(centres[which]) + scale.unsqueeze(-1) * noise
-    return space.project(space.from_unit(unit.clamp(0.0, 1.0)))
+    unit = space.to_cube(centres[which]) + scale.unsqueeze(-1) * noise
+    return space.project(space.from_cube(unit.clamp(0.0, 1.0)))
 
 
 Function = Callable[[Tensor], Tensor]
@@ -164,7 +164,7 @@ def _refined(
         actions = domain.to_action(u.reshape(*start.shape[:2], -1))
         return checked_loss(decision, values(actions), actions).flatten()
 
-    u, _ = descend(loss, domain.to_unit(start).flatten(0, 1), STEPS, Clock())
+    u, _ = descend(loss, domain.to_cube(start).flatten(0, 1), STEPS, Clock())
     with torch.no_grad():
         moved = domain.project(domain.to_action(u.reshape(*start.shape[:2], -1)))
         both = torch.cat([start, moved], 1)

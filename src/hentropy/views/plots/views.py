@@ -124,7 +124,7 @@ def slices(
 
 
 def _middle(space: DesignSpace) -> Tensor:
-    return space.project(space.from_unit(torch.full((space.dim,), 0.5, dtype=torch.float64)))
+    return space.project(space.from_cube(torch.full((space.cube,), 0.5, dtype=torch.float64)))
 
 
 def _slice(space: DesignSpace, reference: Tensor, axes: tuple[int, ...], count: int) -> Slice:
@@ -149,9 +149,9 @@ def _grid(space: DesignSpace, index: int, count: int) -> Tensor:
     low, high = space.bounds[:, index]
     if whole and 0 < high - low < count:
         return torch.arange(int(low), int(high) + 1, dtype=torch.float64)
-    unit = torch.full((max(count, 2), space.dim), 0.5, dtype=torch.float64)
+    unit = torch.full((max(count, 2), space.cube), 0.5, dtype=torch.float64)
     unit[:, index] = torch.linspace(0.0, 1.0, max(count, 2), dtype=torch.float64)
-    values = space.from_unit(unit)[:, index]
+    values = space.from_cube(unit)[:, index]
     if not bool(high > low):
         return values - 0.5  # a constant column: the unit cube gives it a width of one
     values = values.clamp(float(low), float(high))
@@ -161,7 +161,7 @@ def _grid(space: DesignSpace, index: int, count: int) -> Tensor:
 def _is_whole(space: DesignSpace, index: int) -> bool:
     """Whether a parameter takes whole values only; of a pool, whether its column has no others."""
     if isinstance(space, Space):
-        return space.parameters[space.names[index]].grid == 1.0
+        return space.fields[index].grid == 1.0
     listed = space.points
     return listed is not None and bool((listed[:, index] == listed[:, index].round()).all())
 
@@ -172,7 +172,7 @@ def parameter_axis(space: DesignSpace, index: int) -> Axis:
     name = space.names[index]
     if not high > low:
         return Axis(name, low - 0.5, high + 0.5)
-    log = isinstance(space, Space) and space.parameters[name].log
+    log = space.fields[index].log
     return Axis(name, low, high, log=log, whole=_is_whole(space, index))
 
 

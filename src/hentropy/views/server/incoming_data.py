@@ -25,7 +25,7 @@ def rows_in(rows: Sequence[EarlierMeasurement], space: DesignSpace) -> Data:
     for number, row in enumerate(rows):
         try:
             value, error = checked_value(row.value if row.std_error is None else (row.value, row.std_error))
-            design = space.decode(space.encode(row.params))
+            design = space.cleaned(row.params)
         except InputError as mistake:
             bad.append(f"row {number}: {mistake}")
         else:

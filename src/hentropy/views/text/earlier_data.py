@@ -127,7 +127,7 @@ def _check_taken_once(uses: Iterable[tuple[str, str | None]]) -> None:
 def _datum(row: Mapping[str, str], columns: Columns, space: DesignSpace) -> tuple[Params, Value]:
     params = {name: number_in(column, row[column]) for name, column in columns.parameters.items()}
     number = number_in(columns.value, row[columns.value])
-    design = space.decode(space.encode(params))
+    design = space.cleaned(params)
     if columns.std_error is None or not row[columns.std_error].strip():
         return design, number
     value, error = checked_value((number, number_in(columns.std_error, row[columns.std_error])))

@@ -94,7 +94,7 @@ def posterior() -> Gaussian:
 def one_dimension(grid: int = 151, effort: Effort | None = None) -> OneDimension:
     """The information of the figure on so many points; `effort` is that of the audits of the gains."""
     belief = posterior()
-    x = SPACE.from_unit(torch.linspace(0.0, 1.0, grid, dtype=torch.float64).unsqueeze(-1))
+    x = SPACE.from_cube(torch.linspace(0.0, 1.0, grid, dtype=torch.float64).unsqueeze(-1))
     mean, spread = _known(belief, x)
     choices = tuple(_choice(title, decision, belief, x, effort) for title, decision in DECISIONS)
     designs, values = np.array(DATA).T

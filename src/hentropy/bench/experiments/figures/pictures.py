@@ -126,7 +126,7 @@ def ground(on: Problem, grid: int) -> Ground:
 def _mesh(space: DesignSpace, grid: int) -> Tensor:
     """Points of a grid, rows along the second axis: g g x 2."""
     t = torch.linspace(0.0, 1.0, grid, dtype=torch.float64)
-    return space.from_unit(torch.stack(torch.meshgrid(t, t, indexing="xy"), -1)).reshape(-1, 2)
+    return space.from_cube(torch.stack(torch.meshgrid(t, t, indexing="xy"), -1)).reshape(-1, 2)
 
 
 def _stretch(space: DesignSpace) -> float | None:
