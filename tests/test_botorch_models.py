@@ -1,15 +1,19 @@
 """BoTorch's models for choices and fidelities: the rows that are chosen are those their definitions ask for."""
 
 import math
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
 from scipy import stats
 from torch import Tensor
 
-from hentropy.bench.baselines.botorch_models import MixedLogEI, MultiFidelityKG, mixed_model
+import hentropy as he
+from hentropy.bench.baselines.botorch_models import BotorchMixed, MultiFidelityKG, mixed_model, observed
 from hentropy.bench.baselines.with_botorch import contained
+from hentropy.core.solvers import Solver
 
 
 def yields(X: Tensor) -> Tensor:
@@ -24,7 +28,7 @@ def some_rows(count: int = 9) -> Tensor:
 
 
 OPTIONS = {0: 3, 1: 2}
-SMALL = MixedLogEI(restarts=3, raw_samples=32)
+SMALL = BotorchMixed(restarts=3, raw_samples=32)
 
 
 def test_the_row_has_the_greatest_expected_improvement_of_all_options() -> None:
@@ -60,6 +64,69 @@ def test_the_same_seed_gives_the_same_row_and_leaves_the_generator_alone() -> No
     first, again = (SMALL.next_row(X, yields(X), OPTIONS, seed=3) for _ in range(2))
     assert first.tolist() == again.tolist()
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+SPACE = he.Space(time=he.Real(1.0, 100.0, log=True), base=he.Choice(["a", "b", "c"]), only=he.Choice(["one"]))
+
+
+def gain(params: dict[str, Any]) -> float:
+    return 2.0 * (params["base"] == "b") - (math.log10(params["time"]) - 1.5) ** 2
+
+
+def studied(space: he.Space | he.Pool, value: Callable[[dict[str, Any]], float], solver: Solver) -> he.Study:
+    study = he.Study(space, he.Maximize(), solver=solver, seed=0)
+    for row in space.sample(6, 0):
+        params = space.decode(row)
+        study.attach(params, value(params))
+    return study
+
+
+def test_a_study_asks_designs_of_its_own_space() -> None:
+    study = studied(SPACE, gain, SMALL)
+    for _ in range(3):
+        trial = study.ask()
+        study.tell(trial, gain(trial.params))
+    assert trial.params["base"] == "b"
+    assert trial.params["time"] == pytest.approx(10.0**1.5, rel=0.1)
+
+
+def test_the_least_value_is_looked_for_where_it_is_wanted() -> None:
+    study = studied(SPACE, lambda params: -gain(params), BotorchMixed(largest=False, restarts=3, raw_samples=32))
+    assert study.ask().params == pytest.approx(studied(SPACE, gain, SMALL).ask().params)
+
+
+def test_several_designs_differ() -> None:
+    trials = studied(SPACE, gain, SMALL).ask_many(2)
+    assert trials[0].params != trials[1].params
+
+
+TABLE = he.Pool([[acid, heat] for acid in ("x", "y", "z") for heat in (1.0, 2.0, 4.0)], names=["acid", "heat"])
+
+
+def test_rows_of_a_table_are_asked_once() -> None:
+    def value(params: dict[str, Any]) -> float:
+        return float(params["heat"]) + 3.0 * (params["acid"] == "y")
+
+    study = studied(TABLE, value, SMALL)
+    for _ in range(3):
+        trial = study.ask()
+        study.tell(trial, value(trial.params))
+    seen = [tuple(trial.params.values()) for trial in study.records]
+    assert len(set(seen)) == 9
+
+
+def test_beliefs_without_data_of_their_own_are_refused() -> None:
+    X = some_rows()
+    belief = he.fit(X, yields(X))
+    drawn = he.Samples(belief.X, belief.paths(8, 0), torch.full((8,), 1 / 8).double(), 0.1, seed=0)
+    with pytest.raises(he.ModelError, match="the belief is a Samples"):
+        observed(drawn, "BotorchMixed")
+
+
+def test_what_was_observed_is_found_again_in_a_belief() -> None:
+    X = some_rows()
+    for belief in (he.fit(X, yields(X)), he.fit(X, yields(X), hyperparameters="map")):
+        torch.testing.assert_close(observed(belief, "me"), yields(X))
 
 
 def curve(X: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """BoTorch's own models for choices and for fidelities, with the acquisition functions that go with them.
 
-Both take data as BoTorch wants them: numbers in the unit cube, an option as its position, and the values, which are
-maximised. Each fits its own model to the data, and returns the next row.
+Both fit their own model to the data, as BoTorch wants them: numbers in the unit cube, an option as its position, and
+the values, which are maximised.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,17 @@ from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.gp_regression_fidelity import SingleTaskMultiFidelityGP
 from botorch.models.gp_regression_mixed import MixedSingleTaskGP
-from botorch.optim import optimize_acqf, optimize_acqf_mixed
+from botorch.optim import optimize_acqf, optimize_acqf_discrete, optimize_acqf_mixed
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
-from hentropy.bench.baselines.with_botorch import contained
+from hentropy.bench.baselines.maximise import believed, occurs, require_no_cost
+from hentropy.bench.baselines.with_botorch import contained, seconds_left
+from hentropy.core.beliefs import Belief, Gaussian
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Cost, Finalists, Solver
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import ModelError
 
 
 def _fitted(model: SingleTaskGP) -> SingleTaskGP:
@@ -32,36 +38,107 @@ def _fitted(model: SingleTaskGP) -> SingleTaskGP:
     return model
 
 
-def mixed_model(X: Tensor, Y: Tensor, options: Mapping[int, int]) -> MixedSingleTaskGP:
-    """`MixedSingleTaskGP` of rows n x d and values n; `options` says how many options a column of positions has."""
-    return _fitted(MixedSingleTaskGP(X, Y.unsqueeze(-1), cat_dims=list(options)))
+def mixed_model(X: Tensor, Y: Tensor, options: Mapping[int, int]) -> SingleTaskGP:
+    """`MixedSingleTaskGP` of rows n x d and values n; `options` says how many options a column of positions has.
+
+    Without such columns, BoTorch's `SingleTaskGP`.
+    """
+    values = Y.unsqueeze(-1)
+    return _fitted(MixedSingleTaskGP(X, values, cat_dims=list(options)) if options else SingleTaskGP(X, values))
 
 
 @dataclass(frozen=True)
-class MixedLogEI:
+class BotorchMixed(Solver):
     """`LogExpectedImprovement` of a `MixedSingleTaskGP` by `optimize_acqf_mixed`: an ascent per combination of options.
 
-    Improvement is counted from the best mean at an observed row.
+    Without choices it is a `SingleTaskGP`; on a `Pool` all rows are tried. The belief gives its data only. Improvement
+    is counted from the best mean at an observed design. Several designs are chosen one after the other, those before and
+    those pending believed.
     """
 
+    largest: bool = True
     restarts: int = 10
     raw_samples: int = 512
 
-    def next_row(self, X: Tensor, Y: Tensor, options: Mapping[int, int], seed: int) -> Tensor:
-        """After rows n x d with values n: d."""
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """As BoTorch finds it."""
+        require_no_cost(cost, "BotorchMixed")
+        chosen = appraisal.pending[:0]
+        for turn in range(q):
+            waiting = torch.cat([appraisal.pending, chosen])
+            chosen = torch.cat([chosen, self._one(believed(appraisal.belief, waiting), waiting, appraisal, turn)])
+        return Finalists(chosen.unsqueeze(0), not appraisal.clock.expired)
+
+    def _one(self, belief: Belief, waiting: Tensor, appraisal: Appraisal, turn: int) -> Tensor:
+        """The next design: 1 x d."""
+        space, options = appraisal.space, _options(appraisal.space)
+        X = _positions(space.to_cube(belief.X), options)
+        Y = observed(belief, "BotorchMixed") if self.largest else -observed(belief, "BotorchMixed")
+        rows = None
+        if space.points is not None:
+            free = ~occurs(space.points.to(belief.X), torch.cat([belief.X, waiting]))
+            rows = _positions(space.to_cube(space.points.to(belief.X)[free]), options) if bool(free.any()) else X
+        row = self.next_row(X, Y, options, appraisal.seed + turn, rows, seconds_left(appraisal.clock))
+        return space.project(space.from_cube(_cells(row, options))).unsqueeze(0)
+
+    def next_row(
+        self,
+        X: Tensor,
+        Y: Tensor,
+        options: Mapping[int, int],
+        seed: int,
+        rows: Tensor | None = None,
+        seconds: float | None = None,
+    ) -> Tensor:
+        """After rows n x d with values n: d, one of `rows` (m x d) if given. The ascent ends after `seconds`."""
         with contained(seed):
             model = mixed_model(X, Y, options)
-            best = model.posterior(X).mean.max().detach()
+            acquisition = LogExpectedImprovement(model, model.posterior(X).mean.max().detach())
+            if rows is not None:
+                found, _ = optimize_acqf_discrete(acquisition, q=1, choices=rows)
+                return found.detach()[0]
             fixed = [dict(zip(options, chosen, strict=True)) for chosen in product(*map(range, options.values()))]
             found, _ = optimize_acqf_mixed(
-                LogExpectedImprovement(model, best),
+                acquisition,
                 _bounds(X, options),
                 q=1,
                 num_restarts=self.restarts,
                 raw_samples=self.raw_samples,
                 fixed_features_list=fixed,
+                timeout_sec=seconds,
             )
         return found.detach()[0]
+
+
+def observed(belief: Belief, who: str) -> Tensor:
+    """The values that a belief was fitted to, in the user's units: n."""
+    if not isinstance(belief, Gaussian):
+        raise ModelError(f"{who} takes its data from a Gaussian process, and the belief is a {type(belief).__name__}")
+    own = belief.component(0)
+    return own.frame.shift + own.frame.scale * (own.residual + own.prior_mean(own.inputs))[0]
+
+
+def _options(space: DesignSpace) -> dict[int, int]:
+    """The coordinates of the cube that are choices, and how many options each has."""
+    varied = [field for field in space.fields if len(field.options) != 1]
+    return {j: len(field.options) for j, field in enumerate(varied) if field.options and not field.ordered}
+
+
+def _positions(u: Tensor, options: Mapping[int, int]) -> Tensor:
+    """Rows of the cube of a space (... x d), each option as its position."""
+    scale = _counts(u, options)
+    return torch.where(scale > 0, (u * scale).floor(), u)
+
+
+def _cells(row: Tensor, options: Mapping[int, int]) -> Tensor:
+    """The way back: the middle of an option's cell."""
+    scale = _counts(row, options)
+    return torch.where(scale > 0, (row + 0.5) / scale.clamp_min(1.0), row)
+
+
+def _counts(like: Tensor, options: Mapping[int, int]) -> Tensor:
+    """How many options each column has, 0 for numbers: d."""
+    return torch.tensor([float(options.get(j, 0)) for j in range(like.shape[-1])]).to(like)
 
 
 def _bounds(X: Tensor, options: Mapping[int, int]) -> Tensor:
