@@ -52,8 +52,8 @@ class BotorchMixed(Solver):
     """`LogExpectedImprovement` of a `MixedSingleTaskGP` by `optimize_acqf_mixed`: an ascent per combination of options.
 
     Without choices it is a `SingleTaskGP`; on a `Pool` all rows are tried. The belief gives its data only. Improvement
-    is counted from the best mean at an observed design. Several designs are chosen one after the other, those before and
-    those pending believed.
+    is counted from the best mean at an observed design. Several designs are chosen one after the other, those before
+    and those pending believed.
     """
 
     largest: bool = True
