@@ -74,7 +74,7 @@ def gain(params: dict[str, Any]) -> float:
 
 
 def studied(space: he.Space | he.Pool, value: Callable[[dict[str, Any]], float], solver: Solver) -> he.Study:
-    study = he.Study(space, he.Maximize(), solver=solver, seed=0)
+    study = he.Study(space, he.Maximize(), solver=solver, seed=0, first=6)
     for row in space.sample(6, 0):
         params = space.decode(row)
         study.attach(params, value(params))
@@ -86,18 +86,20 @@ def test_a_study_asks_designs_of_its_own_space() -> None:
     for _ in range(3):
         trial = study.ask()
         study.tell(trial, gain(trial.params))
-    assert trial.params["base"] == "b"
-    assert trial.params["time"] == pytest.approx(10.0**1.5, rel=0.1)
+    assert trial.origin == "proposed"
+    assert gain(trial.params) > 1.9  # the best is 2
 
 
 def test_the_least_value_is_looked_for_where_it_is_wanted() -> None:
     study = studied(SPACE, lambda params: -gain(params), BotorchMixed(largest=False, restarts=3, raw_samples=32))
-    assert study.ask().params == pytest.approx(studied(SPACE, gain, SMALL).ask().params)
+    found, other = study.ask().params, studied(SPACE, gain, SMALL).ask().params
+    assert found["base"] == other["base"]
+    assert found["time"] == pytest.approx(other["time"], rel=0.01)
 
 
 def test_several_designs_differ() -> None:
-    trials = studied(SPACE, gain, SMALL).ask_many(2)
-    assert trials[0].params != trials[1].params
+    first, second = (trial.params for trial in studied(SPACE, gain, SMALL).ask_many(2))
+    assert first["base"] != second["base"] or first["time"] != pytest.approx(second["time"], rel=0.01)
 
 
 TABLE = he.Pool([[acid, heat] for acid in ("x", "y", "z") for heat in (1.0, 2.0, 4.0)], names=["acid", "heat"])

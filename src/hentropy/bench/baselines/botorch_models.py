@@ -66,18 +66,19 @@ class BotorchMixed(Solver):
         chosen = appraisal.pending[:0]
         for turn in range(q):
             waiting = torch.cat([appraisal.pending, chosen])
-            chosen = torch.cat([chosen, self._one(believed(appraisal.belief, waiting), waiting, appraisal, turn)])
+            chosen = torch.cat([chosen, self._one(believed(appraisal.belief, waiting), appraisal, turn)])
         return Finalists(chosen.unsqueeze(0), not appraisal.clock.expired)
 
-    def _one(self, belief: Belief, waiting: Tensor, appraisal: Appraisal, turn: int) -> Tensor:
+    def _one(self, belief: Belief, appraisal: Appraisal, turn: int) -> Tensor:
         """The next design: 1 x d."""
         space, options = appraisal.space, _options(appraisal.space)
         X = _positions(space.to_cube(belief.X), options)
         Y = observed(belief, "BotorchMixed") if self.largest else -observed(belief, "BotorchMixed")
         rows = None
         if space.points is not None:
-            free = ~occurs(space.points.to(belief.X), torch.cat([belief.X, waiting]))
-            rows = _positions(space.to_cube(space.points.to(belief.X)[free]), options) if bool(free.any()) else X
+            listed = space.points.to(belief.X)
+            free = ~occurs(listed, belief.X)
+            rows = _positions(space.to_cube(listed[free]), options) if bool(free.any()) else X
         row = self.next_row(X, Y, options, appraisal.seed + turn, rows, seconds_left(appraisal.clock))
         return space.project(space.from_cube(_cells(row, options))).unsqueeze(0)
 
