@@ -57,6 +57,10 @@ class Straight:
             x = torch.where(log, torch.where(log, x, 1.0).clamp_min(1e-300).log(), x)
         return (x - self.origin.to(x)) / self.width.to(x)
 
+    def slope(self, x: Tensor) -> Tensor:
+        """How fast coordinates change with those of the unit cube: ... x d."""
+        return torch.where(self.log.to(x.device), x, 1.0) * self.width.to(x)
+
     def back(self, u: Tensor) -> Tensor:
         """From the unit cube."""
         x = self.origin.to(u) + self.width.to(u) * u
@@ -102,6 +106,10 @@ class Coordinates(ABC):
     def project(self, x: Tensor) -> Tensor:
         """The nearest coordinates that can be run: ... x width."""
 
+    def clamp(self, x: Tensor) -> Tensor:
+        """Numbers within their bounds, relaxed, and options as they are: ... x width."""
+        return x
+
     @property
     def values(self) -> Tensor | None:
         """All values where they are finitely many (m x width); None otherwise, or where they are very many."""
@@ -144,10 +152,14 @@ class Numbers(Coordinates):
         edges = self.unit(torch.stack([first, high + half]))
         return self.project(self.unit.back(edges[0] + (edges[1] - edges[0]) * u))
 
+    def clamp(self, x: Tensor) -> Tensor:
+        """Clamped to the bounds."""
+        low, high = self.bounds.to(x)
+        return torch.minimum(torch.maximum(x, low), high)
+
     def project(self, x: Tensor) -> Tensor:
         """Clamped to the bounds, then to the grid."""
-        low, high = self.bounds.to(x)
-        return self.rounded(torch.minimum(torch.maximum(x, low), high))
+        return self.rounded(self.clamp(x))
 
     def rounded(self, x: Tensor) -> Tensor:
         """The nearest values on the grids; of numbers that have none, themselves."""
@@ -175,6 +187,43 @@ class Numbers(Coordinates):
         return self.project(x.unsqueeze(-2) + moves)
 
 
+class Held(Coordinates):
+    """Coordinates that are held at one value (width), of which searches know nothing."""
+
+    def __init__(self, row: Tensor, whole: Coordinates) -> None:
+        self.row, self.size, self._whole = row, 0, whole
+        self.bounds, self.unit, self.scales = whole.bounds, whole.unit, whole.scales
+
+    def weights(self, power: float) -> Tensor:
+        """As if they were not held."""
+        return self._whole.weights(power)
+
+    def to_cube(self, x: Tensor) -> Tensor:
+        """Nothing: ... x 0."""
+        return x[..., :0]
+
+    def from_cube(self, u: Tensor) -> Tensor:
+        """The value."""
+        return self.row.to(u).expand(*u.shape[:-1], -1)
+
+    def filling(self, u: Tensor) -> Tensor:
+        """The value."""
+        return self.from_cube(u)
+
+    def project(self, x: Tensor) -> Tensor:
+        """The value."""
+        return self.row.to(x).expand(x.shape)
+
+    @property
+    def values(self) -> Tensor:
+        """The value."""
+        return self.row.unsqueeze(0)
+
+    def neighbours(self, x: Tensor) -> Tensor:
+        """None."""
+        return x.new_empty(*x.shape[:-1], 0, x.shape[-1])
+
+
 class ValueTable(Coordinates):
     """One of m values, each a row of coordinates (m x width): the options of a choice, or levels.
 
@@ -185,9 +234,13 @@ class ValueTable(Coordinates):
         self.rows, self.unit, self._ordered = rows, unit, ordered
         self.bounds = torch.stack([rows.min(0).values, rows.max(0).values])
         self.size, self.scales = 1, tuple(scales)
+        m, width = rows.shape
+        self._one_hot = m == width and bool((rows == torch.eye(m).to(rows)).all())
 
     def index(self, x: Tensor) -> Tensor:
         """Which value coordinates ... x width are, or are nearest to: ... ."""
+        if self._one_hot:
+            return x.detach().argmax(-1)
         rows, flat = self.unit(self.rows.to(x)), self.unit(x.detach()).reshape(-1, self.width)
         return torch.cdist(flat, rows, compute_mode="donot_use_mm_for_euclid_dist").argmin(-1).reshape(x.shape[:-1])
 
@@ -285,6 +338,10 @@ class Simplex(Coordinates):
         t = (torch.where(free, x, 0.0).sum(-1, keepdim=True) + settled - self._total) / count.clamp_min(1)
         t = torch.where(count > 0, t, middle)
         return torch.minimum(torch.maximum(x - t, low), high)
+
+    def clamp(self, x: Tensor) -> Tensor:
+        """The nearest amounts that add up."""
+        return self.project(x)
 
     def neighbours(self, x: Tensor) -> Tensor:
         """The amounts of two parts exchanged."""

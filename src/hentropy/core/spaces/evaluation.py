@@ -104,7 +104,8 @@ def violation(condition: Expression, columns: Columns, tables: Tables) -> Tensor
 
 
 def _whole(found: Tensor, columns: Columns) -> Tensor:
-    return found.expand(torch.broadcast_shapes(found.shape, *(column.values.shape for column in columns.values())))
+    shapes = {column.values.shape for column in columns.values()} | {found.shape}
+    return found.expand(torch.broadcast_shapes(*shapes) if len(shapes) > 1 else found.shape)
 
 
 class _Checker:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from hentropy.core.given import is_finite, is_number
 from hentropy.core.spaces.coordinates import Straight, ValueTable
+from hentropy.core.spaces.evaluation import Categories
 from hentropy.core.spaces.parameters import LEAST_LOG, OFF_GRID, Field, Parameter, check_unit, nearest, written
 from hentropy.errors import InputError
 
@@ -62,6 +63,11 @@ class OneOf(Parameter):
     @abstractmethod
     def all_values(self) -> tuple[Any, ...]:
         """Every value it can have."""
+
+    @property
+    def categories(self) -> Categories:
+        """Its values as conditions know them."""
+        return Categories(self.all_values, isinstance(self, Levels))
 
     @cached_property
     def _positions(self) -> dict[Any, int]:

@@ -71,11 +71,10 @@ class Field:
 
     def read(self, text: str) -> Any:
         """The option that somebody typed; an `InputError` that names the closest one for any other text."""
-        written = {written(option): option for option in self.options}
-        try:
-            return written[text.strip()]
-        except KeyError:
-            raise InputError(f"{self.name} is {text.strip()!r}; {nearest(text.strip(), list(written))}") from None
+        known = {written(option): option for option in self.options}
+        if text.strip() not in known:
+            raise InputError(f"{self.name} is {text.strip()!r}; {nearest(text.strip(), list(known))}")
+        return known[text.strip()]
 
 
 def nearest(text: str, known: Sequence[str], most: int = 12, what: str = "options") -> str:

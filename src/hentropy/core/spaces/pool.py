@@ -36,7 +36,13 @@ class Pool(DesignSpace):
     """
 
     def __init__(
-        self, rows: Any, names: Sequence[str] | None = None, *, id: str | None = None, ignore: Sequence[str] = ()
+        self,
+        rows: Any,
+        names: Sequence[str] | None = None,
+        *,
+        id: str | None = None,
+        ignore: Sequence[str] = (),
+        same_in_batch: Sequence[str] = (),
     ) -> None:
         table = _Table.of(rows, names)
         self.id, self.ignored = id, tuple(ignore)
@@ -51,6 +57,9 @@ class Pool(DesignSpace):
             raise InputError("all columns of the pool are ids or ignored; the model needs at least one")
         made = {name: table.parameter(name) for name in modelled}
         self._lay_out({name: parameter for name, (parameter, _) in made.items()})
+        if isinstance(same_in_batch, str) or not set(same_in_batch) <= set(made):
+            raise InputError(f"same_in_batch must name columns ({', '.join(made)}), got {same_in_batch!r}")
+        self.same_in_batch = tuple(same_in_batch)
         self.names = tuple(name for name in table.columns)
         self._points = torch.cat([coordinates for _, coordinates in made.values()], -1)
         self._check_ids()
@@ -123,6 +132,39 @@ class Pool(DesignSpace):
                 distance.addcmul_(gap, gap)
             chosen.append(int(distance.argmin()))
             taken[chosen[-1]] = torch.inf
+        return self._points[chosen]
+
+    def fixed(self, **values: Any) -> "Pool":
+        """The rows that have these values of some columns."""
+        rows = self._points
+        for name, value in values.items():
+            if name not in self.parameters:
+                known = nearest(name, list(self.parameters), what="columns")
+                raise InputError(f"the pool has no column {name} that is modelled; {known}")
+            place = self.places[name]
+            wanted = self.parameters[name].encode(name, [[value]])
+            rows = rows[(rows[:, place] == wanted).all(-1)]
+        if not len(rows):
+            raise InputError(f"no design of the pool has {values}")
+        return Pool.among(self, rows)
+
+    def spread(self, count: int, seed: int) -> Tensor:
+        """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d."""
+        tables = self._option_tables()
+        if not tables or count >= len(self._points):
+            return self.sample(count, seed)
+        positions = [table.index(self._points[:, place]) for place, table in tables]
+        uses = [torch.zeros(len(table.rows)) for _, table in tables]
+        unit, chosen = self.to_unit(self._points), []
+        free = torch.ones(len(unit), dtype=torch.bool)
+        for target in self.to_unit(self.from_cube(sobol(count, self.cube, seed))):
+            repeated = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0)
+            least = free & (repeated <= repeated[free].min())
+            rows = least.nonzero()[:, 0]
+            chosen.append(int(rows[(unit[rows] - target).square().sum(-1).argmin()]))
+            free[chosen[-1]] = False
+            for used, each in zip(uses, positions, strict=True):
+                used[each[chosen[-1]]] += 1.0
         return self._points[chosen]
 
     def check(self, x: Tensor, relaxed: bool = False) -> None:

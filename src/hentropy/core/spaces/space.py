@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from hentropy.core.given import is_number
-from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Numbers, Straight
-from hentropy.core.spaces.options import Choice
-from hentropy.core.spaces.parameters import Field, Number, Parameter, Real
+from hentropy.core.spaces.constraints import Condition, Conditions, FeasibleSet
+from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Held, Numbers, Straight, ValueTable
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn
+from hentropy.core.spaces.options import Choice, OneOf
+from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, nearest
 from hentropy.errors import InputError
 
 Params = dict[str, Any]
@@ -48,25 +50,31 @@ class DesignSpace(ABC):
     scales: tuple[int, ...]
     """Which of the model's length scales belongs to each coordinate: d numbers."""
 
+    same_in_batch: tuple[str, ...] = ()
+    """The parameters that have the same value in all designs that are asked for together."""
+
     exchanges: int
     """How many `neighbours` a design has; 0 where all values are numbers that descent can move."""
 
-    def _lay_out(self, parameters: Mapping[str, Parameter]) -> None:
-        """Give every parameter its coordinates; numbers that follow each other are handled together."""
+    def _lay_out(self, parameters: Mapping[str, Parameter], held: Mapping[str, Tensor] | None = None) -> None:
+        """Give every parameter its coordinates; numbers that follow each other are handled together.
+
+        Those of parameters that are `held` are the given ones.
+        """
         self.parameters = dict(parameters)
         self.fields = tuple(field for name, p in parameters.items() for field in p.fields(name))
         self.names = tuple(field.name for field in self.fields)
         repeated = [name for name in self.names if self.names.count(name) > 1]
         if repeated:
             raise InputError(f"the names of a design's values must differ, got {repeated[0]} twice")
-        self._parts = _parts(list(parameters.values()))
+        self._parts = _parts(parameters, held or {})
         if not self._parts:
             raise InputError("every parameter has a single value, so there is one design only; widen one of them")
         self.dim = sum(block.width for block in self._parts)
         self.cube = sum(block.size for block in self._parts)
         self.bounds = torch.cat([block.bounds for block in self._parts], -1)
         self.scales = _scales(self._parts)
-        self.exchanges = self.neighbours(self.bounds[0]).shape[-2]
+        self.exchanges = self.free_neighbours(self.bounds[0]).shape[-2]
         self._unit = Straight.joined([block.unit for block in self._parts])
         widths = [0 if (block := p.coordinates()) is None else block.width for p in parameters.values()]
         starts = [0, *accumulate(widths)]
@@ -117,10 +125,55 @@ class DesignSpace(ABC):
 
     def from_cube(self, u: Tensor) -> Tensor:
         """The inverse of `to_cube`: ... x d; numbers on a grid come out relaxed, `project` rounds them."""
-        return self._from_cube(u, lambda block, part: block.from_cube(part))
+        return self.free_from_cube(u)
 
     def neighbours(self, x: Tensor) -> Tensor:
         """Designs (... x d) with one value exchanged for another option or the next step: ... x N x d."""
+        return self.free_neighbours(x)
+
+    def free_from_cube(self, u: Tensor) -> Tensor:
+        """`from_cube` without conditions."""
+        return self._from_cube(u, lambda block, part: block.from_cube(part))
+
+    def free_filling(self, u: Tensor) -> Tensor:
+        """Uniform points of the cube (... x cube) as designs that fill the space, without conditions: ... x d."""
+        return self._from_cube(u, lambda block, part: block.filling(part))
+
+    def free_project(self, x: Tensor) -> Tensor:
+        """The nearest design without conditions: clamped to the bounds, whole numbers rounded, the nearest options."""
+        return self._each(x, lambda block, part: block.project(part))
+
+    def free_clamp(self, x: Tensor) -> Tensor:
+        """Numbers within their bounds, parts of a whole at their total; steps and options are left as they are."""
+        return self._each(x, lambda block, part: block.clamp(part))
+
+    def free_numbers(self) -> dict[str, int]:
+        """The coordinates of all numbers that descent may move, by name."""
+        found: dict[str, int] = {}
+        for name, parameter in self.parameters.items():
+            if not isinstance(parameter, OneOf):
+                found |= {column: self.places[name].start + i for i, column in enumerate(parameter.columns(name))}
+        return found
+
+    def free_columns(self, x: Tensor) -> dict[str, ParameterColumn]:
+        """The columns of designs (... x d) by name, as conditions and costs look at them."""
+        found = {name: ParameterColumn(x[..., place]) for name, place in self.free_numbers().items()}
+        for name, parameter in self.parameters.items():
+            if isinstance(parameter, OneOf):
+                table = parameter.coordinates()
+                own = x[..., self.places[name]]
+                index = (
+                    torch.zeros(x.shape[:-1], dtype=torch.long, device=x.device) if table is None else table.index(own)
+                )
+                found[name] = ParameterColumn(index, parameter.categories)
+        return found
+
+    def from_unit_slope(self, x: Tensor) -> Tensor:
+        """How fast coordinates (... x d) change with those of the unit cube: ... x d."""
+        return self._unit.slope(x)
+
+    def free_neighbours(self, x: Tensor) -> Tensor:
+        """`neighbours` without conditions."""
         parts = x.split([block.width for block in self._parts], -1)
         found = []
         for i, (block, part) in enumerate(zip(self._parts, parts, strict=True)):
@@ -136,6 +189,64 @@ class DesignSpace(ABC):
     @abstractmethod
     def sample(self, count: int, seed: int) -> Tensor:
         """Designs that fill the space evenly: count x d, the same for the same seed."""
+
+    @abstractmethod
+    def fixed(self, **values: Any) -> "DesignSpace":
+        """The designs that have these values of some parameters: a space with the same coordinates."""
+
+    def plate(self, row: Tensor) -> "DesignSpace":
+        """The designs that may be asked for together with a design (d)."""
+        params = self.decode(row)
+        shared = {}
+        for name in self.same_in_batch:
+            columns = self.parameters[name].columns(name)
+            shared[name] = params[name] if columns == (name,) else {column: params[column] for column in columns}
+        return self.fixed(**shared)
+
+    def spread(self, count: int, seed: int) -> Tensor:
+        """First designs: they fill the space, and have each option before one has been seen twice: count x d.
+
+        More of them begin with the same ones. Options take turns, those used least first; the numbers are those of
+        `sample`, the first ones with which the options may be combined.
+        """
+        tables = self._option_tables()
+        if not tables:
+            return self.sample(count, seed)
+        generator = torch.Generator().manual_seed(seed)
+        left = self.sample(max(FIRST_DRAWN, 2 * count), seed)
+        uses = [torch.zeros(len(table.rows)) for _, table in tables]
+        chosen = []
+        for _ in range(count):
+            wanted = left.clone()
+            for (place, table), used in zip(tables, uses, strict=True):
+                tied = used + 0.5 * torch.rand(len(used), generator=generator)
+                wanted[:, place] = table.rows[int(tied.argmin())]
+            found = self.holds(wanted).nonzero()[:, 0]
+            if len(found):
+                row = int(found[0])
+                chosen.append(wanted[row])
+            else:  # conditions forbid the combination: one whose options were used least
+                positions = [table.index(left[:, place]) for place, table in tables]
+                seen = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)])
+                row = int(seen.sum(0).argmin())
+                chosen.append(left[row])
+            for (place, table), used in zip(tables, uses, strict=True):
+                used[table.index(chosen[-1][place])] += 1.0
+            left = torch.cat([left[:row], left[row + 1 :]])
+        return torch.stack(chosen) if chosen else left[:0]
+
+    def _option_tables(self) -> list[tuple[slice, ValueTable]]:
+        """Where the options of choices and levels stand in a row, unless they are held."""
+        start, found = 0, []
+        for block in self._parts:
+            if isinstance(block, ValueTable):
+                found.append((slice(start, start + block.width), block))
+            start += block.width
+        return found
+
+    def holds(self, x: Tensor) -> Tensor:
+        """Which designs (... x d) satisfy all conditions: ... ."""
+        return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
 
     def encode(self, params: Mapping[str, Any]) -> Tensor:
         """One design as a row (d), checked."""
@@ -192,12 +303,79 @@ class DesignSpace(ABC):
 
 
 class Space(DesignSpace):
-    """Designs with named parameters: `Space(x1=Real(0, 10), solvent=["water", "ethanol"])`."""
+    """Designs with named parameters: `Space(x1=Real(0, 10), solvent=["water", "ethanol"])`.
 
-    def __init__(self, **parameters: Parameter | Sequence[Any]) -> None:
+    `where` are conditions that every design satisfies, such as "solvent != 'ethanol' or x1 <= 78"; `tables` are numbers
+    by option that they may look up, as in "x1 <= boiling_point[solvent]", and the descriptors of a choice are tables
+    too. Designs that are asked for together have the same values of the parameters `same_in_batch`.
+    """
+
+    def __init__(
+        self,
+        *,
+        # checked at run time: a type checker takes the values of Space(**parameters) for these as well
+        where: Any = (),
+        tables: Any = None,
+        same_in_batch: Any = (),
+        **parameters: Parameter | Sequence[Any],
+    ) -> None:
         if not parameters:
             raise InputError("a space needs at least one parameter: Space(x=Real(0, 1))")
-        self._lay_out({name: _as_parameter(name, given) for name, given in parameters.items()})
+        made = {name: _as_parameter(name, given) for name, given in parameters.items()}
+        self._made(made, where, tables or {}, same_in_batch, {})
+
+    def _made(
+        self,
+        parameters: Mapping[str, Parameter],
+        where: Sequence[Condition],
+        tables: Mapping[str, Mapping[Any, float]],
+        same_in_batch: Sequence[str],
+        held: Mapping[str, Tensor],
+    ) -> None:
+        self._lay_out(parameters, held)
+        self.where, self.tables, self.held = tuple(where) if not isinstance(where, str) else where, dict(tables), held
+        if isinstance(same_in_batch, str) or not set(same_in_batch) <= set(parameters):
+            known = ", ".join(parameters)
+            raise InputError(f"same_in_batch must name parameters ({known}), got {same_in_batch!r}")
+        self.same_in_batch = tuple(same_in_batch)
+        kinds = {f.name: Categories(f.options, f.ordered) if f.options else None for f in self.fields}
+        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, kinds)
+        self.all_tables = conditions.tables
+        self._feasible = FeasibleSet(self, conditions) if conditions.given else None
+
+    def fixed(self, **values: Any) -> "Space":
+        """The designs that have these values of some parameters: a space with the same coordinates."""
+        held = dict(self.held)
+        for name, value in values.items():
+            if name not in self.parameters:
+                known = nearest(name, list(self.parameters), what="parameters")
+                raise InputError(f"the space has no parameter {name}; {known}")
+            parameter = self.parameters[name]
+            columns = [[value]] if len(parameter.columns(name)) == 1 else [[value[c]] for c in parameter.columns(name)]
+            row = parameter.encode(name, columns)
+            parameter.check(name, row)
+            held[name] = row[0]
+        made = Space.__new__(Space)
+        still = [name for name in self.same_in_batch if name not in held]
+        made._made(self.parameters, self.where, self.tables, still, held)
+        return made
+
+    def holds(self, x: Tensor) -> Tensor:
+        """Which designs (... x d) satisfy all conditions: ... ."""
+        return super().holds(x) if self._feasible is None else self._feasible.holds(x)
+
+    def idle_conditions(self) -> list[str]:
+        """The conditions that exclude nothing."""
+        return [] if self._feasible is None else self._feasible.idle()
+
+    def from_cube(self, u: Tensor) -> Tensor:
+        """The inverse of `to_cube`: ... x d; numbers on a grid come out relaxed, `project` rounds them."""
+        return self.free_from_cube(u) if self._feasible is None else self._feasible.from_cube(u)
+
+    def neighbours(self, x: Tensor) -> Tensor:
+        """Designs (... x d) with one value exchanged; x itself in place of what cannot be run: ... x N x d."""
+        moved = self.free_neighbours(x)
+        return moved if self._feasible is None else self._feasible.only(moved, x)
 
     @classmethod
     def box(cls, low: list[float], high: list[float]) -> "Space":
@@ -215,20 +393,34 @@ class Space(DesignSpace):
             if values is None or len(rows) * len(values) > MOST_VALUES:
                 return None
             rows = torch.cat([rows.repeat_interleave(len(values), 0), values.repeat(len(rows), 1)], -1)
-        return rows
+        return rows[self.holds(rows)]
 
     def project(self, x: Tensor) -> Tensor:
-        """Clamped to the bounds, whole numbers rounded, the nearest options: ... x d."""
-        return self._each(x, lambda block, part: block.project(part))
+        """Clamped to the bounds, whole numbers rounded, the nearest options, conditions satisfied: ... x d."""
+        return self.free_project(x) if self._feasible is None else self._feasible.project(x)
 
     def sample(self, count: int, seed: int) -> Tensor:
-        """Scrambled Sobol designs: count x d; integers and options get equal shares."""
-        return self._from_cube(sobol(count, self.cube, seed), lambda block, part: block.filling(part))
+        """Scrambled Sobol designs: count x d; integers and options get equal shares of what conditions leave."""
+        if self._feasible is not None:
+            return self._feasible.sample(count, seed)
+        return self.free_filling(sobol(count, self.cube, seed))
 
     def __repr__(self) -> str:
         """As it was written."""
-        inside = ", ".join(f"{name}={parameter!r}" for name, parameter in self.parameters.items())
-        return f"Space({inside})"
+        inside = [f"{name}={parameter!r}" for name, parameter in self.parameters.items()]
+        inside += [f"where={list(self.where)!r}"] * bool(self.where)
+        inside += [f"same_in_batch={list(self.same_in_batch)!r}"] * bool(self.same_in_batch)
+        return f"Space({', '.join(inside)})"
+
+
+def _descriptors(parameters: Mapping[str, Parameter]) -> dict[str, dict[Any, float]]:
+    """The descriptors of all choices as tables; of two with one name, the first."""
+    found: dict[str, dict[Any, float]] = {}
+    for parameter in parameters.values():
+        if isinstance(parameter, Choice):
+            for name, column in parameter.descriptors.items():
+                found.setdefault(name, dict(zip(parameter.all_values, column, strict=True)))
+    return found
 
 
 def _as_parameter(name: str, given: Any) -> Parameter:
@@ -242,6 +434,9 @@ def _as_parameter(name: str, given: Any) -> Parameter:
         " Levels(values), Fractions(parts), or a list of texts to choose from"
     )
 
+
+FIRST_DRAWN = 256
+"""Samples from which first designs take their numbers."""
 
 MOST_PARAMETERS = 5_000
 """No model learns from experiments with more, and the points that fill a space end soon after."""
@@ -264,12 +459,12 @@ def _scales(blocks: Sequence[Coordinates]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _parts(parameters: Sequence[Parameter]) -> list[Coordinates]:
+def _parts(parameters: Mapping[str, Parameter], held: Mapping[str, Tensor]) -> list[Coordinates]:
     """The coordinates of the parameters in their order; numbers that follow each other share a block."""
     blocks: list[Coordinates] = []
     run: list[Number] = []
-    for parameter in [*parameters, None]:
-        if isinstance(parameter, Number):
+    for name, parameter in [*parameters.items(), ("", None)]:
+        if isinstance(parameter, Number) and name not in held:
             run.append(parameter)
             continue
         if run:
@@ -279,7 +474,7 @@ def _parts(parameters: Sequence[Parameter]) -> list[Coordinates]:
             run = []
         block = None if parameter is None else parameter.coordinates()
         if block is not None:
-            blocks.append(block)
+            blocks.append(Held(held[name], block) if name in held else block)
     return blocks
 
 

@@ -69,7 +69,7 @@ class Asker:
 
     def _fresh(self, size: int, count: int) -> list[Params]:
         """The first designs that were not tried, among the first so many that fill the space."""
-        sample = self.log.space.sample(size, self.seed)
+        sample = self.log.space.spread(size, self.seed)
         found: dict[tuple[float, ...], int] = {}
         for position, values in enumerate(self.log.places(sample)):
             if len(found) == count:

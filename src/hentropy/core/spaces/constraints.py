@@ -1,0 +1,386 @@
+"""Conditions that every design must satisfy, and how searches keep to them.
+
+A condition is an expression (`expressions`) or a function of the columns. Linear ones are used as such: for the options
+that a design has, they are half-spaces of its numbers, and a design that violates them is moved onto them, one after
+the other, in the unit cube. What is still infeasible then, because a condition bends or a number has steps, is drawn
+back towards a feasible design nearby until it is feasible. So whatever a search looks at can be run.
+
+    u      a point of the search's cube        x      a design, rows of coordinates
+    anchors     feasible designs that were found first, spread over the space
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hentropy.core.spaces.evaluation import Categories, Columns, ParameterColumn, Tables, check, evaluate, violation
+from hentropy.core.spaces.expressions import Expression, parse
+from hentropy.core.spaces.linear_constraints import Linear, linear
+from hentropy.errors import InputError
+
+Condition = str | Callable[[Mapping[str, Any]], Any]
+"""An expression, or a function of the columns (numbers as tensors, options as arrays): which designs are feasible."""
+
+SWEEPS, MOST_SWEEPS = 6, 60
+"""How often all linear conditions are visited: at a step of descent, and at its end."""
+
+INSIDE = 1e-7
+"""Strict conditions are met by so much, in units of the range of the numbers."""
+
+HALVINGS, FEW_HALVINGS = 24, 8
+"""A design is drawn back to within so many halvings of the way to a feasible one: at the end, and while descending."""
+
+FIRST_DRAWN, MOST_DRAWN, ANCHORS = 2**11, 2**16, 512
+"""Points of the whole space that are tried for feasible ones: at first, and at most; and how many of them are kept."""
+
+RARE = 0.01
+"""Where fewer points than this are feasible, samples walk from feasible designs instead of waiting for luck."""
+
+WALK, BURN_IN, FEW = 24, 300, 64
+"""Steps between two samples of a walk, and before the first, where it begins from fewer than so many designs."""
+
+
+class Unconstrained(Protocol):
+    """A space as it would be without its conditions."""
+
+    cube: int
+
+    def free_columns(self, x: Tensor) -> Columns:
+        """The columns of designs (... x d) by name."""
+
+    def free_numbers(self) -> Mapping[str, int]:
+        """The coordinates of the numbers that descent may move, by name."""
+
+    def free_from_cube(self, u: Tensor) -> Tensor:
+        """A point of the cube as a design."""
+
+    def free_filling(self, u: Tensor) -> Tensor:
+        """Uniform points of the cube as designs that fill the space."""
+
+    def free_project(self, x: Tensor) -> Tensor:
+        """The nearest design."""
+
+    def free_clamp(self, x: Tensor) -> Tensor:
+        """Numbers within their bounds."""
+
+    def to_cube(self, x: Tensor) -> Tensor:
+        """A design as a point of the cube."""
+
+    def to_unit(self, x: Tensor) -> Tensor:
+        """A design in the unit cube of the model."""
+
+    def from_unit_slope(self, x: Tensor) -> Tensor:
+        """How fast coordinates change with those of the unit cube: ... x d."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of a space, with the tables that they look up."""
+
+    given: tuple[Condition, ...]
+    tables: Tables
+    kinds: Mapping[str, Categories | None]
+
+    @classmethod
+    def of(cls, given: Any, tables: Any, kinds: Mapping[str, Categories | None]) -> "Conditions":
+        """Parsed and checked against the parameters."""
+        if isinstance(given, str) or callable(given) or not isinstance(given, Sequence):
+            raise InputError(f'where must be a list of conditions, such as ["a + b <= 1"], got {given!r}')
+        known = _tables(tables, kinds)
+        for condition in given:
+            if isinstance(condition, str):
+                check(parse(condition), kinds, known, condition=True)
+            elif not callable(condition):
+                raise InputError(f"a condition must be a text such as 'a + b <= 1', or a function, got {condition!r}")
+        return cls(tuple(given), known, kinds)
+
+    def some(self, which: Sequence[int]) -> "Conditions":
+        """Some of them."""
+        return Conditions(tuple(self.given[i] for i in which), self.tables, self.kinds)
+
+    @cached_property
+    def _parsed(self) -> tuple[Expression | Callable[[Mapping[str, Any]], Any], ...]:
+        return tuple(parse(condition) if isinstance(condition, str) else condition for condition in self.given)
+
+    @cached_property
+    def clauses(self) -> tuple[Linear, ...]:
+        """All linear ones."""
+        found: list[Linear] = []
+        for condition in self._parsed:
+            if isinstance(condition, Expression):
+                found += linear(condition, lambda name: self.kinds[name] is None) or ()
+        return tuple(clause for clause in found if clause.terms)
+
+    @cached_property
+    def all_linear(self) -> bool:
+        """Whether there are no others."""
+        return all(
+            isinstance(condition, Expression) and linear(condition, lambda name: self.kinds[name] is None) is not None
+            for condition in self._parsed
+        )
+
+    def each(self, columns: Columns) -> Tensor:
+        """Which conditions hold: ... x conditions."""
+        return torch.stack([self._holds(condition, columns) for condition in self._parsed], -1)
+
+    def hold(self, columns: Columns) -> Tensor:
+        """Whether all of them hold: ... ."""
+        return self.each(columns).all(-1)
+
+    def _holds(self, condition: Expression | Callable[[Mapping[str, Any]], Any], columns: Columns) -> Tensor:
+        if isinstance(condition, Expression):
+            return evaluate(condition, columns, self.tables)
+        first = next(iter(columns.values())).values
+        given = {name: _seen(column) for name, column in columns.items()}
+        try:
+            found = torch.as_tensor(condition(given)).to(torch.bool)
+            return found.to(first.device).expand(first.shape)
+        except Exception as error:
+            raise InputError(
+                f"the condition {_text(condition)} raised {type(error).__name__}: {error}; it"
+                " gets columns by name, and returns for each design whether it is feasible"
+            ) from error
+
+    def violation(self, columns: Columns) -> Tensor:
+        """How far designs are from satisfying all: ... ; a function counts 1 where it is violated."""
+        parts = [
+            violation(condition, columns, self.tables)
+            if isinstance(condition, Expression)
+            else (~self._holds(condition, columns)).to(torch.float64)
+            for condition in self._parsed
+        ]
+        return torch.stack(list(torch.broadcast_tensors(*parts))).sum(0)
+
+
+def _seen(column: ParameterColumn) -> Any:
+    """A column as functions get it."""
+    if column.levels is None:
+        return column.values
+    return np.array(column.levels.options, dtype=object)[column.values.cpu().numpy()]
+
+
+def _tables(given: Any, kinds: Mapping[str, Categories | None]) -> Tables:
+    """Tables by name; text keys, as files have them, are matched with options that are no texts."""
+    if not isinstance(given, Mapping) or not all(isinstance(table, Mapping) for table in given.values()):
+        raise InputError(f'tables must be numbers by option, such as {{"price": {{"THF": 2.0}}}}, got {given!r}')
+    options = {str(option): option for kind in kinds.values() if kind is not None for option in kind.options}
+    found: dict[str, dict[Any, float]] = {}
+    for name, table in given.items():
+        for option, number in table.items():
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                raise InputError(f"table {name} has {number!r} for {option}; it must be a number")
+            found.setdefault(name, {})[options.get(str(option), option)] = float(number)
+    return found
+
+
+class FeasibleSet:
+    """The designs of a space that satisfy its conditions."""
+
+    def __init__(self, space: Unconstrained, conditions: Conditions) -> None:
+        self.space, self.conditions = space, conditions
+        found = self._first()
+        if not len(found):
+            raise InputError(self._clash())
+        self.anchors = found[:ANCHORS]
+        if len(found) < FEW:
+            self.anchors = torch.cat([found, self._walked(ANCHORS - len(found), seed=0, burn_in=BURN_IN)])
+
+    def holds(self, x: Tensor) -> Tensor:
+        """Whether designs (... x d) satisfy all conditions: ... ."""
+        return self.conditions.hold(self.space.free_columns(x))
+
+    def _first(self) -> Tensor:
+        """Feasible designs to begin with: m x d, none where none were found."""
+        filling = torch.quasirandom.SobolEngine(self.space.cube, scramble=True, seed=0) if self.space.cube else None
+        drawn = torch.zeros(1, 0, dtype=torch.float64) if filling is None else filling.draw(FIRST_DRAWN).double()
+        designs = self.space.free_filling(drawn)
+        found = designs[self.holds(designs)]
+        if len(found):
+            return found
+        moved = self.space.free_project(self._onto_linear(designs, MOST_SWEEPS))
+        found = moved[self.holds(moved)]
+        return found if len(found) else self._descended(designs)
+
+    def _descended(self, designs: Tensor) -> Tensor:
+        """Feasible designs that random steps find which lower the violation: m x d."""
+        generator = torch.Generator().manual_seed(0)
+        at, step = designs[self.conditions.violation(self.space.free_columns(designs)).argsort()[:64]], 0.2
+        for _ in range(200):
+            miss = self.conditions.violation(self.space.free_columns(at))
+            u = self.space.to_cube(at)
+            noise = torch.randn(16, *u.shape, generator=generator, dtype=torch.float64)
+            tried = self.space.free_project(
+                self._onto_linear(self.space.free_from_cube((u + step * noise).clamp(0.0, 1.0)), SWEEPS)
+            )
+            found = tried.flatten(0, 1)[self.holds(tried.flatten(0, 1))]
+            if len(found):
+                return found
+            least, choice = self.conditions.violation(self.space.free_columns(tried)).min(0)
+            better = least < miss
+            at = torch.where(better.unsqueeze(-1), tried[choice, torch.arange(len(at))], at)
+            step = step if bool(better.any()) else 0.7 * step
+        return designs[:0]
+
+    def _clash(self) -> str:
+        """Which conditions contradict each other: a smallest set of them."""
+        which = list(range(len(self.conditions.given)))
+        for i in list(which):
+            fewer = [j for j in which if j != i]
+            if fewer and not self._possible(fewer):
+                which = fewer
+        texts = [_text(self.conditions.given[i]) for i in which]
+        if len(texts) == 1:
+            return f'no design satisfies the condition "{texts[0]}"; relax it, or widen the parameters'
+        listed = ", ".join(f'"{text}"' for text in texts[:-1])
+        return f'no design satisfies {listed} and "{texts[-1]}" together; without any one of them, designs exist'
+
+    def _possible(self, which: Sequence[int]) -> bool:
+        trial = FeasibleSet.__new__(FeasibleSet)
+        trial.space, trial.conditions = self.space, self.conditions.some(which)
+        return bool(len(trial._first()))
+
+    def idle(self) -> list[str]:
+        """The conditions that exclude nothing, as far as many designs show."""
+        filling = torch.quasirandom.SobolEngine(self.space.cube, scramble=True, seed=1)
+        designs = self.space.free_filling(filling.draw(2**13).double())
+        corners = self.space.free_filling((filling.draw(2**13).double() > 0.5).double().clamp(1e-9, 1 - 1e-9))
+        hold = self.conditions.each(self.space.free_columns(torch.cat([designs, corners]))).all(0)
+        return [_text(each) for each, always in zip(self.conditions.given, hold.tolist(), strict=True) if always]
+
+    def _onto_linear(self, x: Tensor, sweeps: int) -> Tensor:
+        """Designs moved onto the linear conditions that they violate, one after the other, in the unit cube."""
+        clauses = self.conditions.clauses
+        if not clauses:
+            return x
+        A, c = self._half_spaces(x)  # ... x clauses x d, ... x clauses
+        for _ in range(sweeps):
+            slope = self.space.from_unit_slope(x.detach())
+            scaled = A * slope.unsqueeze(-2)  # how much a left side changes along each axis of the unit cube
+            margin = c + self._strict * INSIDE * scaled.norm(dim=-1)
+            with torch.no_grad():
+                over = (A @ x.unsqueeze(-1)).squeeze(-1) + margin
+                violated = torch.where(self._equal, over.abs() > 1e-12, over > 0.0).flatten(0, -2).any(0).tolist()
+            if not any(violated):
+                break
+            size = scaled.square().sum(-1).clamp_min(1e-300)
+            for j in (j for j, wrong in enumerate(violated) if wrong):
+                beyond = (A[..., j, :] * x).sum(-1) + margin[..., j]
+                beyond = beyond if bool(self._equal[j]) else beyond.clamp_min(0.0)
+                x = x - (beyond / size[..., j]).unsqueeze(-1) * scaled[..., j, :] * slope
+            x = self.space.free_clamp(x)
+        return x
+
+    def _half_spaces(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The linear conditions A v + c <= 0 for the options that designs (... x d) have: ... x clauses x d, and c."""
+        numbers, columns = self.space.free_numbers(), self.space.free_columns(x.detach())
+        A = x.new_zeros(*x.shape[:-1], len(self.conditions.clauses), x.shape[-1])
+        c = x.new_zeros(A.shape[:-1])
+        for j, clause in enumerate(self.conditions.clauses):
+            coefficients, constant = clause.coefficients(columns, self.conditions.tables)
+            c[..., j] = constant
+            for name, value in coefficients.items():
+                A[..., j, numbers[name]] = value
+        return A, c
+
+    @cached_property
+    def _strict(self) -> Tensor:
+        return torch.tensor([clause.strict for clause in self.conditions.clauses])
+
+    @cached_property
+    def _equal(self) -> Tensor:
+        return torch.tensor([clause.equal for clause in self.conditions.clauses])
+
+    def from_cube(self, u: Tensor) -> Tensor:
+        """A point of the cube as a feasible design, differentiable where the numbers move: ... x d."""
+        x = self._onto_linear(self.space.free_from_cube(u), SWEEPS)
+        return x if self.conditions.all_linear else self._drawn_back(x, rounded=False)
+
+    def project(self, x: Tensor) -> Tensor:
+        """The nearest design that satisfies all conditions, or one near it: ... x d."""
+        free = self.space.free_project(x)
+        if bool(self.holds(free.detach()).all()):
+            return free
+        moved = self.space.free_project(self._onto_linear(free, MOST_SWEEPS))
+        return self._drawn_back(moved, rounded=True)
+
+    def _drawn_back(self, x: Tensor, rounded: bool) -> Tensor:
+        """Designs (... x d), those that are infeasible on the way to a feasible one as far as needed."""
+        flat = x.reshape(-1, x.shape[-1])
+        with torch.no_grad():
+            bad = (~self.holds(flat)).nonzero()[:, 0]
+            if not len(bad):
+                return x
+            outside, anchors = flat[bad].detach(), self.anchors.to(x)
+            near = torch.cdist(self.space.to_unit(outside), self.space.to_unit(anchors)).argmin(-1)
+            start = self.space.to_cube(anchors[near])
+            end = self.space.to_cube(outside)
+            low, high = torch.zeros_like(end[:, :1]), torch.ones_like(end[:, :1])
+            for _ in range(HALVINGS if rounded else FEW_HALVINGS):
+                middle = 0.5 * (low + high)
+                tried = self.space.free_from_cube(torch.lerp(start, end, middle))
+                good = self.holds(self.space.free_project(tried) if rounded else tried).unsqueeze(-1)
+                low, high = torch.where(good, middle, low), torch.where(good, high, middle)
+        back = self.space.free_from_cube(torch.lerp(start, self.space.to_cube(flat[bad]), low))
+        if rounded:
+            back = torch.where(low > 0, self.space.free_project(back), anchors[near])
+        return flat.index_put((bad,), back).reshape(x.shape)
+
+    def only(self, moved: Tensor, x: Tensor) -> Tensor:
+        """Designs ... x N x d, infeasible ones mended by their numbers, or else replaced by x (... x d)."""
+        flat = moved.reshape(-1, moved.shape[-1])
+        good = self.holds(flat)
+        if not bool(good.all()):
+            mended = self.space.free_project(self._onto_linear(flat, MOST_SWEEPS))
+            usable = self.holds(mended).unsqueeze(-1)
+            instead = torch.where(usable, mended, x.unsqueeze(-2).expand(moved.shape).reshape(flat.shape))
+            flat = torch.where(good.unsqueeze(-1), flat, instead)
+        return flat.reshape(moved.shape)
+
+    def sample(self, count: int, seed: int) -> Tensor:
+        """Feasible designs that fill what the conditions leave: count x d, the first ones the same for any count."""
+        engine = torch.quasirandom.SobolEngine(self.space.cube, scramble=True, seed=seed)
+        found, drawn = self.anchors[:0], 0
+        while len(found) < count and drawn < MOST_DRAWN:
+            u = engine.draw(FIRST_DRAWN, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
+            designs = self.space.free_filling(u)
+            found = torch.cat([found, designs[self.holds(designs)]])
+            drawn += FIRST_DRAWN
+            if len(found) < RARE * drawn:
+                return self._walked(count, seed)
+        return found[:count] if len(found) >= count else torch.cat([found, self._walked(count - len(found), seed)])
+
+    def _walked(self, count: int, seed: int, burn_in: int = 0) -> Tensor:
+        """Feasible designs by random walks from the anchors, which keep to steps that stay feasible: count x d.
+
+        Steps are of many lengths, or differences of two other walks: where little is feasible, these lead along it.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        chains = 64
+        at = self.anchors[torch.randint(len(self.anchors), (chains,), generator=generator)]
+        found: list[Tensor] = []
+        while len(found) * chains < count:
+            for _ in range(WALK if found else WALK + burn_in):
+                u = self.space.to_cube(at)
+                length = 10.0 ** (-3.0 * torch.rand(chains, 1, generator=generator, dtype=torch.float64))
+                noise = length * torch.randn(u.shape, generator=generator, dtype=torch.float64)
+                order = torch.randperm(chains, generator=generator)
+                along = (u[order] - u[order.roll(1)]) * 2.0 * torch.rand(chains, 1, generator=generator)
+                either = torch.rand(chains, 1, generator=generator) < 0.5
+                there = (u + torch.where(either, noise, along)).remainder(2.0)
+                tried = self.space.free_from_cube(torch.minimum(there, 2.0 - there))  # reflected at the faces
+                if any(clause.equal for clause in self.conditions.clauses):
+                    tried = self._onto_linear(tried, SWEEPS)
+                tried = self.space.free_project(tried)
+                at = torch.where(self.holds(tried).unsqueeze(-1), tried, at)
+            found.append(at)
+        return torch.cat(found)[:count]
+
+
+def _text(condition: Condition) -> str:
+    return condition.__name__ if isinstance(condition, FunctionType) else str(condition)
