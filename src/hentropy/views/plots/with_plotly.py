@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hentropy.views.plots.marks import Axis, Dots, Heat, Panel, Picture, Table
-from hentropy.views.plots.plotly_texts import extent, number, offset, shown, wrapped
+from hentropy.views.plots.marks import Axis, Dots, Heat, Panel, Picture, Table, extent
+from hentropy.views.plots.plotly_texts import number, offset, shown, wrapped
 from hentropy.views.plots.plotly_traces import Traces, nth
 from hentropy.views.plots.theme import abbreviated, dashes
 
