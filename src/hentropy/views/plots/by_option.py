@@ -3,9 +3,11 @@
 g, h  values along the first and the second axis        n  points
 """
 
+import math
+
 import numpy as np
 
-from hentropy.studies.records.numbers import short, span
+from hentropy.studies.records.numbers import span
 from hentropy.views.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Role
 from hentropy.views.plots.views import SliceFrame
 
@@ -22,6 +24,11 @@ BESIDE = (0.14, 0.36)
 def panel_axes(frame: SliceFrame, value: Axis) -> tuple[Axis, Axis]:
     """The axes of a panel over a slice: those of both fields, or that of a field and that of values."""
     return (frame.axes[0], frame.axes[1]) if frame.is_plane else (frame.axes[0], value)
+
+
+def titled(frame: SliceFrame, title: str) -> str:
+    """The title of a panel over a slice: with lines, of what each option has one."""
+    return f"{title} by {frame.axes[1].title}" if frame.has_lines else title
 
 
 def beside(axis: Axis, places: np.ndarray) -> np.ndarray:
@@ -62,9 +69,8 @@ def option_places(frame: SliceFrame, values: np.ndarray) -> np.ndarray | None:
 def option_lines(frame: SliceFrame, z: np.ndarray, role: Role) -> tuple[Line, ...]:
     """Values (h x g) over a number, a line for each option."""
     x, names = frame.grids[0], frame.axes[1].names
-    what = frame.axes[1].title.split(",")[0]
     return tuple(
-        Line(x, row, role, f"{what}: {name}", dots=frame.listed[0], option=place)
+        Line(x, row, role, f"{frame.names[1]}: {name}", dots=frame.listed[0], option=place)
         for place, (name, row) in enumerate(zip(names, z, strict=True))
     )
 
@@ -106,6 +112,7 @@ def _cells(z: np.ndarray) -> tuple[tuple[str, ...], ...]:
     """The numbers in the cells of a matrix, where they are few; none in what is blank."""
     if z.size > WRITTEN:
         return ()
-    spread = span(z[np.isfinite(z)].tolist())
-    digits = None if not spread else 30.0 * spread  # two digits of the spread tell cells apart
-    return tuple(tuple(short(v, digits, least=2) if np.isfinite(v) else "" for v in row) for row in z.tolist())
+    spread = span(z[np.isfinite(z)].tolist()) or 1.0
+    place = 1 - math.floor(math.log10(spread))  # two digits of the spread tell cells apart
+    form = f".{max(place, 0)}f" if -4 < place < 5 else ".2g"
+    return tuple(tuple(f"{round(v, place) + 0.0:{form}}" if np.isfinite(v) else "" for v in row) for row in z.tolist())

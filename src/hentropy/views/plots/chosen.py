@@ -7,7 +7,7 @@ import torch
 
 from hentropy.core.decisions import Sequence
 from hentropy.studies.records.numbers import short
-from hentropy.views.plots.by_option import beside, option_places, panel_axes, side_by_side, within
+from hentropy.views.plots.by_option import beside, option_places, panel_axes, side_by_side, titled, within
 from hentropy.views.plots.density import bars_at, bin_edges, shares
 from hentropy.views.plots.marks import Axis, Dots, Line, Mark, Panel, Picture, Role, Rule, Table, in_rows
 from hentropy.views.plots.relevance import by_relevance
@@ -157,7 +157,7 @@ def _on_ground(info: ChosenInfo, ground: Terrain) -> Panel:
         marks.append(Line(own[0], height, Role.DECIDED, "the path, in order"))
     texts = info.labels if any(info.labels) else ()
     marks.append(Dots(own[0], height, Role.DECIDED, "decision", error=error, texts=texts))
-    return Panel("the decision, over what is known", *panel_axes(ground, value_axis()), tuple(marks))
+    return Panel(titled(ground, "the decision, over what is known"), *panel_axes(ground, value_axis()), tuple(marks))
 
 
 def _that_matter(spread: np.ndarray) -> np.ndarray:

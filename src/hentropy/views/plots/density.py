@@ -54,7 +54,7 @@ def bars_at(axis: Axis, edges: np.ndarray, heights: np.ndarray, role: Role, labe
         return over_bins(axis, edges), Bars(edges, heights, role, label)
     kept = _likeliest(heights)
     few = np.arange(MOST_OPTIONS + 1) - 0.5
-    title = f"{axis.title}, {MOST_OPTIONS} of {len(axis.names)}"
+    title = f"{axis.title} ({MOST_OPTIONS} of {len(axis.names)})"
     names = tuple(axis.names[place] for place in kept)
     return Axis(title, few[0], few[-1], names=names), Bars(few, heights[kept], role, label)
 

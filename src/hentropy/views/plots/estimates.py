@@ -9,7 +9,7 @@ from torch import Tensor
 from hentropy.core.decisions import Estimate, Identify
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.by_option import intervals_at, option_places, over_pair, panel_axes, side_by_side
+from hentropy.views.plots.by_option import intervals_at, option_places, over_pair, panel_axes, side_by_side, titled
 from hentropy.views.plots.marks import Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import cell, parameter_axis, seen, varying
@@ -95,8 +95,8 @@ def _pair(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
     spread = over_pair(ground, ground.sd, "standard deviation", Role.MEAN, (0.0, None))
     axes, sds = panel_axes(ground, value_axis()), panel_axes(ground, Axis("standard deviation", low=0.0))
     return (
-        Panel("the estimates", *axes, (*values, *_named(info, ground, info.estimates))),
-        Panel("how uncertain they are", *sds, (*spread, *_named(info, ground, info.sd))),
+        Panel(titled(ground, "the estimates"), *axes, (*values, *_named(info, ground, info.estimates))),
+        Panel(titled(ground, "how uncertain they are"), *sds, (*spread, *_named(info, ground, info.sd))),
     )
 
 

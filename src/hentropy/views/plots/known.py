@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from hentropy.views.plots.by_option import over_number, over_pair, panel_axes
+from hentropy.views.plots.by_option import over_number, over_pair, panel_axes, titled
 from hentropy.views.plots.marks import Axis, Dots, Panel, Picture, Role, in_rows
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import in_words
@@ -123,7 +123,7 @@ def _pair(
         dots = place_dots(info.trials, ground, view.near, 0.0)
     else:
         dots = _value_dots(info.trials, view, values.low or 0.0)
-    return Panel(label, *panel_axes(ground, values), (*marks, *dots))
+    return Panel(titled(ground, label), *panel_axes(ground, values), (*marks, *dots))
 
 
 def _caption(info: KnownInfo) -> str:

@@ -12,7 +12,7 @@ from hentropy.core.decisions import LevelSets
 from hentropy.core.decisions.normal import distribution
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.by_option import over_pair, panel_axes, within
+from hentropy.views.plots.by_option import over_pair, panel_axes, titled, within
 from hentropy.views.plots.marks import (
     Axis,
     Bars,
@@ -118,7 +118,7 @@ def _view(scene: Scene, decision: LevelSets, view: Slice) -> LevelView:
         labels, chances = ground.mean, ground.mean + 0.0 * levels
     evidence = ground.mean - levels if decision.relation == "difference" else chances - 0.5
     nowhere: tuple[tuple[float, ...], ...] = tuple(() for _ in decision.thresholds)
-    along = not ground.is_pair and not ground.has_options
+    along = not ground.is_pair and not _is_stepped(ground)
     return LevelView(ground, labels, chances, evidence, boundaries(ground.grids[0], evidence) if along else nowhere)
 
 
@@ -173,6 +173,11 @@ def _line(info: LevelsInfo, view: LevelView) -> Panel:
     return Panel("the levels", *panel_axes(view.ground, value_axis()), tuple(marks))
 
 
+def _is_stepped(ground: Terrain) -> bool:
+    """Whether an axis has options or levels: there is nothing between two of them, and no boundary."""
+    return any(axis.names or axis.ticks for axis in ground.axes)
+
+
 def _boundary_rules(info: LevelsInfo, view: LevelView) -> list[Mark]:
     named = zip(info.levels, view.boundaries, strict=True)
     return [Rule(at, "x", Role.DECIDED, f"boundary at {level}") for level, where in named for at in where]
@@ -214,7 +219,7 @@ def _map(info: LevelsInfo, view: LevelView) -> Panel:
 
 def _contours(info: LevelsInfo, view: LevelView) -> list[Mark]:
     """The boundaries between two numbers; between options there are none."""
-    if any(axis.names for axis in view.ground.axes):
+    if _is_stepped(view.ground):
         return []
     x, y = view.ground.grids
     named = zip(info.levels, view.evidence, strict=True)
@@ -225,7 +230,9 @@ def _chance_map(info: LevelsInfo, view: LevelView, level: int) -> Panel:
     ground, chance = view.ground, Axis("probability", 0.0, 1.0)
     marks = over_pair(ground, view.above[level], "probability", Role.MEAN, (0.0, 1.0))
     title = f"how probable it is to be above {info.levels[level]}"
-    return Panel(title, *panel_axes(ground, chance), (*marks, *_contours(info, view)[level : level + 1]))
+    return Panel(
+        titled(ground, title), *panel_axes(ground, chance), (*marks, *_contours(info, view)[level : level + 1])
+    )
 
 
 def _own_points(info: LevelsInfo, view: LevelView) -> Panel:

@@ -36,7 +36,10 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its title, its range if it is given, a logarithmic scale, whole numbers, names in place of numbers."""
+    """An axis: its title, its range if it is given, a logarithmic scale, whole numbers, names in place of numbers.
+
+    `ticks` are the only numbers that are written along it, where they are given: few levels.
+    """
 
     title: str
     low: float | None = None
@@ -44,6 +47,7 @@ class Axis:
     log: bool = False
     whole: bool = False
     names: tuple[str, ...] = ()
+    ticks: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

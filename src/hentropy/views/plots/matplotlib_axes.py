@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
+from hentropy.studies.records.numbers import short
 from hentropy.views.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule, cell_edges
 from hentropy.views.plots.matplotlib_texts import written
 from hentropy.views.plots.theme import (
@@ -39,6 +40,9 @@ from hentropy.views.plots.theme import (
     shows_texts,
     stroke,
 )
+
+MANY_NAMES = 10
+"""More names along an axis are smaller, and stand upright below it."""
 
 
 def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
@@ -243,7 +247,22 @@ def dress(axes: Axes, panel: Panel) -> None:
             ticks.set_ticks(range(len(axis.names)), [written(abbreviated(name, 18)) for name in axis.names])
             ticks.set_minor_locator(NullLocator())
             ticks.set_minor_formatter(NullFormatter())
+        elif axis.ticks:
+            ticks.set_ticks(axis.ticks, [short(value) for value in axis.ticks])
+            ticks.set_minor_locator(NullLocator())
+            ticks.set_minor_formatter(NullFormatter())
         elif axis.whole and not axis.log:
-            ticks.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+            ticks.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    many = len(panel.x.names) > MANY_NAMES
     if len(panel.x.names) > 5 or any(len(name) > 12 for name in panel.x.names):
-        axes.tick_params(axis="x", labelrotation=35)
+        # each ends below its place
+        axes.set_xticks(
+            axes.get_xticks(),
+            [label.get_text() for label in axes.get_xticklabels()],
+            rotation=90 if many else 35,
+            ha="center" if many else "right",
+            rotation_mode="default" if many else "anchor",
+            fontsize=8 if many else None,
+        )
+    if len(panel.y.names) > MANY_NAMES:
+        axes.tick_params(axis="y", labelsize=8)

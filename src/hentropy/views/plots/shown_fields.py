@@ -21,6 +21,8 @@ ADDED_UP = 1e-7
 """Parts of a whole may miss their total by so much of it, by rounding."""
 
 HALVINGS = 80
+MOST_TICKS = 7
+"""So few levels are written along their axis."""
 
 
 def owner(space: DesignSpace, index: int) -> tuple[str, Parameter, int]:
@@ -75,11 +77,11 @@ def varied(space: DesignSpace, rows: Tensor, values: Mapping[int, Tensor]) -> Te
         if isinstance(parameter, Fractions):
             parts.setdefault(name, {})[k] = value
             continue
-        block = parameter.coordinates()
-        if isinstance(parameter, Choice) and block is not None:
-            made[:, space.places[name]] = parameter.encode(name, [[parameter.options[int(v)] for v in value]])
-        elif block is not None:
-            made[:, space.places[name].start] = value.to(made)
+        place = space.places[name]
+        if isinstance(parameter, Choice) and (table := parameter.coordinates()) is not None:
+            made[:, place] = table.rows.to(made)[value.long()]
+        elif place.stop > place.start:
+            made[:, place.start] = value.to(made)
     for name, own in parts.items():
         whole = space.parameters[name]
         assert isinstance(whole, Fractions)
@@ -173,7 +175,8 @@ def parameter_axis(space: DesignSpace, index: int) -> Axis:
         return Axis(field.title, low - 0.5, high + 0.5)
     step = grid_step(space, index)
     whole = all(float(v).is_integer() for v in field.options) if field.options else bool(step) and step % 1 == 0
-    return Axis(field.title, low, high, log=field.log, whole=whole and float(low).is_integer())
+    ticks = tuple(map(float, field.options)) if len(field.options) <= MOST_TICKS else ()
+    return Axis(field.title, low, high, log=field.log, whole=whole and float(low).is_integer(), ticks=ticks)
 
 
 def cell(axis: Axis, value: float) -> str:

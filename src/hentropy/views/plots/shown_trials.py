@@ -12,7 +12,7 @@ from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import beside, option_places, within
 from hentropy.views.plots.marks import Dots, Role
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import design_id, seen, varying
+from hentropy.views.plots.shown_fields import can_run, design_id, seen, varying
 from hentropy.views.plots.views import Slice, SliceFrame
 
 KINDS = ("first", "proposed", "attached", "failed", "pending")
@@ -103,16 +103,23 @@ def _numbers(values: list[float | None]) -> np.ndarray:
 
 @torch.no_grad()
 def near(scene: Scene, view: Slice, designs: np.ndarray) -> np.ndarray:
-    """Which designs (n x d) bear on a slice by the model: n; all of them where the model does not say."""
+    """Which designs (n x d) bear on a slice by the model: n; all of them where the model does not say.
+
+    A design whose place on the slice cannot be run does not.
+    """
     rows = torch.from_numpy(designs)
     belief = scene.belief
-    if not len(rows) or not isinstance(belief, Gaussian) or set(view.axes) >= set(varying(scene.space)):
+    if not len(rows) or set(view.axes) >= set(varying(scene.space)):
         return np.ones(len(rows), dtype=bool)
+    onto = view.onto(rows).to(rows)
+    runs = can_run(scene.space, onto).numpy()
+    if not isinstance(belief, Gaussian):
+        return runs
     # each design with its place on the slice, as n pairs of points
-    pairs: Tensor = belief.frame.transform(torch.stack([rows, view.onto(rows).to(rows)], 1).to(belief.X))
+    pairs: Tensor = belief.frame.transform(torch.stack([rows, onto], 1).to(belief.X))
     covariance, variance = belief.kernel(pairs[:, :1], pairs[:, 1:])[..., 0, 0], belief.kernel.diagonal(pairs)
     correlation = covariance / variance.prod(-1).sqrt()
-    return ((belief.weights[:, None] * correlation).sum(0) >= NEAR).cpu().numpy()
+    return runs & ((belief.weights[:, None] * correlation).sum(0) >= NEAR).cpu().numpy()
 
 
 def value_dots(trials: ShownTrials, frame: SliceFrame, shown: np.ndarray, floor: float) -> tuple[Dots, ...]:

@@ -18,7 +18,7 @@ from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Identify, LevelSets
 from hentropy.core.spaces import DesignSpace, Fractions
 from hentropy.studies.records import State
-from hentropy.views.plots.marks import Axis
+from hentropy.views.plots.marks import Axis, cell_edges
 from hentropy.views.plots.relevance import by_relevance
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import (
@@ -51,7 +51,7 @@ LISTED = 40
 
 @dataclass(frozen=True)
 class SliceFrame:
-    """Where a slice is drawn: which one or two fields vary (`indices`), their axes, and the values along these.
+    """Where a slice is drawn: which one or two fields vary (`indices`, `names`), their axes, the values along these.
 
     Of options `grids` has the places along the axis (0, 1, ...) and `options` their positions among all options, which
     may be more; none for numbers. Of a choice and a number, the number comes first. `listed` says of each axis whether
@@ -59,6 +59,7 @@ class SliceFrame:
     """
 
     indices: tuple[int, ...]
+    names: tuple[str, ...]
     axes: tuple[Axis, ...]
     grids: tuple[np.ndarray, ...]
     options: tuple[tuple[int, ...], ...]
@@ -173,6 +174,7 @@ class Slice:
         )
         return SliceFrame(
             indices=self.axes,
+            names=self.names,
             axes=tuple(_axis(self.space, index, own) for index, own in zip(self.axes, options, strict=True)),
             grids=tuple(
                 np.arange(len(own), dtype=float) if own else grid.numpy()
@@ -188,14 +190,20 @@ class Slice:
 
 
 def _axis(space: DesignSpace, index: int, options: tuple[int, ...]) -> Axis:
-    """The axis of a field in a slice: only the options that are shown; the title of a part says how it is varied."""
-    axis = parameter_axis(space, index)
+    """The axis of a field in a slice: only the options that are shown; the title of a part says how it is varied.
+
+    Levels that are numbers have a cell each, also the first and the last.
+    """
+    axis, field = parameter_axis(space, index), space.fields[index]
+    if len(field.options) > 1 and not axis.names:
+        ends = cell_edges(np.array(field.options, dtype=float), log=axis.log)
+        return replace(axis, low=float(ends[0]), high=float(ends[-1]))
     if isinstance(owner(space, index)[1], Fractions):
         return replace(axis, title=f"{axis.title}, the rest in proportion")
     if not options or len(options) == len(axis.names):
         return axis
     names = tuple(axis.names[position] for position in options)
-    title = f"{axis.title}, {len(options)} of {len(axis.names)}"
+    title = f"{axis.title} ({len(options)} of {len(axis.names)})"
     return Axis(title, -0.5, len(names) - 0.5, names=names)
 
 

@@ -7,7 +7,7 @@ import torch
 
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.by_option import over_pair, panel_axes, side_by_side
+from hentropy.views.plots.by_option import over_pair, panel_axes, side_by_side, titled
 from hentropy.views.plots.decided import decided_panels
 from hentropy.views.plots.gain_map import NUMBERS, GainSlice, gain_map
 from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table, extent, in_rows
@@ -138,7 +138,7 @@ def _panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
     if view.is_pair:
         marks += over_pair(view, view.gains, _measure(info), Role.GAIN, (min(0.0, top), max(0.0, top)))
     elif view.has_options:
-        marks.append(Bars(np.arange(len(view.gains) + 1) - 0.5, np.nan_to_num(view.gains), Role.GAIN, "gain"))
+        marks.append(Bars(np.arange(len(view.gains) + 1) - 0.5, view.gains, Role.GAIN, "gain"))
     else:
         marks.append(Line(view.grids[0], view.gains, Role.GAIN, "gain", dots=view.listed[0]))
     marks += place_dots(info.trials, view, view.near & ~_explained(info), 0.0)
@@ -150,7 +150,8 @@ def _panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
         height = np.array([info.at_target if info.relative else target.gain])
         marks.append(Dots(places[0], places[1] if view.is_plane else height, Role.PROPOSED, label, error, (text,)))
     title = f"gain {'by' if view.axes[0].names else 'along'} {view.axes[0].title}"
-    return Panel("gain" if view.is_pair or not view.held else title, *panel_axes(view, Axis(_measure(info))), (*marks,))
+    axes = panel_axes(view, Axis(_measure(info)))
+    return Panel(titled(view, "gain") if view.is_pair or not view.held else title, *axes, (*marks,))
 
 
 def _explained(info: WhyInfo) -> np.ndarray:
@@ -185,6 +186,8 @@ def _caption(info: WhyInfo) -> str:
         )
     if any(view.held for view in info.slices):
         said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
+    if any(np.isnan(view.gains).any() for view in info.slices):
+        said.append("What the conditions of the space exclude is left blank.")
     if info.outcomes:
         said.append(
             "Side by side: what would be decided if it gave a low, a middle or a high value (one outcome in ten is"
