@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import hentropy as he
+from hentropy.core.solvers import Cost
+from hentropy.core.solvers.base import per_cost
 from hentropy.studies.study import State
 from hentropy.studies.study.left_to_ask import cost_per_success
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun, hill, study
@@ -157,17 +159,19 @@ def test_an_outcome_costs_more_where_experiments_fail() -> None:
     failure = cost_per_success(LINE, [trial(0.0, State.FAILED)], row, None)
     rescued = cost_per_success(LINE, [trial(0.0, State.FAILED), trial(0.1, State.COMPLETE)], row, None)
     tripled = cost_per_success(LINE, [trial(0.0, State.FAILED)], row, lambda x: torch.full(x.shape[:1], 3.0))
-    assert failure is not None
-    assert rescued is not None
-    assert tripled is not None
-    there, near, far = failure(at).tolist()
-    assert there > 1e6
-    assert 1.5 < near < there
+
+    def worth(cost: Cost | None, x: torch.Tensor) -> torch.Tensor:
+        """What a gain of one is worth."""
+        return per_cost(torch.ones(len(x), dtype=torch.float64), x, cost)
+
+    there, near, far = worth(failure, at).tolist()
+    assert there < 1e-6
+    assert there < near < 1.0 / 1.5
     assert far == pytest.approx(1.0, abs=0.01)
-    assert bool((rescued(at)[:2] < failure(at)[:2]).all())
-    assert torch.allclose(tripled(at), 3.0 * failure(at))
+    assert bool((worth(rescued, at)[:2] > worth(failure, at)[:2]).all())
+    assert torch.allclose(3.0 * worth(tripled, at), worth(failure, at))
     pair = torch.cat([at[:1], at[1:2]], -2)
-    assert float(failure(pair)) == pytest.approx(there * near)
+    assert float(worth(failure, pair)) == pytest.approx(there * near)
 
 
 def test_a_failure_among_the_first_designs_is_replaced_by_another_one() -> None:

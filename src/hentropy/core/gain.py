@@ -88,12 +88,15 @@ class Audit:
 class Appraisal:
     """All that is prepared once to value many designs: the search for actions, a formula where there is one.
 
-    `pending` (p x d) are designs whose outcomes are still to come: gains count what a design adds to them.
+    `space` is what can be run, `decide_on` where the decision may lie: the same, unless the decision is about other
+    designs, such as those of another fidelity. Both have the same coordinates. `pending` (p x d) are designs whose
+    outcomes are still to come: gains count what a design adds to them.
     """
 
     decision: Decision
     belief: Belief
     space: DesignSpace
+    decide_on: DesignSpace
     search: ActionSearch
     formula: GainFormula | None
     pending: Tensor
@@ -113,18 +116,29 @@ class Appraisal:
         limits: Limits | None = None,
         clock: Clock | None = None,
         known: Tensor | None = None,
+        decide_on: DesignSpace | None = None,
     ) -> "Appraisal":
         """Find the best action now and what else valuing a design needs; `known` as in `entropy`."""
         check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
-        settled = check_fit(decision, belief, space)
-        search = prepare_search(settled, belief, space, clock, known)
-        formula = settled.gain_formula(belief, space, seed) or lines_formula(search, belief)
+        actions_on = space if decide_on is None else decide_on
+        if [f.name for f in actions_on.fields] != [f.name for f in space.fields] or actions_on.dim != space.dim:
+            raise InputError(
+                f"decide_on has the parameters {', '.join(actions_on.names)}, the space has {', '.join(space.names)};"
+                " they must be the same, with the same options"
+            )
+        settled = check_fit(decision, belief, actions_on)
+        search = prepare_search(settled, belief, actions_on, clock, known)
+        if actions_on is not space:
+            search = search.of_other_designs(actions_on)
+        formula = None
+        if actions_on is space or not settled.follows_data:
+            formula = settled.gain_formula(belief, actions_on, seed) or lines_formula(search, belief)
         waiting = belief.X[:0] if pending is None else as_designs(pending, "pending", space).to(belief.X)
         if waiting.dim() != 2:
             raise InputError(f"pending designs have shape p x {space.dim}, got {tuple(waiting.shape)}")
-        return cls(settled, belief, space, search, formula, waiting, seed, limits, clock)
+        return cls(settled, belief, space, actions_on, search, formula, waiting, seed, limits, clock)
 
     def together(self, x: Tensor) -> Tensor:
         """Designs b x q x d with the pending ones before them: b x (p + q) x d."""
@@ -221,7 +235,7 @@ class Appraisal:
     def _audit_formula(self, x: Tensor, seed: int, effort: Effort) -> Gain:
         values = []
         for own in _seeds(seed, effort.replicates):
-            fresh = self.decision.gain_formula(self.belief, self.space, own)
+            fresh = self.decision.gain_formula(self.belief, self.decide_on, own)
             if fresh is None:
                 raise InputError(f"{self.decision!r} gave a gain formula for one seed and none for another")
             values.append(fresh(x) - self._pending_part(fresh))
@@ -236,7 +250,7 @@ class Appraisal:
         draws = None
         if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
             # each replicate with fresh draws of the values, or their error would be common to all and not be seen
-            count = points_per_action(self.decision, self.space, self.belief.X)
+            count = points_per_action(self.decision, self.decide_on, self.belief.X)
             draws = [value_draws(effort.draws, count, own).to(x) for own in _seeds(seed, effort.replicates)]
         least = self._best_after(together, each, draws, effort)
         search = self.search.improved_by(least.actions)
@@ -371,18 +385,22 @@ def gain(
     effort: Effort | None = None,
     max_memory: int | None = None,
     known: Tensor | None = None,
+    decide_on: DesignSpace | None = None,
 ) -> Gain:
     """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited.
 
     The standard error covers the draws of outcomes and values, and what the search for actions may have missed.
+    `decide_on` is where the decision may lie, if not in the space of the designs.
     """
-    check_fit(decision, belief, space)
+    check_fit(decision, belief, space if decide_on is None else decide_on)
     designs = as_designs(x, "x", space).to(belief.X)
     if space.points is None:
         space.check(designs, relaxed=True)  # between whole numbers there is a gain too
     designs = designs.unsqueeze(-2) if designs.dim() == 2 else designs
     limits = Limits(max_memory=max_memory)
-    appraisal = Appraisal.prepare(decision, belief, space, pending=pending, seed=seed, limits=limits, known=known)
+    appraisal = Appraisal.prepare(
+        decision, belief, space, pending=pending, seed=seed, limits=limits, known=known, decide_on=decide_on
+    )
     effort = Effort() if effort is None else effort
     rows = appraisal.rows(effort.outcomes * effort.replicates, designs.shape[-2])
     parts = [appraisal.audit(part, seed + 7919, effort).gain for part in designs.split(rows)]

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.decisions import Decision
+from hentropy.core.spaces import DesignSpace
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class ActionSearch(ABC):
 
         What is found for one outcome may be better today as well; a gain must not count it as news.
         """
+        return self
+
+    def of_other_designs(self, space: DesignSpace) -> "ActionSearch":
+        """The same search, for designs that need not be among those that may be decided on (`space`)."""
         return self
 
     def promise(self, x: Tensor, pending: Tensor) -> Tensor | None:

@@ -59,6 +59,9 @@ class ContinuousSearch(ActionSearch):
     """The inverse Hessian of the loss at the best action, in unit coordinates (A x A): after an outcome, descent from
     near it need not learn where the kinks run."""
 
+    others: bool = False
+    """Whether designs may lie elsewhere than actions."""
+
     @classmethod
     def prepare(
         cls,
@@ -87,6 +90,10 @@ class ContinuousSearch(ActionSearch):
         best = found.contenders[0].clone()
         return cls(decision, belief, space, domain, draws, clock, best, found.value, found.contenders, found.metric)
 
+    def of_other_designs(self, space: DesignSpace) -> "ContinuousSearch":
+        """Designs are brought to where actions lie before they become members of one."""
+        return replace(self, others=True)
+
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
         moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
@@ -99,6 +106,7 @@ class ContinuousSearch(ActionSearch):
     def pick(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best of the contenders after each outcome, the new design in place of a member included."""
         draws = self.draws if draws is None else draws
+        x = self.space.project(x) if self.others else x
         moments = fantasy.shared_moments(self.decision.points(self.contenders), self.decision.needs)
         losses = expected_loss(self.decision, moments, self.contenders, draws)  # b x N x P
         swapped = self._swapped(x)
@@ -152,7 +160,8 @@ class ContinuousSearch(ActionSearch):
             found = self.pick(fantasy, x)
         late = None
         if steps > 0:
-            found, late = self._searched(fantasy, x, found, steps, rounds)
+            there = self.space.project(x) if self.others else x
+            found, late = self._searched(fantasy, there, found, steps, rounds)
         if draws is not None:
             with torch.no_grad():
                 loss, stay = self.loss_after(fantasy, found.actions, draws), self.stay(fantasy, draws)

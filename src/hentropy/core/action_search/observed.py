@@ -10,6 +10,7 @@ from hentropy.core.beliefs import Fantasy, Gaussian, Needs
 from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.decisions import BestObserved
+from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 
 
@@ -23,14 +24,24 @@ class ObservedSearch(ActionSearch):
     best: Tensor
     value: Tensor
     now: int
+    among: DesignSpace | None = None
+    """Where observed designs must lie to be decided on; anywhere if None."""
 
     @classmethod
-    def prepare(cls, decision: BestObserved, belief: Gaussian) -> "ObservedSearch":
+    def prepare(cls, decision: BestObserved, belief: Gaussian, among: DesignSpace | None = None) -> "ObservedSearch":
         """The observed design with the best mean."""
         data = FixedPoints.prepare(belief, belief.X, Needs.MEAN)
         losses = decision.sign * data.now.expect_vector(data.mean)
+        if among is not None:
+            losses = losses + _barred(among, belief.X)
+            if not bool(torch.isfinite(losses).any()):
+                raise DecisionError("no design that may be decided on has been observed yet; observe one first")
         now = int(losses.argmin())
-        return cls(decision, belief, data, belief.X[now].unsqueeze(0), losses[now], now)
+        return cls(decision, belief, data, belief.X[now].unsqueeze(0), losses[now], now, among)
+
+    def of_other_designs(self, space: DesignSpace) -> "ObservedSearch":
+        """Only those in the space count."""
+        return ObservedSearch.prepare(self.decision, self.belief, space)
 
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best of the data and the new designs after each outcome."""
@@ -39,6 +50,9 @@ class ObservedSearch(ActionSearch):
         b = x.shape[0]
         data = torch.cat([self.data.means(part) for part in fantasy.chunks(self.data.count)])
         losses = self.decision.sign * torch.cat([data, fantasy.own_means()], -1)  # b x N x (n + q)
+        if self.among is not None:
+            both = torch.cat([self.belief.X.expand(b, -1, -1), x], 1)
+            losses = losses + _barred(self.among, both).unsqueeze(1)
         loss, choice = losses.min(-1)
         if steps == 0:
             return BestAfterOutcome(loss, losses[..., self.now], loss)
@@ -49,3 +63,9 @@ class ObservedSearch(ActionSearch):
     def numbers_per_design(self, outcomes: int) -> int:
         """Means at the data after all outcomes."""
         return 6 * outcomes * (self.data.count + self.belief.components)
+
+
+def _barred(space: DesignSpace, x: Tensor) -> Tensor:
+    """Zero for designs (... x d) of the space, infinite for others: ... ."""
+    apart = (space.to_unit(x) - space.to_unit(space.project(x))).abs().amax(-1)
+    return torch.where(apart <= 1e-9, 0.0, torch.inf)

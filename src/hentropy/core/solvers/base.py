@@ -11,8 +11,20 @@ from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.gain import RANKING, RANKING_ONE, Appraisal
 from hentropy.errors import InputError
 
-Cost = Callable[[Tensor], Tensor]
+
+class Outlay(ABC):
+    """What designs cost, and how that counts against what they gain."""
+
+    @abstractmethod
+    def score(self, gains: Tensor, x: Tensor) -> Tensor:
+        """What gains (b) of designs b x q x d are worth: b, the greater the better."""
+
+
+CostFunction = Callable[[Tensor], Tensor]
 """What a set of designs costs: b x q x d to b, above zero."""
+
+Cost = CostFunction | Outlay
+"""Costs by which gains are divided, or that say themselves how they count."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +75,37 @@ def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, App
     return best, replace(appraisal, search=audit.search.with_actions(audit.least.actions[best]))
 
 
+@dataclass(frozen=True)
+class PerCost(Outlay):
+    """Gain per cost."""
+
+    cost: CostFunction
+
+    def score(self, gains: Tensor, x: Tensor) -> Tensor:
+        """The ratio."""
+        return gains / checked_cost(self.cost, x)
+
+
+@dataclass(frozen=True)
+class NetOfCost(Outlay):
+    """Gain less cost, which has a `price` in units of the loss."""
+
+    cost: CostFunction
+    price: float
+
+    def score(self, gains: Tensor, x: Tensor) -> Tensor:
+        """The difference."""
+        return gains - self.price * checked_cost(self.cost, x)
+
+
 def per_cost(gains: Tensor, x: Tensor, cost: Cost | None) -> Tensor:
-    """Gains (b) per cost of the designs (b x q x d)."""
-    return gains if cost is None else gains / checked_cost(cost, x)
+    """What gains (b) of designs (b x q x d) are worth: per cost, unless the cost says how it counts."""
+    if cost is None:
+        return gains
+    return (cost if isinstance(cost, Outlay) else PerCost(cost)).score(gains, x)
 
 
-def checked_cost(cost: Cost, x: Tensor) -> Tensor:
+def checked_cost(cost: CostFunction, x: Tensor) -> Tensor:
     """The costs of designs b x q x d, or an error that says what is wrong with them: b."""
     if not callable(cost):
         raise InputError(f"cost must be a function from designs b x q x d to their b costs, got {cost!r}")

@@ -61,6 +61,12 @@ class Finite(Solver):
     def _in_order(self, appraisal: Appraisal, points: Tensor, cost: Cost | None) -> tuple[Tensor, int]:
         """The designs worth valuing, the most promising first (b x 1 x d), and how many time left no look at."""
         promise, count = appraisal.search.promise(points, appraisal.pending), self.valued
+        if (
+            promise is not None
+            and appraisal.decide_on is not appraisal.space
+            and not bool((promise > -torch.inf).any())
+        ):
+            promise = None  # none of the rows may be decided on, so their own values promise nothing
         if promise is None:
             if not appraisal.clock.limited:
                 return points.unsqueeze(-2), 0

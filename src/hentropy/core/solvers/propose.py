@@ -42,6 +42,8 @@ class Auto(Solver):
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """One design after the other, each knowing the ones before; then all of them together."""
+        if q > 1 and appraisal.space.same_in_batch:
+            return self._plates(appraisal, q, cost)
         if appraisal.space.points is not None:
             return Finite().search(appraisal, q, cost)
         chosen = appraisal.pending[:0]
@@ -54,6 +56,31 @@ class Auto(Solver):
         sets = torch.cat([chosen.expand(last.x.shape[0], *chosen.shape), last.x], -2)
         joint = self._with_options(appraisal, self._refine(appraisal, sets, cost), cost)
         return replace(joint, x=torch.cat([joint.x, sets]))
+
+    def _plates(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        """Sets of designs that share some values, compared by their joint gains: F x q x d.
+
+        The shared values are those of the best single designs, then others near those of the best set.
+        """
+        space = appraisal.space
+        alone = self._one(appraisal, cost) if space.points is None else Finite().search(appraisal, 1, cost)
+        singles = torch.cat([alone.x, screen(appraisal, cost, self.screened, self._outcomes(appraisal), self.refined)])
+        quick = replace(self, screened=self.screened // 3, refined=self.refined // 2, polished=1)
+        found: list[Finalists] = []
+        plates: list[Tensor] = []
+        for round_ in range(1 + PLATE_ROUNDS):
+            rows = singles[:, 0] if round_ == 0 else _other_plates(space, found[0].x[0, 0], appraisal.seed + round_)
+            for plate in _different(space, rows, plates)[:PLATES]:
+                if plates and appraisal.clock.expired:
+                    break
+                plates.append(plate)
+                found.append(quick.search(replace(appraisal, space=space.plate(plate)), q, cost))
+            x = torch.stack([each.x[0] for each in found])
+            scores = per_cost(appraisal.screen(x, appraisal.nodes(self._outcomes(appraisal), q), self.steps), x, cost)
+            found = [found[i] for i in scores.argsort(descending=True)]
+        found.insert(0, self.search(replace(appraisal, space=space.plate(found[0].x[0, 0])), q, cost))
+        best = torch.stack([each.x[0] for each in found[: self.finalists]])
+        return Finalists(best, all(each.complete for each in found), found[0].actions)
 
     def _outcomes(self, appraisal: Appraisal) -> int:
         return self.outcomes if appraisal.belief.components == 1 else self.mixture_outcomes
@@ -105,6 +132,30 @@ class Auto(Solver):
             designs, gains = ascend_nested(appraisal, start, nodes, steps, 0, cost)
         best_first = appraisal.space.project(designs[gains.argsort(descending=True)])
         return Finalists(best_first, not appraisal.clock.expired, actions)
+
+
+PLATES, PLATE_ROUNDS = 4, 1
+"""So many values that designs share are compared at first, and again in rounds around the best, each by a quick search;
+the best is searched once more."""
+
+
+def _different(space: DesignSpace, rows: Tensor, known: list[Tensor]) -> list[Tensor]:
+    """Designs (rows m x d) that differ from each other, and from those known, in what a batch shares."""
+    places = [space.places[name] for name in space.same_in_batch]
+    chosen: list[Tensor] = []
+    for row in rows:
+        if not any(all(torch.equal(row[place], other[place]) for place in places) for other in [*known, *chosen]):
+            chosen.append(row)
+    return chosen
+
+
+def _other_plates(space: DesignSpace, row: Tensor, seed: int) -> Tensor:
+    """Designs near one (d) that differ from it in what a batch shares: m x d."""
+    generator = torch.Generator().manual_seed(seed)
+    at = space.to_cube(row)
+    noise = torch.randn(32, *at.shape, generator=generator, dtype=torch.float64).to(at)
+    near = torch.cat([space.project(space.from_cube((at + 0.1 * noise).clamp(0.0, 1.0))), space.neighbours(row)])
+    return torch.cat([row.unsqueeze(0), near])
 
 
 NEARBY = 0.05
@@ -160,19 +211,29 @@ def propose(
     max_seconds: float | None = None,
     max_memory: int | None = None,
     known: Tensor | None = None,
+    decide_on: DesignSpace | None = None,
 ) -> Proposal:
     """The q designs with the greatest gain (per cost), jointly.
 
     `pending` (p x d) are designs that are still running: the gain is what the new ones add to them. `cost` maps designs
     b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: what was found until then is
-    returned, with complete=False and a note. `known` as in `entropy`.
+    returned, with complete=False and a note. `known` as in `entropy`. `decide_on` is where the decision may lie, if not
+    in the space of what can be run.
     """
     if not isinstance(q, int) or q < 1:
         raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q!r}")
     limits = Limits(max_seconds, max_memory)
     clock = limits.clock()
     appraisal = Appraisal.prepare(
-        decision, belief, space, pending=pending, seed=seed, limits=limits, clock=clock, known=known
+        decision,
+        belief,
+        space,
+        pending=pending,
+        seed=seed,
+        limits=limits,
+        clock=clock,
+        known=known,
+        decide_on=decide_on,
     )
     finalists = (Auto() if solver is None else solver).search(appraisal, q, cost)
     appraisal = informed(appraisal, finalists.actions)

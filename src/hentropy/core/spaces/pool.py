@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.given import real_array
+from hentropy.core.given import is_number, real_array
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn
 from hentropy.core.spaces.options import Choice, DataFrameLike
 from hentropy.core.spaces.parameters import Number, Parameter, nearest
 from hentropy.core.spaces.rows import RowIndex
@@ -36,7 +37,13 @@ class Pool(DesignSpace):
     """
 
     def __init__(
-        self, rows: Any, names: Sequence[str] | None = None, *, id: str | None = None, ignore: Sequence[str] = ()
+        self,
+        rows: Any,
+        names: Sequence[str] | None = None,
+        *,
+        id: str | None = None,
+        ignore: Sequence[str] = (),
+        same_in_batch: Sequence[str] = (),
     ) -> None:
         table = _Table.of(rows, names)
         self.id, self.ignored = id, tuple(ignore)
@@ -51,6 +58,9 @@ class Pool(DesignSpace):
             raise InputError("all columns of the pool are ids or ignored; the model needs at least one")
         made = {name: table.parameter(name) for name in modelled}
         self._lay_out({name: parameter for name, (parameter, _) in made.items()})
+        if isinstance(same_in_batch, str) or not set(same_in_batch) <= set(made):
+            raise InputError(f"same_in_batch must name columns ({', '.join(made)}), got {same_in_batch!r}")
+        self.same_in_batch = tuple(same_in_batch)
         self.names = tuple(name for name in table.columns)
         self._points = torch.cat([coordinates for _, coordinates in made.values()], -1)
         self._check_ids()
@@ -123,6 +133,75 @@ class Pool(DesignSpace):
                 distance.addcmul_(gap, gap)
             chosen.append(int(distance.argmin()))
             taken[chosen[-1]] = torch.inf
+        return self._points[chosen]
+
+    @property
+    def kinds(self) -> dict[str, Categories | None]:
+        """The columns that costs may look at, those of numbers that are not modelled included."""
+        return {**super().kinds, **dict.fromkeys(self._shown_numbers)}
+
+    @cached_property
+    def _shown_numbers(self) -> dict[str, Tensor]:
+        """The columns that are not modelled and have a number in every row: m each."""
+        numbers = {name: column for name, column in self.shown.items() if all(is_number(value) for value in column)}
+        return {name: torch.tensor(column, dtype=torch.float64) for name, column in numbers.items()}
+
+    def free_columns(self, x: Tensor) -> dict[str, ParameterColumn]:
+        """The columns of designs (... x d) by name, with the numbers that the table has beside them."""
+        found = super().free_columns(x)
+        if self._shown_numbers:
+            position = self.index.find(self.project(x.detach())).to(x.device)
+            found |= {name: ParameterColumn(column.to(x)[position]) for name, column in self._shown_numbers.items()}
+        return found
+
+    def within(self, space: DesignSpace) -> "Pool":
+        """The same designs in the coordinates of a space that has the same parameters."""
+        names = [field.name for field in self.fields]
+        if names != [field.name for field in space.fields]:
+            theirs = ", ".join(field.name for field in space.fields)
+            raise InputError(f"the pool has the columns {', '.join(names)}, the space {theirs}; they must be the same")
+        own = [DesignSpace.decode(self, row) for row in self._points]
+        parts = [
+            parameter.encode(name, [[params[column] for params in own] for column in parameter.columns(name)])
+            for name, parameter in space.parameters.items()
+        ]
+        made = Pool.among(space, torch.cat(parts, -1))
+        made.id, made.ignored, made.shown, made.names = self.id, self.ignored, self.shown, self.names
+        made.same_in_batch = self.same_in_batch
+        made._check_ids()
+        return made
+
+    def fixed(self, **values: Any) -> "Pool":
+        """The rows that have these values of some columns."""
+        rows = self._points
+        for name, value in values.items():
+            if name not in self.parameters:
+                known = nearest(name, list(self.parameters), what="columns")
+                raise InputError(f"the pool has no column {name} that is modelled; {known}")
+            place = self.places[name]
+            wanted = self.parameters[name].encode(name, [[value]])
+            rows = rows[(rows[:, place] == wanted).all(-1)]
+        if not len(rows):
+            raise InputError(f"no design of the pool has {values}")
+        return Pool.among(self, rows)
+
+    def spread(self, count: int, seed: int) -> Tensor:
+        """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d."""
+        tables = self._option_tables()
+        if not tables or count >= len(self._points):
+            return self.sample(count, seed)
+        positions = [table.index(self._points[:, place]) for place, table in tables]
+        uses = [torch.zeros(len(table.rows)) for _, table in tables]
+        unit, chosen = self.to_unit(self._points), []
+        free = torch.ones(len(unit), dtype=torch.bool)
+        for target in self.to_unit(self.from_cube(sobol(count, self.cube, seed))):
+            repeated = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0)
+            least = free & (repeated <= repeated[free].min())
+            rows = least.nonzero()[:, 0]
+            chosen.append(int(rows[(unit[rows] - target).square().sum(-1).argmin()]))
+            free[chosen[-1]] = False
+            for used, each in zip(uses, positions, strict=True):
+                used[each[chosen[-1]]] += 1.0
         return self._points[chosen]
 
     def check(self, x: Tensor, relaxed: bool = False) -> None:

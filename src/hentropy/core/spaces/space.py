@@ -16,8 +16,8 @@ from torch import Tensor
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces.constraints import Condition, Conditions, FeasibleSet
-from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Held, Numbers, Straight
-from hentropy.core.spaces.evaluation import Categories, ParameterColumn
+from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Held, Numbers, Straight, ValueTable
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
 from hentropy.core.spaces.options import Choice, OneOf
 from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, nearest
 from hentropy.errors import InputError
@@ -50,6 +50,12 @@ class DesignSpace(ABC):
     scales: tuple[int, ...]
     """Which of the model's length scales belongs to each coordinate: d numbers."""
 
+    all_tables: Tables
+    """Numbers by option that conditions and costs may look up."""
+
+    same_in_batch: tuple[str, ...] = ()
+    """The parameters that have the same value in all designs that are asked for together."""
+
     exchanges: int
     """How many `neighbours` a design has; 0 where all values are numbers that descent can move."""
 
@@ -59,6 +65,7 @@ class DesignSpace(ABC):
         Those of parameters that are `held` are the given ones.
         """
         self.parameters = dict(parameters)
+        self.all_tables = {}
         self.fields = tuple(field for name, p in parameters.items() for field in p.fields(name))
         self.names = tuple(field.name for field in self.fields)
         repeated = [name for name in self.names if self.names.count(name) > 1]
@@ -165,6 +172,11 @@ class DesignSpace(ABC):
                 found[name] = ParameterColumn(index, parameter.categories)
         return found
 
+    @property
+    def kinds(self) -> dict[str, Categories | None]:
+        """The columns that conditions and costs may look at: None for numbers."""
+        return {f.name: Categories(f.options, f.ordered) if f.options else None for f in self.fields}
+
     def from_unit_slope(self, x: Tensor) -> Tensor:
         """How fast coordinates (... x d) change with those of the unit cube: ... x d."""
         return self._unit.slope(x)
@@ -186,6 +198,64 @@ class DesignSpace(ABC):
     @abstractmethod
     def sample(self, count: int, seed: int) -> Tensor:
         """Designs that fill the space evenly: count x d, the same for the same seed."""
+
+    @abstractmethod
+    def fixed(self, **values: Any) -> "DesignSpace":
+        """The designs that have these values of some parameters: a space with the same coordinates."""
+
+    def plate(self, row: Tensor) -> "DesignSpace":
+        """The designs that may be asked for together with a design (d)."""
+        params = self.decode(row)
+        shared = {}
+        for name in self.same_in_batch:
+            columns = self.parameters[name].columns(name)
+            shared[name] = params[name] if columns == (name,) else {column: params[column] for column in columns}
+        return self.fixed(**shared)
+
+    def spread(self, count: int, seed: int) -> Tensor:
+        """First designs: they fill the space, and have each option before one has been seen twice: count x d.
+
+        More of them begin with the same ones. Options take turns, those used least first; the numbers are those of
+        `sample`, the first ones with which the options may be combined.
+        """
+        tables = self._option_tables()
+        if not tables:
+            return self.sample(count, seed)
+        generator = torch.Generator().manual_seed(seed)
+        left = self.sample(max(FIRST_DRAWN, 2 * count), seed)
+        uses = [torch.zeros(len(table.rows)) for _, table in tables]
+        chosen = []
+        for _ in range(count):
+            wanted = left.clone()
+            for (place, table), used in zip(tables, uses, strict=True):
+                tied = used + 0.5 * torch.rand(len(used), generator=generator)
+                wanted[:, place] = table.rows[int(tied.argmin())]
+            found = self.holds(wanted).nonzero()[:, 0]
+            if len(found):
+                row = int(found[0])
+                chosen.append(wanted[row])
+            else:  # conditions forbid the combination: one whose options were used least
+                positions = [table.index(left[:, place]) for place, table in tables]
+                seen = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)])
+                row = int(seen.sum(0).argmin())
+                chosen.append(left[row])
+            for (place, table), used in zip(tables, uses, strict=True):
+                used[table.index(chosen[-1][place])] += 1.0
+            left = torch.cat([left[:row], left[row + 1 :]])
+        return torch.stack(chosen) if chosen else left[:0]
+
+    def _option_tables(self) -> list[tuple[slice, ValueTable]]:
+        """Where the options of choices and levels stand in a row, unless they are held."""
+        start, found = 0, []
+        for block in self._parts:
+            if isinstance(block, ValueTable):
+                found.append((slice(start, start + block.width), block))
+            start += block.width
+        return found
+
+    def holds(self, x: Tensor) -> Tensor:
+        """Which designs (... x d) satisfy all conditions: ... ."""
+        return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
 
     def encode(self, params: Mapping[str, Any]) -> Tensor:
         """One design as a row (d), checked."""
@@ -277,8 +347,7 @@ class Space(DesignSpace):
             known = ", ".join(parameters)
             raise InputError(f"same_in_batch must name parameters ({known}), got {same_in_batch!r}")
         self.same_in_batch = tuple(same_in_batch)
-        kinds = {f.name: Categories(f.options, f.ordered) if f.options else None for f in self.fields}
-        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, kinds)
+        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, self.kinds)
         self.all_tables = conditions.tables
         self._feasible = FeasibleSet(self, conditions) if conditions.given else None
 
@@ -295,14 +364,13 @@ class Space(DesignSpace):
             parameter.check(name, row)
             held[name] = row[0]
         made = Space.__new__(Space)
-        made._made(self.parameters, self.where, self.tables, self.same_in_batch, held)
+        still = [name for name in self.same_in_batch if name not in held]
+        made._made(self.parameters, self.where, self.tables, still, held)
         return made
 
     def holds(self, x: Tensor) -> Tensor:
         """Which designs (... x d) satisfy all conditions: ... ."""
-        if self._feasible is None:
-            return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
-        return self._feasible.holds(x)
+        return super().holds(x) if self._feasible is None else self._feasible.holds(x)
 
     def idle_conditions(self) -> list[str]:
         """The conditions that exclude nothing."""
@@ -374,6 +442,9 @@ def _as_parameter(name: str, given: Any) -> Parameter:
         " Levels(values), Fractions(parts), or a list of texts to choose from"
     )
 
+
+FIRST_DRAWN = 256
+"""Samples from which first designs take their numbers."""
 
 MOST_PARAMETERS = 5_000
 """No model learns from experiments with more, and the points that fill a space end soon after."""

@@ -17,7 +17,7 @@ from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.studies.study.words import StudyParts, as_words, in_words
 
-MATERIAL = ("space", "pool", "decision", "seed", "first", "model", "own")
+MATERIAL = ("space", "where", "tables", "same_in_batch", "pool", "decision", "seed", "first", "model", "own")
 """The parts of a definition that proposals depend on."""
 
 LONGEST = 60
@@ -48,7 +48,7 @@ def number_of_first(given: int | None, space: DesignSpace, found: StudyRecord | 
     if given is not None:
         return int(given)
     begun = None if found is None else found.definition.get("first")
-    return usual_first(len(space.names)) if begun is None else int(begun)
+    return usual_first(len(space.fields)) if begun is None else int(begun)
 
 
 def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:

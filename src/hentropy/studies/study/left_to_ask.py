@@ -28,7 +28,7 @@ from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision, Identify
 from hentropy.core.decisions.base import checked_loss
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers import Cost, Finalists, Solver
+from hentropy.core.solvers import Cost, Finalists, Outlay, Solver
 from hentropy.core.solvers.ascent import first_designs
 from hentropy.core.solvers.base import per_cost
 from hentropy.core.spaces import DesignSpace, Pool
@@ -88,8 +88,8 @@ def _listed(space: Pool, rows: list[Tensor]) -> Tensor:
 
 
 @dataclass(frozen=True)
-class PerSuccess:
-    """The cost of a set of designs for one outcome that can be used: its cost over the chance that none fails.
+class PerSuccess(Outlay):
+    """Gains count by the chance that none of the designs fails, against their cost.
 
     The chance at x is (1 + S) / (1 + S + F); S and F add (reach / distance)^4 over trials that succeeded and failed.
     It is one far from failures, and zero at a design that failed unless others succeeded just there.
@@ -100,12 +100,11 @@ class PerSuccess:
     failed: Tensor
     cost: Cost | None
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Designs b x q x d: b."""
+    def score(self, gains: Tensor, x: Tensor) -> Tensor:
+        """What can be expected of designs b x q x d, against their cost: b."""
         unit = self.space.to_unit(x)
         S, F = (self._nearness(unit, trials) for trials in (self.succeeded, self.failed))
-        dearer = ((1.0 + S + F) / (1.0 + S)).prod(-1)
-        return dearer if self.cost is None else dearer * self.cost(x)
+        return per_cost(gains * ((1.0 + S) / (1.0 + S + F)).prod(-1), x, self.cost)
 
     def _nearness(self, unit: Tensor, trials: Tensor) -> Tensor:
         """The sum over trials of (reach / distance)^4, at designs b x q x d of the unit cube: b x q."""
@@ -207,6 +206,7 @@ def best_without_noise(
     cost: Cost | None,
     seed: int,
     limits: Limits,
+    decide_on: DesignSpace | None = None,
 ) -> Exact:
     """The design with the greatest gain (per cost) of an observation without noise.
 
@@ -215,7 +215,7 @@ def best_without_noise(
     exact = belief
     if isinstance(belief, Gaussian):
         exact = replace(belief, future_noise=torch.zeros_like(belief.future_noise))
-    appraisal = Appraisal.prepare(decision, exact, space, seed=seed, limits=limits)
+    appraisal = Appraisal.prepare(decision, exact, space, seed=seed, limits=limits, decide_on=decide_on)
     found = first_designs(appraisal, LOOKED_AT * (1 + space.cube)) if rows is None else _least_known(rows, exact)
     x = torch.cat([found, also]).to(belief.X).unsqueeze(-2) if rows is None else found.to(belief.X).unsqueeze(-2)
     nodes = _far_nodes(exact).to(x)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
-from hentropy.core.solvers import Cost, Solver
-from hentropy.core.spaces import DesignSpace
+from hentropy.core.solvers import Solver
+from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Store
+from hentropy.studies.study.costs import Costs
 
 if TYPE_CHECKING:
     from hentropy.studies.definition import Description
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 TREATMENTS = ("auto", "map", "mixture")
 
 
-def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any, cost: Any) -> None:
+def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any) -> None:
     """Raise an `InputError` for the first option of a study that cannot be used."""
     if not isinstance(space, DesignSpace):
         raise InputError(f"the space is {space!r}; it must be a Space(x=Real(0, 1), ...) or a Pool(rows)")
@@ -38,8 +39,29 @@ def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparamet
         raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
     if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):
         raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
-    if cost is not None and not callable(cost):
-        raise InputError(f"cost must be a function from designs b x q x d to their b costs, got {cost!r}")
+
+
+def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpace]:
+    """What can be run, and what may be decided on, in the same coordinates."""
+    if decide_on is None:
+        return space, space
+    if isinstance(decide_on, Mapping):
+        return space, space.fixed(**decide_on)
+    if not isinstance(decide_on, DesignSpace):
+        raise InputError(
+            'decide_on must be a space, a pool, or values that are fixed, such as {"fidelity": 1.0};'
+            f" got {decide_on!r}"
+        )
+    if isinstance(space, Pool) and not isinstance(decide_on, Pool):
+        return space.within(decide_on), decide_on
+    if isinstance(decide_on, Pool):
+        return space, decide_on.within(space)
+    if [(f.name, f.options) for f in space.fields] != [(f.name, f.options) for f in decide_on.fields]:
+        raise InputError(
+            f"decide_on has the parameters {', '.join(decide_on.names)}, the space has {', '.join(space.names)};"
+            " they must be the same, with the same options"
+        )
+    return space, decide_on
 
 
 @dataclass(frozen=True)
@@ -55,7 +77,8 @@ class StudyParts:
     stop: Sequence[StoppingRule]
     limits: Limits
     solver: Solver | None
-    cost: Cost | None
+    costs: Costs
+    decide_on: DesignSpace | None
     stop_when_exhausted: bool
 
 
@@ -74,7 +97,7 @@ def in_words(options: StudyParts) -> dict[str, Any]:
         max_seconds=options.limits.max_seconds,
         max_memory=options.limits.max_memory,
         solver_is_own=options.solver is not None,
-        cost_is_own=options.cost is not None,
+        cost_is_own=options.costs.is_own,
         stop_when_exhausted=options.stop_when_exhausted,
     )
     return description.model_dump(mode="json", exclude={"objective", "storage"})
@@ -114,7 +137,7 @@ class LocatedDescription:
         return store_url_of(self.description, self.folder)
 
     def options(self, *, trusted: bool, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The options of `Study`. What has no words (decision, solver, cost, stop) must be among `own`."""
+        """The options of `Study`. What has no words (decision, solver, cost, stop, where) must be among `own`."""
         from hentropy.studies.definition import decision_of, options_of, space_of, stopping_of  # noqa: PLC0415
 
         given = {part: value for part, value in (own or {}).items() if value is not None}
@@ -127,7 +150,7 @@ class LocatedDescription:
         made: dict[str, Any] = {
             **options_of(self.description),
             "name": self.description.name,
-            "space": space_of(self.description),
+            "space": space_of(self.description, given.pop("where", None)),
             "stop": stopping_of(self.description),
         }
         if "decision" not in given:

@@ -78,7 +78,8 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
     asked = next((trial for trial in reversed(running) if trial.origin == "proposed"), None)
     others = [space.encode(trial.params) for trial in running if trial is not asked]
     pending = torch.stack(others) if others else None
-    appraisal = _improved(Appraisal.prepare(found.decision, belief, space, pending=pending, seed=seed), found.action)
+    prepared = Appraisal.prepare(found.decision, belief, space, pending=pending, seed=seed, decide_on=study.decide_on)
+    appraisal = _improved(prepared, found.action)
     if asked is not None:
         row: Tensor | None = space.encode(asked.params)
     else:
@@ -100,7 +101,7 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
         gain=float(audit.gain.value),
         error=float(audit.gain.std_error),
         exact=audit.gain.exact,
-        weighed=_weighed(study.options.cost is not None, State.FAILED in states),
+        weighed=_weighed(study.costs.stated is not None, State.FAILED in states),
         left=max(0, study.first - states.count(State.RUNNING) - states.count(State.COMPLETE)),
         first=study.first,
     )
@@ -141,8 +142,9 @@ def _next(study: Study, belief: Belief) -> tuple[Tensor | None, object]:
         options.decision,
         options.seed,
         Auto() if options.solver is None else options.solver,
-        options.cost,
+        options.costs,
         options.limits,
+        study.decide_on,
     )
     try:
         found = asker.propose(1)

@@ -10,13 +10,13 @@ from typing import Any
 
 from hentropy.errors import Gone, StudyError
 from hentropy.studies.records import Entry, Observation, StudyRecord, Value
+from hentropy.studies.records.csv_tables import check_rows
 from hentropy.studies.storage import Store
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.server.incoming_data import EarlierMeasurement, rows_in, usable
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
 from hentropy.views.server.study_list import ListedStudy, Standings
-from hentropy.views.text.csv_tables import check_rows
 from hentropy.views.text.earlier_data import Data, earlier_data
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
@@ -93,14 +93,15 @@ class StudyService:
         std_error: float | None = None,
         note: str | None = None,
         replace: bool = False,
+        cost: float | None = None,
     ) -> Entry:
         """The value of a trial; another than was told before only with `replace`, and the earlier one is kept too."""
         given: Value = value if std_error is None else (value, std_error)
-        return self.log(study).tell(number, given, note=note, replace_value=replace)
+        return self.log(study).tell(number, given, note=note, replace_value=replace, cost=cost)
 
-    def fail(self, study: Which, number: int, why: str = "", replace: bool = False) -> Entry:
+    def fail(self, study: Which, number: int, why: str = "", replace: bool = False, cost: float | None = None) -> Entry:
         """A trial was run and failed."""
-        return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace)
+        return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace, cost=cost)
 
     def withdraw(self, study: Which, number: int, note: str = "") -> Entry:
         """A trial will not be run after all."""
