@@ -185,16 +185,25 @@ class Pool(DesignSpace):
             raise InputError(f"no design of the pool has {values}")
         return Pool.among(self, rows)
 
-    def spread(self, count: int, seed: int) -> Tensor:
-        """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d."""
+    def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
+        """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d.
+
+        Fewer than `count` where, besides those `known` (m x d), the pool has no more.
+        """
+        before = self._points[:0] if known is None else known
         tables = self._option_tables()
-        if not tables or count >= len(self._points):
-            return self.sample(count, seed)
+        free = ~self.index.equal_to_any(before)
+        count = min(count, int(free.sum()))
+        if not tables:
+            rows = self.sample(min(len(self._points), len(before) + count), seed)
+            return rows[~RowIndex(rows).equal_to_any(before)][:count]
         positions = [table.index(self._points[:, place]) for place, table in tables]
-        uses = [torch.zeros(len(table.rows)) for _, table in tables]
+        uses = [
+            torch.bincount(table.index(before[:, place]), minlength=len(table.rows)).double() for place, table in tables
+        ]
         unit, chosen = self.to_unit(self._points), []
-        free = torch.ones(len(unit), dtype=torch.bool)
-        for target in self.to_unit(self.from_cube(sobol(count, self.cube, seed))):
+        targets = sobol(len(before) + count, self.cube, seed)[len(before) :]
+        for target in self.to_unit(self.from_cube(targets)):
             repeated = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0)
             least = free & (repeated <= repeated[free].min())
             rows = least.nonzero()[:, 0]

@@ -212,19 +212,20 @@ class DesignSpace(ABC):
             shared[name] = params[name] if columns == (name,) else {column: params[column] for column in columns}
         return self.fixed(**shared)
 
-    def spread(self, count: int, seed: int) -> Tensor:
+    def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
         """First designs: they fill the space, and have each option before one has been seen twice: count x d.
 
-        More of them begin with the same ones. Options take turns, those used least first; the numbers are those of
-        `sample`, the first ones with which the options may be combined.
+        They go on from those `known` (m x d). Options take turns, those used least first; the numbers are those of
+        `sample` after the first m, the first ones with which the options may be combined.
         """
+        before = self.bounds[:0] if known is None else known
         tables = self._option_tables()
         if not tables:
-            return self.sample(count, seed)
-        generator = torch.Generator().manual_seed(seed)
-        left = self.sample(max(FIRST_DRAWN, 2 * count), seed)
-        uses = [torch.zeros(len(table.rows)) for _, table in tables]
-        chosen = []
+            return self.sample(len(before) + count, seed)[len(before) :]
+        generator = torch.Generator().manual_seed(seed + len(before))
+        left = self.sample(len(before) + max(FIRST_DRAWN, 2 * count), seed)[len(before) :]
+        uses = [_uses(table, before[:, place]) for place, table in tables]
+        chosen: list[Tensor] = []
         for _ in range(count):
             wanted = left.clone()
             for (place, table), used in zip(tables, uses, strict=True):
@@ -465,6 +466,11 @@ def check_size(parameters: int) -> None:
         raise InputError(
             f"a design has at most {MOST_PARAMETERS} parameters, got {parameters}; choose those that matter"
         )
+
+
+def _uses(table: ValueTable, coordinates: Tensor) -> Tensor:
+    """How often each value of a table occurs in designs (m x width): as many as the table has."""
+    return torch.bincount(table.index(coordinates), minlength=len(table.rows)).double()
 
 
 def _scales(blocks: Sequence[Coordinates]) -> tuple[int, ...]:

@@ -63,29 +63,33 @@ class Asker:
 
     def _filling(self, count: int) -> list[Params]:
         """The next designs that fill the space and were not tried: at most count, fewer where it has no more."""
+        if not count:
+            return []
+        if self.log.space.compares_options or self.log.space.same_in_batch:
+            return self._filling_options(count)
         begun = len(self.log.entries)
         most = self.log.first + begun + count
         # designs of a box come in one sequence: its beginning does, unless whole numbers repeat in it
         for size in (most,) if self.log.space.points is not None else (begun + count, most):
-            fresh = self._fresh(size, count) if count else []
-            if len(fresh) > 1 and self.log.space.same_in_batch:
-                fresh = self._plate(fresh[0], count)
+            fresh = self._fresh(size, count)
             if len(fresh) == count:
                 break
         return fresh
 
-    def _plate(self, first: Params, count: int) -> list[Params]:
-        """Designs that fill what may be run together with a design, which is one of them."""
+    def _filling_options(self, count: int) -> list[Params]:
+        """The next designs that fill a space with options, which take turns over all trials so far."""
         space = self.log.space
-        row = space.encode(first)
-        others = space.plate(row).spread(4 * count, self.seed + len(self.log.entries))
-        different = {tuple(place): other for place, other in zip(self.log.places(others), others, strict=True)}
-        different.pop(self.log.places(row.unsqueeze(0))[0], None)
-        return [first, *(space.decode(other) for other in list(different.values())[: count - 1])]
+        rows = [self.log.row(trial) for trial in self.log.trials]
+        known = torch.stack(rows) if rows else space.bounds[:0]
+        found = space.spread(1 if space.same_in_batch else count, self.seed, known)
+        if space.same_in_batch and count > 1 and len(found):
+            others = space.plate(found[0]).spread(count - 1, self.seed, torch.cat([known, found]))
+            found = torch.cat([found, others])
+        return [space.decode(row) for row in found]
 
     def _fresh(self, size: int, count: int) -> list[Params]:
         """The first designs that were not tried, among the first so many that fill the space."""
-        sample = self.log.space.spread(size, self.seed)
+        sample = self.log.space.sample(size, self.seed)
         found: dict[tuple[float, ...], int] = {}
         for position, values in enumerate(self.log.places(sample)):
             if len(found) == count:
