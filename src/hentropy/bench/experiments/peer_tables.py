@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.bench.experiments.peers import BUDGET, FIDELITIES, MFKG, PEER_TASKS, TABLES, TOP
+from hentropy.bench.experiments.peers import BUDGET, FIDELITIES, MFKG, TABLES, TOP
 from hentropy.bench.experiments.plan import Results
 from hentropy.bench.experiments.run import Step
 from hentropy.bench.experiments.summary import paired
@@ -72,7 +72,7 @@ def peer_panels(results: Results, name: str) -> list[PeerPanel]:
     runs = {method: results.runs(name, method) for method in task.methods}
     if name in FIDELITIES:
         x = np.arange(0.0, BUDGET + 1.0)
-        shown = tuple(round(share * BUDGET) for share in (0.1, 0.25, 0.5, 1.0))
+        shown = tuple(round(share * BUDGET) for share in (0.25, 0.5, 0.75, 1.0))
         lines = [_line(method, LABELS[method], runs[method], _by_cost(x), task.queries) for method in task.methods]
         return [_panel(name, "cost", "regret of the decision", x, shown, lines, regret=True)]
     x = np.arange(task.queries + 1.0)
@@ -196,7 +196,7 @@ ABOUT = {
     "mixed": "Reactions as fitted functions: 10 first designs, then one at a time. A difference above zero favours"
     " hentropy. BoTorch: `MixedSingleTaskGP`, LogEI, 10 restarts and 512 raw samples for each combination of options.",
     "fidelity": "Regret of the decision at fidelity 1 against what was spent after 10 first designs, 1 for a cheap"
-    f" value and 20 for a full one, until {BUDGET:g} or {PEER_TASKS['branin'].queries} queries. A difference below zero"
+    f" value and 20 for a full one, until {BUDGET:g}. A difference below zero"
     f" favours hentropy. BoTorch's multi-fidelity KG has {MFKG[0].fantasies} fantasies, {MFKG[0].restarts} restarts and"
     f" {MFKG[0].raw_samples} raw samples.",
 }

@@ -41,23 +41,23 @@ FIDELITIES = ("branin", "hartmann-6")
 COMPARISONS = {"tables": TABLES, "mixed": MIXED, "fidelity": FIDELITIES}
 """The tasks of each comparison."""
 
+BUDGET = 40.0
+"""Runs with fidelities end when they have spent so much: two values at the fidelity that counts, or 40 cheap ones."""
+
 PEER_TASKS = {
     task.problem: task
     for task in (
         *(Task(name, 10, 30, ("hentropy", "hentropy-top-3", "baybe", "random")) for name in TABLES),
         *(Task(name, 10, 30, ("hentropy", "baybe", "botorch-mixed", "random")) for name in MIXED),
-        *(Task(name, 10, 60, ("hentropy", "botorch-mfkg")) for name in FIDELITIES),
+        *(Task(name, 10, round(BUDGET), ("hentropy", "botorch-mfkg")) for name in FIDELITIES),
     )
 }
 
 TOP = 3
 """So many designs are decided on by `hentropy-top-3`; and so many of the best values seen are recorded."""
 
-BUDGET = 100.0
-"""Runs with fidelities end when they have spent so much: five values at the fidelity that counts."""
-
 BOTORCH_MIXED = (BotorchMixed(), BotorchMixed(restarts=1, raw_samples=8))
-MFKG = (MultiFidelityKG(COSTS, fantasies=32), MultiFidelityKG(COSTS, 2, restarts=1, raw_samples=8))
+MFKG = (MultiFidelityKG(COSTS, fantasies=32), MultiFidelityKG(COSTS, 2, restarts=1, raw_samples=8, iterations=4))
 RULES: dict[str, tuple[object, object]] = {"botorch-mixed": BOTORCH_MIXED, "botorch-mfkg": MFKG}
 """BoTorch's rules, and smaller ones for quick runs. BoTorch's example of the knowledge gradient has 128 fantasies."""
 
