@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,3 +176,174 @@ def test_first_rows_of_a_table_have_every_option() -> None:
     designs = [pool.decode(row) for row in pool.spread(8, 3)]
     assert Counter(design["a"] for design in designs) == dict.fromkeys("pqrs", 2)
     assert Counter(design["b"] for design in designs) == dict.fromkeys("xy", 4)
+
+
+def run(study: he.Study, times: int) -> list[he.Trial]:
+    done = []
+    for _ in range(times):
+        trial = study.ask()
+        done.append(study.tell(trial, float(simulated(study.space.encode(trial.params)))))
+    return done
+
+
+def test_a_study_runs_what_is_cheap_and_decides_about_the_real_thing(sqlite_url: str) -> None:
+    study = he.Study(
+        FIDELITIES,
+        he.Maximize(),
+        decide_on={"fidelity": 1.0},
+        cost="1 if fidelity < 1 else 20",
+        stop=[he.Budget(cost=100.0, unit="hours")],
+        first=6,
+    )
+    while not study.stopped:
+        run(study, 1)
+    assert study.stopped == f"the budget is spent: {study.spent:.6g} of 100 hours"
+    assert {trial.expected_cost for trial in study.records} == {1.0, 20.0}
+    assert study.spent == sum(trial.expected_cost or 0.0 for trial in study.records)
+    verdict = study.decide()
+    assert verdict.action[0]["fidelity"] == 1.0
+    proposed = [trial.params["fidelity"] for trial in study.records if trial.origin == "proposed"]
+    assert proposed.count(0.2) > proposed.count(1.0)
+
+
+def test_costs_that_are_told_are_learned() -> None:
+    space = Space(x=Real(0.0, 1.0), kind=["quick", "slow"])
+    study = he.Study(space, he.Maximize(), cost="told", first=6)
+
+    def value(x: float, kind: str) -> float:
+        return -((x - 0.4) ** 2) + (0.001 if kind == "slow" else 0.0)
+
+    for _ in range(6):
+        trial = study.ask()
+        study.tell(trial, value(**trial.params), cost=30.0 if trial.params["kind"] == "slow" else 1.0)
+    trial = study.ask()
+    assert trial.expected_cost == pytest.approx(1.0, rel=0.2)
+    assert trial.params["kind"] == "quick"
+    told = study.tell(trial, value(**trial.params), cost=1.5)
+    assert (told.cost, told.expected_cost) == (1.5, trial.expected_cost)
+    with pytest.raises(InputError, match="the cost told is -1"):
+        study.tell(study.ask(), 1.0, cost=-1)
+
+
+def test_a_shelf_with_ids_and_prices() -> None:
+    space = Space(a=["x", "y", "z"], t=Real(0.0, 1.0))
+    rows = [[f"s{i}", a, 0.1 * i, 1.0 + (a == "z") * 50.0] for i, a in enumerate("xyzxyzxyz")]
+    shelf = Pool(rows, ["name", "a", "t", "price"], id="name", ignore=["price"])
+    study = he.Study(shelf, he.Maximize(), decide_on=space, cost="price", first=4)
+    for _ in range(5):
+        trial = study.ask()
+        assert trial.params["name"] in {row[0] for row in rows}
+        assert trial.expected_cost == trial.params["price"]
+        study.tell(trial, trial.params["t"] + (trial.params["a"] == "y"))
+    assert set(study.decide().action[0]) >= {"a", "t"}
+
+
+def test_a_batch_of_first_designs_shares_what_it_must() -> None:
+    space = Space(
+        kind=["p", "q", "r"], temperature=Real(20.0, 90.0), time=Real(1.0, 9.0), same_in_batch=["temperature"]
+    )
+    study = he.Study(space, he.Maximize(), first=8)
+    for _ in range(3):
+        plate = study.ask_many(4)
+        assert len(plate) == 4
+        assert len({trial.params["temperature"] for trial in plate}) == 1
+        for trial in plate:
+            study.tell(trial, trial.params["time"] - 0.01 * (trial.params["temperature"] - 50.0) ** 2)
+    temperatures = {trial.params["temperature"] for trial in study.records}
+    assert len(temperatures) == 3
+
+
+def test_an_experiment_must_save_more_than_it_costs() -> None:
+    study = he.Study(FIDELITIES, he.Maximize(), cost=2.0, price=0.5, stop=[he.GainBelowCost(price=0.5)], first=4)
+    while not study.stopped:
+        run(study, 1)
+    assert study.stopped.endswith("and costs 1")
+
+
+FILE = """\
+version = 1
+name = "two fidelities"
+first = 5
+
+[space.x]
+type = "real"
+low = 0
+high = 1
+
+[space.fidelity]
+type = "levels"
+values = [0.2, 1.0]
+
+[decide_on.values]
+fidelity = 1.0
+
+[decision]
+name = "maximize"
+
+[cost]
+of = "1 if fidelity < 1 else 20"
+unit = "hours"
+price = 0.001
+
+[stop]
+spend = 60
+worth_its_cost = true
+"""
+
+
+def test_files_and_stores_know_settings(tmp_path: Path, sqlite_url: str) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(FILE)
+    study = he.Study.from_file(file, storage=sqlite_url)
+    assert study.stop == (he.Budget(cost=60.0, unit="hours"), he.GainBelowCost(price=0.001))
+    assert (study.costs.stated, study.costs.price) == ("1 if fidelity < 1 else 20", 0.001)
+    trial = study.ask()
+    study.tell(trial, 1.0, cost=3.0)
+    study.close()
+    again = he.load_study("two fidelities", sqlite_url)
+    assert again.records[0].spent == 3.0
+    assert again.decide().action[0]["fidelity"] == 1.0
+    made = he.Study(
+        again.space,
+        he.Maximize(),
+        decide_on={"fidelity": 1.0},
+        cost="1 if fidelity < 1 else 20",
+        price=0.001,
+        stop=[he.Budget(cost=60.0, unit="hours"), he.GainBelowCost(price=0.001)],
+        first=5,
+        name="two fidelities",
+        storage=sqlite_url,
+    )
+    assert made.records == again.records
+    made.close()
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("fidelity = 1.0", "fidelity = 0.7", "decide_on: parameter fidelity is 0.7; the options are 0.2, 1"),
+        ("fidelity < 1 else", "fidelty < 1 else", "cost.of: .*fidelity"),
+        ('of = "1 if fidelity < 1 else 20"', 'of = "x - 0.5"', "cost.of: the cost of the design .* above 0"),
+        ("[cost]\n", "[prices]\n", "prices"),
+    ],
+)
+def test_mistakes_in_settings_are_named(old: str, new: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(FILE.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        he.Study.from_file(file)
+
+
+def test_shelves_are_kept_in_stores(sqlite_url: str) -> None:
+    space = Space(a=["x", "y", "z"], t=Real(0.0, 1.0), where=["t <= 0.9"])
+    shelf = Pool([["s1", "x", 0.1], ["s2", "y", 0.5], ["s3", "z", 0.7]], ["name", "a", "t"], id="name")
+    study = he.Study(shelf, he.Maximize(), decide_on=space, storage=sqlite_url, name="shelf")
+    study.attach({"name": "s2"}, 1.0)
+    study.attach({"name": "s3"}, 2.0)
+    study.close()
+    again = he.load_study("shelf", sqlite_url)
+    assert [trial.params["name"] for trial in again.records] == ["s2", "s3"]
+    assert repr(again.decide_on) == repr(space)
+    assert again.ask().params["name"] == "s1"
+    again.close()

@@ -123,7 +123,7 @@ class Appraisal:
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
         actions_on = space if decide_on is None else decide_on
-        if actions_on.names != space.names or actions_on.dim != space.dim:
+        if [f.name for f in actions_on.fields] != [f.name for f in space.fields] or actions_on.dim != space.dim:
             raise InputError(
                 f"decide_on has the parameters {', '.join(actions_on.names)}, the space has {', '.join(space.names)};"
                 " they must be the same, with the same options"

@@ -11,11 +11,16 @@ from hentropy.errors import InputError
 
 @dataclass(frozen=True)
 class Standing:
-    """What a stopping rule looks at: trials ended, seconds since the start, gains of the proposals (last one last)."""
+    """What a stopping rule looks at: trials ended, seconds since the start, gains of the proposals (last one last).
+
+    `spent` is what the trials have cost, `costs` what the proposals were expected to cost, None where nobody knows.
+    """
 
     trials: int
     seconds: float
     gains: tuple[float, ...]
+    spent: float = 0.0
+    costs: tuple[float | None, ...] = ()
 
 
 class StoppingRule(ABC):
@@ -42,21 +47,42 @@ def _count(name: str, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Budget(StoppingRule):
-    """Stop after so many trials, failed ones included."""
+    """Stop after so many trials, failed ones included, or once so much has been spent, in units of the cost."""
 
-    trials: int
+    trials: int | None = None
+    cost: float | None = None
+    unit: str = ""
 
     def __post_init__(self) -> None:
-        _count("the budget of trials", self.trials)
+        if self.trials is None and self.cost is None:
+            raise InputError("a budget needs a number of trials, or a cost: Budget(30), or Budget(cost=60)")
+        if self.trials is not None:
+            _count("the budget of trials", self.trials)
+        if self.cost is not None:
+            _positive("the budget of costs", self.cost)
 
     def reason(self, standing: Standing) -> str | None:
         """Whether the budget is used up."""
-        plural = "s" if self.trials != 1 else ""
-        return f"the budget of {self.trials} trial{plural} is used up" if standing.trials >= self.trials else None
+        if self.trials is not None and standing.trials >= self.trials:
+            return f"the budget of {self.trials} trial{'s' if self.trials != 1 else ''} is used up"
+        if self.cost is not None and standing.spent >= self.cost * (1.0 - 1e-9):
+            return f"the budget is spent: {self.spending(standing.spent)}"
+        return None
+
+    def spending(self, spent: float) -> str:
+        """What has been spent, in words: 42 of 60 hours."""
+        return f"{spent:.6g} of {self.cost:g}{f' {self.unit}' if self.unit else ''}"
 
     def left(self, standing: Standing) -> float:
-        """What the budget leaves."""
-        return max(0, self.trials - standing.trials)
+        """What the budget leaves: of a budget of costs, about so many trials as those so far."""
+        left = math.inf if self.trials is None else max(0, self.trials - standing.trials)
+        if self.cost is None:
+            return left
+        rest = self.cost * (1.0 - 1e-9) - standing.spent
+        if rest <= 0:
+            return 0
+        each = standing.spent / standing.trials if standing.trials and standing.spent else math.inf
+        return min(left, max(1, int(rest / each)))
 
 
 @dataclass(frozen=True)
@@ -94,15 +120,23 @@ class GainBelow(StoppingRule):
 
 @dataclass(frozen=True)
 class GainBelowCost(StoppingRule):
-    """Stop when the best experiment is expected to save less than it costs, in the units of the loss."""
+    """Stop when the best experiment is expected to save less than it costs, in the units of the loss.
 
-    cost: float
+    Every experiment costs `cost`; without it, what the study knows of its cost, times the `price` of a unit.
+    """
+
+    cost: float | None = None
+    price: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("the cost of an experiment", self.cost)
+        if self.cost is not None:
+            _positive("the cost of an experiment", self.cost)
+        _positive("the price of a unit of cost", self.price)
 
     def reason(self, standing: Standing) -> str | None:
         """Whether the last gain was below the cost."""
-        if not standing.gains or standing.gains[-1] >= self.cost:
+        own = standing.costs[-1] if standing.costs else None
+        cost = self.cost if self.cost is not None else None if own is None else own * self.price
+        if not standing.gains or cost is None or standing.gains[-1] >= cost:
             return None
-        return f"the best experiment is expected to save {standing.gains[-1]:.3g} and costs {self.cost:g}"
+        return f"the best experiment is expected to save {standing.gains[-1]:.3g} and costs {cost:.6g}"

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.given import real_array
+from hentropy.core.given import is_number, real_array
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn
 from hentropy.core.spaces.options import Choice, DataFrameLike
 from hentropy.core.spaces.parameters import Number, Parameter, nearest
 from hentropy.core.spaces.rows import RowIndex
@@ -134,6 +135,42 @@ class Pool(DesignSpace):
             taken[chosen[-1]] = torch.inf
         return self._points[chosen]
 
+    @property
+    def kinds(self) -> dict[str, Categories | None]:
+        """The columns that costs may look at, those of numbers that are not modelled included."""
+        return {**super().kinds, **dict.fromkeys(self._shown_numbers)}
+
+    @cached_property
+    def _shown_numbers(self) -> dict[str, Tensor]:
+        """The columns that are not modelled and have a number in every row: m each."""
+        numbers = {name: column for name, column in self.shown.items() if all(is_number(value) for value in column)}
+        return {name: torch.tensor(column, dtype=torch.float64) for name, column in numbers.items()}
+
+    def free_columns(self, x: Tensor) -> dict[str, ParameterColumn]:
+        """The columns of designs (... x d) by name, with the numbers that the table has beside them."""
+        found = super().free_columns(x)
+        if self._shown_numbers:
+            position = self.index.find(self.project(x.detach())).to(x.device)
+            found |= {name: ParameterColumn(column.to(x)[position]) for name, column in self._shown_numbers.items()}
+        return found
+
+    def within(self, space: DesignSpace) -> "Pool":
+        """The same designs in the coordinates of a space that has the same parameters."""
+        names = [field.name for field in self.fields]
+        if names != [field.name for field in space.fields]:
+            theirs = ", ".join(field.name for field in space.fields)
+            raise InputError(f"the pool has the columns {', '.join(names)}, the space {theirs}; they must be the same")
+        own = [DesignSpace.decode(self, row) for row in self._points]
+        parts = [
+            parameter.encode(name, [[params[column] for params in own] for column in parameter.columns(name)])
+            for name, parameter in space.parameters.items()
+        ]
+        made = Pool.among(space, torch.cat(parts, -1))
+        made.id, made.ignored, made.shown, made.names = self.id, self.ignored, self.shown, self.names
+        made.same_in_batch = self.same_in_batch
+        made._check_ids()
+        return made
+
     def fixed(self, **values: Any) -> "Pool":
         """The rows that have these values of some columns."""
         rows = self._points
@@ -148,16 +185,25 @@ class Pool(DesignSpace):
             raise InputError(f"no design of the pool has {values}")
         return Pool.among(self, rows)
 
-    def spread(self, count: int, seed: int) -> Tensor:
-        """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d."""
+    def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
+        """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d.
+
+        Fewer than `count` where, besides those `known` (m x d), the pool has no more.
+        """
+        before = self._points[:0] if known is None else known
         tables = self._option_tables()
-        if not tables or count >= len(self._points):
-            return self.sample(count, seed)
+        free = ~self.index.equal_to_any(before)
+        count = min(count, int(free.sum()))
+        if not tables:
+            rows = self.sample(min(len(self._points), len(before) + count), seed)
+            return rows[~RowIndex(rows).equal_to_any(before)][:count]
         positions = [table.index(self._points[:, place]) for place, table in tables]
-        uses = [torch.zeros(len(table.rows)) for _, table in tables]
+        uses = [
+            torch.bincount(table.index(before[:, place]), minlength=len(table.rows)).double() for place, table in tables
+        ]
         unit, chosen = self.to_unit(self._points), []
-        free = torch.ones(len(unit), dtype=torch.bool)
-        for target in self.to_unit(self.from_cube(sobol(count, self.cube, seed))):
+        targets = sobol(len(before) + count, self.cube, seed)[len(before) :]
+        for target in self.to_unit(self.from_cube(targets)):
             repeated = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0)
             least = free & (repeated <= repeated[free].min())
             rows = least.nonzero()[:, 0]

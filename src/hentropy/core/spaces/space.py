@@ -17,7 +17,7 @@ from torch import Tensor
 from hentropy.core.given import is_number
 from hentropy.core.spaces.constraints import Condition, Conditions, FeasibleSet
 from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Held, Numbers, Straight, ValueTable
-from hentropy.core.spaces.evaluation import Categories, ParameterColumn
+from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
 from hentropy.core.spaces.options import Choice, OneOf
 from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, nearest
 from hentropy.errors import InputError
@@ -50,6 +50,9 @@ class DesignSpace(ABC):
     scales: tuple[int, ...]
     """Which of the model's length scales belongs to each coordinate: d numbers."""
 
+    all_tables: Tables
+    """Numbers by option that conditions and costs may look up."""
+
     same_in_batch: tuple[str, ...] = ()
     """The parameters that have the same value in all designs that are asked for together."""
 
@@ -62,6 +65,7 @@ class DesignSpace(ABC):
         Those of parameters that are `held` are the given ones.
         """
         self.parameters = dict(parameters)
+        self.all_tables = {}
         self.fields = tuple(field for name, p in parameters.items() for field in p.fields(name))
         self.names = tuple(field.name for field in self.fields)
         repeated = [name for name in self.names if self.names.count(name) > 1]
@@ -168,6 +172,11 @@ class DesignSpace(ABC):
                 found[name] = ParameterColumn(index, parameter.categories)
         return found
 
+    @property
+    def kinds(self) -> dict[str, Categories | None]:
+        """The columns that conditions and costs may look at: None for numbers."""
+        return {f.name: Categories(f.options, f.ordered) if f.options else None for f in self.fields}
+
     def from_unit_slope(self, x: Tensor) -> Tensor:
         """How fast coordinates (... x d) change with those of the unit cube: ... x d."""
         return self._unit.slope(x)
@@ -203,19 +212,20 @@ class DesignSpace(ABC):
             shared[name] = params[name] if columns == (name,) else {column: params[column] for column in columns}
         return self.fixed(**shared)
 
-    def spread(self, count: int, seed: int) -> Tensor:
+    def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
         """First designs: they fill the space, and have each option before one has been seen twice: count x d.
 
-        More of them begin with the same ones. Options take turns, those used least first; the numbers are those of
-        `sample`, the first ones with which the options may be combined.
+        They go on from those `known` (m x d). Options take turns, those used least first; the numbers are those of
+        `sample` after the first m, the first ones with which the options may be combined.
         """
+        before = self.bounds[:0] if known is None else known
         tables = self._option_tables()
         if not tables:
-            return self.sample(count, seed)
-        generator = torch.Generator().manual_seed(seed)
-        left = self.sample(max(FIRST_DRAWN, 2 * count), seed)
-        uses = [torch.zeros(len(table.rows)) for _, table in tables]
-        chosen = []
+            return self.sample(len(before) + count, seed)[len(before) :]
+        generator = torch.Generator().manual_seed(seed + len(before))
+        left = self.sample(len(before) + max(FIRST_DRAWN, 2 * count), seed)[len(before) :]
+        uses = [_uses(table, before[:, place]) for place, table in tables]
+        chosen: list[Tensor] = []
         for _ in range(count):
             wanted = left.clone()
             for (place, table), used in zip(tables, uses, strict=True):
@@ -337,8 +347,7 @@ class Space(DesignSpace):
             known = ", ".join(parameters)
             raise InputError(f"same_in_batch must name parameters ({known}), got {same_in_batch!r}")
         self.same_in_batch = tuple(same_in_batch)
-        kinds = {f.name: Categories(f.options, f.ordered) if f.options else None for f in self.fields}
-        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, kinds)
+        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, self.kinds)
         self.all_tables = conditions.tables
         self._feasible = FeasibleSet(self, conditions) if conditions.given else None
 
@@ -362,6 +371,15 @@ class Space(DesignSpace):
     def holds(self, x: Tensor) -> Tensor:
         """Which designs (... x d) satisfy all conditions: ... ."""
         return super().holds(x) if self._feasible is None else self._feasible.holds(x)
+
+    @property
+    def held_values(self) -> dict[str, Any]:
+        """The values of parameters that are held, as `fixed` takes them."""
+        found = {}
+        for name, row in self.held.items():
+            columns, values = self.parameters[name].columns(name), self.parameters[name].decode(row.tolist())
+            found[name] = values[0] if columns == (name,) else dict(zip(columns, values, strict=True))
+        return found
 
     def idle_conditions(self) -> list[str]:
         """The conditions that exclude nothing."""
@@ -447,6 +465,11 @@ def check_size(parameters: int) -> None:
         raise InputError(
             f"a design has at most {MOST_PARAMETERS} parameters, got {parameters}; choose those that matter"
         )
+
+
+def _uses(table: ValueTable, coordinates: Tensor) -> Tensor:
+    """How often each value of a table occurs in designs (m x width): as many as the table has."""
+    return torch.bincount(table.index(coordinates), minlength=len(table.rows)).double()
 
 
 def _scales(blocks: Sequence[Coordinates]) -> tuple[int, ...]:

@@ -35,6 +35,14 @@ class Trial:
     entropy: float | None = None
     origin: str = "proposed"
     note: str = ""
+    expected_cost: float | None = None
+    cost: float | None = None
+    """What it cost, if that was told."""
+
+    @property
+    def spent(self) -> float | None:
+        """What it cost, or else what it was expected to."""
+        return self.expected_cost if self.cost is None else self.cost
 
     def plain(self) -> dict[str, Any]:
         """It as plain values: the one description of a trial, for stores, files, the command line and the API."""
@@ -99,6 +107,7 @@ class Observation:
     value: float | None
     std_error: float | None
     note: str
+    cost: float | None = None
 
 
 @dataclass(frozen=True)

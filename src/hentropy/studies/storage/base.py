@@ -134,15 +134,16 @@ def told_anew(old: Entry | None, new: Entry) -> bool:
     if old is None:
         return new.trial.value is not None or new.ended_at is not None
     before, after = old.trial, new.trial
-    return (before.state, before.value, before.std_error, before.note) != (
+    return (before.state, before.value, before.std_error, before.note, before.cost) != (
         after.state,
         after.value,
         after.std_error,
         after.note,
+        after.cost,
     )
 
 
 def observation(entry: Entry, at: float, by: str) -> Observation:
     """What an entry says of its trial now."""
     trial = entry.trial
-    return Observation(trial.number, at, by, trial.state, trial.value, trial.std_error, trial.note)
+    return Observation(trial.number, at, by, trial.state, trial.value, trial.std_error, trial.note, trial.cost)

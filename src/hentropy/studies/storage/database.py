@@ -267,7 +267,7 @@ def _study(row: RowMapping) -> StudyRecord:
 
 
 def _observation(row: RowMapping) -> Observation:
-    told = {name: row[name] for name in ("number", "at", "by", "value", "std_error", "note")}
+    told = {name: row[name] for name in ("number", "at", "by", "value", "std_error", "note", "cost")}
     return Observation(state=State(row["state"]), **told)
 
 

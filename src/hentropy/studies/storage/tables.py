@@ -31,7 +31,7 @@ metadata = MetaData()
 VERSION_TABLE = "hentropy_version"
 """Where a store says which migration made it."""
 
-NEWEST = "0003"
+NEWEST = "0004"
 """The last migration."""
 
 studies = Table(
@@ -59,6 +59,8 @@ trials = Table(
     Column("entropy", Double),
     Column("origin", String(20), nullable=False),
     Column("note", Text, nullable=False),
+    Column("expected_cost", Double),
+    Column("cost", Double),
     Column("asked_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("owner", String(200)),
@@ -81,6 +83,7 @@ observations = Table(
     Column("value", Double),
     Column("std_error", Double),
     Column("note", Text, nullable=False),
+    Column("cost", Double),
     Index("hentropy_observations_by_trial", "study_id", "number"),
 )
 

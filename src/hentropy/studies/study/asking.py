@@ -11,10 +11,11 @@ from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.gain import gain
 from hentropy.core.solvers import Cost, Proposal, Solver, propose
-from hentropy.core.spaces import Params
+from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import StudyError
 from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import short
+from hentropy.studies.setting import Costs
 from hentropy.studies.study.left_to_ask import (
     NONE_LEFT,
     Among,
@@ -41,8 +42,9 @@ class Asker:
     decision: Decision
     seed: int
     solver: Solver
-    cost: Cost | None
+    costs: Costs
     limits: Limits
+    decide_on: DesignSpace
 
     def next(self, count: int) -> list[Trial]:
         """What to ask next, by what the log says: at most count, fewer where a pool has no more."""
@@ -54,22 +56,40 @@ class Asker:
         made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
         if count > len(made) and (known or not made):
             made += self._proposed(count - len(made), made)
-        return made
+        if self.costs.stated is None:
+            return made
+        expected = self.costs.expected([self.log.space.encode(trial.params) for trial in made], trials, self.log.row)
+        return [replace(trial, expected_cost=cost) for trial, cost in zip(made, expected, strict=True)]
 
     def _filling(self, count: int) -> list[Params]:
         """The next designs that fill the space and were not tried: at most count, fewer where it has no more."""
+        if not count:
+            return []
+        if self.log.space.compares_options or self.log.space.same_in_batch:
+            return self._filling_options(count)
         begun = len(self.log.entries)
         most = self.log.first + begun + count
         # designs of a box come in one sequence: its beginning does, unless whole numbers repeat in it
         for size in (most,) if self.log.space.points is not None else (begun + count, most):
-            fresh = self._fresh(size, count) if count else []
+            fresh = self._fresh(size, count)
             if len(fresh) == count:
                 break
         return fresh
 
+    def _filling_options(self, count: int) -> list[Params]:
+        """The next designs that fill a space with options, which take turns over all trials so far."""
+        space = self.log.space
+        rows = [self.log.row(trial) for trial in self.log.trials]
+        known = torch.stack(rows) if rows else space.bounds[:0]
+        found = space.spread(1 if space.same_in_batch else count, self.seed, known)
+        if space.same_in_batch and count > 1 and len(found):
+            others = space.plate(found[0]).spread(count - 1, self.seed, torch.cat([known, found]))
+            found = torch.cat([found, others])
+        return [space.decode(row) for row in found]
+
     def _fresh(self, size: int, count: int) -> list[Params]:
         """The first designs that were not tried, among the first so many that fill the space."""
-        sample = self.log.space.spread(size, self.seed)
+        sample = self.log.space.sample(size, self.seed)
         found: dict[tuple[float, ...], int] = {}
         for position, values in enumerate(self.log.places(sample)):
             if len(found) == count:
@@ -101,7 +121,7 @@ class Asker:
         """
         trials = (*self.log.trials, *before)
         belief, known = self.belief(), in_state(trials, State.COMPLETE)
-        scale = loss_scale(self.decision, belief, self.log.space, proposal.action, spread_of(known))
+        scale = loss_scale(self.decision, belief, self.decide_on, proposal.action, spread_of(known))
         least = lost_to_rounding(scale)
         negligible = is_negligible(proposal.gain, proposal.std_error, scale, proposal.entropy)
         if not (negligible and proposal.complete) or len(known) < self.log.first:
@@ -112,7 +132,15 @@ class Asker:
             return replace(proposal, gain=0.0, std_error=0.0, note=NOTHING_LEFT)
         if len(proposal.params) > 1 or not exact.complete:
             return replace(proposal, gain=max(proposal.gain, least))
-        one = gain(self.decision, belief, exact.x.unsqueeze(0), self.log.space, pending=waiting, seed=self.seed)
+        one = gain(
+            self.decision,
+            belief,
+            exact.x.unsqueeze(0),
+            self.log.space,
+            pending=waiting,
+            seed=self.seed,
+            decide_on=self.decide_on,
+        )
         return replace(
             proposal,
             x=exact.x.unsqueeze(0),
@@ -129,9 +157,16 @@ class Asker:
             moments = belief.moments(waiting, Needs.MEAN)
             belief = belief.condition(waiting, moments.expect_vector(moments.mean))
         rows = repeatable(self.log.space, trials, self.log.row)
-        cost = cost_per_success(self.log.space, trials, self.log.row, self.cost)
+        cost = self._outlay(trials)
         seed = self.seed + 1000 * len(trials) + 500
-        return best_without_noise(self.decision, belief, self.log.space, rows, also, cost, seed, self.limits)
+        return best_without_noise(
+            self.decision, belief, self.log.space, rows, also, cost, seed, self.limits, self.decide_on
+        )
+
+    def _outlay(self, trials: Sequence[Trial]) -> Cost | None:
+        """How costs and failures count."""
+        cost = None if self.costs.stated is None else self.costs.outlay(trials, self.log.row)
+        return cost_per_success(self.log.space, trials, self.log.row, cost)
 
     def _waiting(self, trials: Iterable[Trial]) -> Tensor | None:
         """The designs whose outcomes are still to come: p x d."""
@@ -155,7 +190,8 @@ class Asker:
             seed=self.seed + 1000 * len(trials),
             pending=self._waiting(trials),
             solver=solver,
-            cost=cost_per_success(self.log.space, trials, self.log.row, self.cost),
+            cost=self._outlay(trials),
             max_seconds=self.limits.max_seconds,
             max_memory=self.limits.max_memory,
+            decide_on=self.decide_on,
         )

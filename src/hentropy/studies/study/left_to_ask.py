@@ -206,6 +206,7 @@ def best_without_noise(
     cost: Cost | None,
     seed: int,
     limits: Limits,
+    decide_on: DesignSpace | None = None,
 ) -> Exact:
     """The design with the greatest gain (per cost) of an observation without noise.
 
@@ -214,7 +215,7 @@ def best_without_noise(
     exact = belief
     if isinstance(belief, Gaussian):
         exact = replace(belief, future_noise=torch.zeros_like(belief.future_noise))
-    appraisal = Appraisal.prepare(decision, exact, space, seed=seed, limits=limits)
+    appraisal = Appraisal.prepare(decision, exact, space, seed=seed, limits=limits, decide_on=decide_on)
     found = first_designs(appraisal, LOOKED_AT * (1 + space.cube)) if rows is None else _least_known(rows, exact)
     x = torch.cat([found, also]).to(belief.X).unsqueeze(-2) if rows is None else found.to(belief.X).unsqueeze(-2)
     nodes = _far_nodes(exact).to(x)

@@ -47,6 +47,16 @@ def _number(value: Any) -> float | None:
         return None
 
 
+def checked_told_cost(cost: Any) -> float | None:
+    """A cost that was told, or an error that says what is wrong with it."""
+    if cost is None:
+        return None
+    number = _number(cost)
+    if number is None or not (math.isfinite(number) and number > 0):
+        raise InputError(f"the cost told is {cost!r}; it must be a finite number above 0")
+    return number
+
+
 def space_notes(space: DesignSpace) -> tuple[str, ...]:
     """What a person should know of how parameters were taken, in sentences."""
     return tuple(note for name, parameter in space.parameters.items() for note in parameter.notes(name))
@@ -76,9 +86,10 @@ def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:
 
 
 def told(
-    value: Value | None, failed: str | None, note: str | None, again: bool, now: float
+    value: Value | None, failed: str | None, note: str | None, again: bool, now: float, cost: float | None = None
 ) -> Callable[[Entry], Entry]:
     """A value or a failure is told. The same twice is harmless; another is refused unless `again`."""
+    spent = checked_told_cost(cost)
 
     def rule(old: Entry) -> Entry:
         was = old.trial
@@ -90,6 +101,8 @@ def told(
             number, error = checked_value(value)
             kept = was.note if note is None else clean(note)
             new = replace(was, state=State.COMPLETE, value=number, std_error=error, note=kept)
+        if spent is not None:
+            new = replace(new, cost=spent)
         if was.state in (State.COMPLETE, State.FAILED) and not again:
             if (was.state, was.value, was.std_error) == (new.state, new.value, new.std_error):
                 return replace(old, trial=new)  # only the note may be another one
@@ -156,7 +169,20 @@ def standing_of(trials: Sequence[Trial], seconds: float, running: bool) -> Stand
     """What rules look at; data that were attached are no trials of the study."""
     ended = {State.COMPLETE, State.FAILED} | ({State.RUNNING} if running else set())
     count = sum(trial.state in ended and trial.origin != "attached" for trial in trials)
-    return Standing(count, seconds, tuple(trial.gain for trial in trials if trial.gain is not None))
+    proposed = [trial for trial in trials if trial.gain is not None]
+    return Standing(
+        count,
+        seconds,
+        tuple(trial.gain for trial in proposed if trial.gain is not None),
+        spent_on(trials, running),
+        tuple(trial.expected_cost for trial in proposed),
+    )
+
+
+def spent_on(trials: Iterable[Trial], running: bool = False) -> float:
+    """What the trials that have ended cost; with `running`, also those that run, as far as it is known."""
+    ended = {State.COMPLETE, State.FAILED} | ({State.RUNNING} if running else set())
+    return sum(trial.spent or 0.0 for trial in trials if trial.state in ended and trial.origin != "attached")
 
 
 def is_exhausted(entries: Iterable[Entry]) -> bool:

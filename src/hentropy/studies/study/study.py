@@ -22,16 +22,17 @@ from hentropy.core.decisions import Decision
 from hentropy.core.entropy import Entropy, entropy
 from hentropy.core.given import check_at_once
 from hentropy.core.models import fit
-from hentropy.core.solvers import Auto, Cost, Proposal, Solver
+from hentropy.core.solvers import Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import Advice, Outdated, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
+from hentropy.studies.setting import Costs, setting
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
-from hentropy.studies.study.rules import NOTHING_LEFT, checked_record, in_state, space_notes
+from hentropy.studies.study.rules import NOTHING_LEFT, checked_record, in_state, space_notes, spent_on
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription, check_options
@@ -49,7 +50,11 @@ class Study:
     `first` designs fill the space before the model chooses (default: 2 (d + 1) for d parameters, at least 4 and at most
     12). Measurements that were attached or told count towards it, whether you give it or not: with `first=12` and ten
     attached, two more fill the space; `first_left` says how many are still to come. `hyperparameters` is "auto", "map"
-    or "mixture", as in `fit`. `cost` maps designs b x q x d to costs b. `stop` are stopping rules.
+    or "mixture", as in `fit`. `decide_on` says where the decision may lie, if not anywhere in the space: another space
+    or a pool with the same parameters, or values that are fixed, such as {"fidelity": 1.0}. `cost` is what experiments
+    cost: a number, an expression such as "2 + 0.1 * minutes + price[ligand]", "told" if each result comes with its
+    cost, or a function from designs b x q x d to costs b; experiments are chosen by their gain per cost, or with a
+    `price` of a unit of cost, in units of the loss, by gain less price times cost. `stop` are stopping rules.
     Without any, and beside them, a study also stops when no experiment is expected to improve the decision any more,
     unless `stop_when_exhausted` is False.
     `max_seconds` and `max_memory` bound each proposal; with the former, proposals depend on the speed of the machine.
@@ -67,7 +72,9 @@ class Study:
         first: int | None = None,
         hyperparameters: str = "auto",
         solver: Solver | None = None,
-        cost: Cost | None = None,
+        decide_on: DesignSpace | Mapping[str, Any] | None = None,
+        cost: Any = None,
+        price: float | None = None,
         stop: Sequence[StoppingRule] = (),
         max_seconds: float | None = None,
         max_memory: int | None = None,
@@ -76,8 +83,10 @@ class Study:
         name: str = "study",
         stop_when_exhausted: bool = True,
     ) -> None:
-        check_options(space, decision, seed, first, hyperparameters, stop, cost)
-        decision.within(space)
+        check_options(space, decision, seed, first, hyperparameters, stop)
+        space, self.decide_on = setting(space, decide_on)
+        decision.within(self.decide_on)
+        self.costs = Costs.of(cost, price, space)
         self.space = space
         self.decision = decision
         self.seed = seed
@@ -99,7 +108,8 @@ class Study:
             self.stop,
             limits,
             solver,
-            cost,
+            self.costs,
+            None if self.decide_on is space else self.decide_on,
             stop_when_exhausted,
         )
         record, new = enrolled(self.options, self.store, in_memory=storage is None)
@@ -113,7 +123,7 @@ class Study:
         )
         self.log.sync()
         solver = Auto() if solver is None else solver
-        self._asker = Asker(self.log, lambda: self._belief, decision, seed, solver, cost, limits)
+        self._asker = Asker(self.log, lambda: self._belief, decision, seed, solver, self.costs, limits, self.decide_on)
         earlier = [checked_record(trial, number, space) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
@@ -150,7 +160,12 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know of the decision, the space and attached data, in sentences; mostly nothing."""
-        return (*self.decision.notes(self.space), *space_notes(self.space), *self.log.notes)
+        return (*self.decision.notes(self.decide_on), *space_notes(self.space), *self.log.notes)
+
+    @property
+    def spent(self) -> float:
+        """What the trials that have ended cost, as far as it is known."""
+        return spent_on(self.records)
 
     @property
     def first_left(self) -> int:
@@ -225,13 +240,15 @@ class Study:
         failed: str | None = None,
         note: str | None = None,
         replace_value: bool = False,
+        cost: float | None = None,
     ) -> Trial:
-        """Record what came of a trial: a number, (value, standard error), or failed="why".
+        """Record what came of a trial: a number, (value, standard error), or failed="why"; and what it cost, if known.
 
         Telling the same value twice is harmless; another value is refused unless replace_value is set, and the earlier
         one stays in the history.
         """
-        return self.log.tell(trial, value, failed=failed, note=note, replace_value=replace_value).trial
+        told = self.log.tell(trial, value, failed=failed, note=note, replace_value=replace_value, cost=cost)
+        return told.trial
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
         """Take back a trial that will not be run after all: it is no longer waited for, and counts for nothing."""
@@ -268,7 +285,7 @@ class Study:
     def decide(self) -> Verdict:
         """What would be decided now; a verdict that differs from the last one is recorded."""
         belief = self.belief
-        found = entropy(self.decision, belief, self.space, seed=self.seed)
+        found = entropy(self.decision, belief, self.decide_on, seed=self.seed)
         verdict = Verdict(
             action=self._rows(found, belief),
             expected_loss=found.value,
@@ -296,7 +313,7 @@ class Study:
 
     def _rows(self, found: Entropy, belief: Belief) -> list[dict[str, Any]]:
         """The action as rows for a person; designs with what is known of their values."""
-        rows: list[Params] = found.decision.describe(found.action, self.space)
+        rows: list[Params] = found.decision.describe(found.action, self.decide_on)
         designs = found.decision.actions.of_designs and isinstance(found.action, Tensor)
         if not designs or len(rows) != found.action.shape[0]:
             return rows
@@ -358,7 +375,7 @@ def load_study(
     *,
     decision: Decision | None = None,
     solver: Solver | None = None,
-    cost: Cost | None = None,
+    cost: Any = None,
     stop: Sequence[StoppingRule] | None = None,
     where: Sequence[Condition] | None = None,
     trusted: bool = False,

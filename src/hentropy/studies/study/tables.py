@@ -52,7 +52,7 @@ def _text(value: Any) -> str:
 if TYPE_CHECKING:
     import pandas
 
-NUMBERS = ("value", "std_error", "gain", "gain_error", "entropy")
+NUMBERS = ("value", "std_error", "gain", "gain_error", "entropy", "expected_cost", "cost")
 
 
 def titles_of(names: Iterable[str], others: Collection[str]) -> dict[str, str]:

@@ -141,10 +141,11 @@ class TrialLog:
         failed: str | None = None,
         note: str | None = None,
         replace_value: bool = False,
+        cost: float | None = None,
     ) -> Entry:
         """As `Study.tell`: one rule, whoever tells."""
         number = self.find(trial).trial.number
-        return self.change(number, told(value, failed, note, replace_value, self.store.now()))
+        return self.change(number, told(value, failed, note, replace_value, self.store.now(), cost))
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Entry:
         """Take back a trial that will not be run after all."""

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
-from hentropy.core.solvers import Cost, Solver
+from hentropy.core.solvers import Solver
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import StudyRecord
+from hentropy.studies.setting import Costs
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Store
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 TREATMENTS = ("auto", "map", "mixture")
 
 
-def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any, cost: Any) -> None:
+def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any) -> None:
     """Raise an `InputError` for the first option of a study that cannot be used."""
     if not isinstance(space, DesignSpace):
         raise InputError(f"the space is {space!r}; it must be a Space(x=Real(0, 1), ...) or a Pool(rows)")
@@ -38,8 +39,6 @@ def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparamet
         raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
     if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):
         raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
-    if cost is not None and not callable(cost):
-        raise InputError(f"cost must be a function from designs b x q x d to their b costs, got {cost!r}")
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,8 @@ class StudyParts:
     stop: Sequence[StoppingRule]
     limits: Limits
     solver: Solver | None
-    cost: Cost | None
+    costs: Costs
+    decide_on: DesignSpace | None
     stop_when_exhausted: bool
 
 
@@ -74,7 +74,9 @@ def in_words(options: StudyParts) -> dict[str, Any]:
         max_seconds=options.limits.max_seconds,
         max_memory=options.limits.max_memory,
         solver_is_own=options.solver is not None,
-        cost_is_own=options.cost is not None,
+        cost=options.costs.stated,
+        price=options.costs.price,
+        decide_on=options.decide_on,
         stop_when_exhausted=options.stop_when_exhausted,
     )
     return description.model_dump(mode="json", exclude={"objective", "storage"})

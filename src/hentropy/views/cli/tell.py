@@ -55,6 +55,8 @@ def _standing(values: int, waiting: list[str]) -> str:
 
 VALUE = "the value"
 
+ToldCost = Annotated[str | None, typer.Option("--cost", metavar="C", help="What it cost, if that is told.")]
+
 
 def tell(
     study: StudyName,
@@ -67,6 +69,7 @@ def tell(
     ] = None,
     remark: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A remark that is kept with it.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Correct what was told before; that is kept too.")] = False,
+    cost: ToldCost = None,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
@@ -79,7 +82,11 @@ def tell(
     measured = _number(VALUE, value)
     given = measured if std_error is None else (measured, _number("the standard error", std_error))
     with log_of(study, store) as log:
-        confirm(log, log.tell(number, given, note=remark, replace_value=replace), json)
+        confirm(log, log.tell(number, given, note=remark, replace_value=replace, cost=_cost(cost)), json)
+
+
+def _cost(text: str | None) -> float | None:
+    return None if text is None else _number("the cost", text)
 
 
 def _number(what: str, text: str) -> float:
@@ -100,6 +107,7 @@ def fail(
     number: TrialNumber,
     why: Annotated[str, typer.Argument(metavar="WHY", help="What went wrong.", show_default=False)] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Correct what was told before; that is kept too.")] = False,
+    cost: ToldCost = None,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
@@ -111,7 +119,8 @@ def fail(
     Example: hentropy fail lab.toml 7 "the sample broke"
     """
     with log_of(study, store) as log:
-        confirm(log, log.tell(number, failed=why or "no reason given", replace_value=replace), json)
+        told = log.tell(number, failed=why or "no reason given", replace_value=replace, cost=_cost(cost))
+        confirm(log, told, json)
 
 
 def withdraw(

@@ -87,15 +87,16 @@ class RemoteStudy:
         failed: str | None = None,
         note: str | None = None,
         replace_value: bool = False,
+        cost: float | None = None,
     ) -> Trial:
-        """Record what came of a trial: a number, (value, standard error), or failed="why"."""
+        """Record what came of a trial: a number, (value, standard error), or failed="why"; and what it cost."""
         number = self._number(trial)
         if (value is None) == (failed is None):
             raise StudyError(f"tell trial {number} either a value or failed='why', not both and not neither")
         if failed is not None:
-            return self._change(number, "fail", {"why": failed, "replace": replace_value}, "always")
+            return self._change(number, "fail", {"why": failed, "replace": replace_value, "cost": cost}, "always")
         measured, error = checked_value(value)
-        told = {"value": measured, "std_error": error, "note": note, "replace": replace_value}
+        told = {"value": measured, "std_error": error, "note": note, "replace": replace_value, "cost": cost}
         return self._change(number, "tell", told, "always")  # the same twice is harmless
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:

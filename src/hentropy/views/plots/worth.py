@@ -58,7 +58,7 @@ def worth_info(scene: Scene) -> WorthInfo:
     asked = [trial for trial in scene.in_state(*COUNTED) if trial.gain is not None]
     target = scene.explained.target
     ended = sum(trial.origin != "attached" for trial in scene.in_state(State.COMPLETE, State.FAILED))
-    budgets = [rule.trials for rule in scene.stop if isinstance(rule, Budget)]
+    budgets = [rule.trials for rule in scene.stop if isinstance(rule, Budget) and rule.trials is not None]
     number = len(scene.trials) if target is None or target.number is None else target.number
     return WorthInfo(
         places=np.array([_place(scene, trial.number) for trial in asked], dtype=float),
@@ -85,9 +85,9 @@ def _drawn(rule: StoppingRule) -> DrawnRule | None:
     if isinstance(rule, GainBelow):
         times = f" {rule.patience} times in a row" if rule.patience > 1 else ""
         return DrawnRule("y", rule.threshold, f"stop below {short(rule.threshold)}{times}")
-    if isinstance(rule, GainBelowCost):
+    if isinstance(rule, GainBelowCost) and rule.cost is not None:
         return DrawnRule("y", rule.cost, f"what an experiment costs: {short(rule.cost)}")
-    if isinstance(rule, Budget):
+    if isinstance(rule, Budget) and rule.trials is not None:
         return DrawnRule("x", float(rule.trials), f"the budget of {rule.trials}")
     return None
 

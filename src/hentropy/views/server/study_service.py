@@ -93,14 +93,15 @@ class StudyService:
         std_error: float | None = None,
         note: str | None = None,
         replace: bool = False,
+        cost: float | None = None,
     ) -> Entry:
         """The value of a trial; another than was told before only with `replace`, and the earlier one is kept too."""
         given: Value = value if std_error is None else (value, std_error)
-        return self.log(study).tell(number, given, note=note, replace_value=replace)
+        return self.log(study).tell(number, given, note=note, replace_value=replace, cost=cost)
 
-    def fail(self, study: Which, number: int, why: str = "", replace: bool = False) -> Entry:
+    def fail(self, study: Which, number: int, why: str = "", replace: bool = False, cost: float | None = None) -> Entry:
         """A trial was run and failed."""
-        return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace)
+        return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace, cost=cost)
 
     def withdraw(self, study: Which, number: int, note: str = "") -> Entry:
         """A trial will not be run after all."""

@@ -45,7 +45,7 @@ class TrialAnswer(BaseModel):
     """One experiment: its design, what was expected of it, and what came of it."""
 
     number: int
-    params: Annotated[dict[str, float | int], Field(description="The design, by parameter.")]
+    params: Annotated[dict[str, bool | int | float | str | None], Field(description="The design, by parameter.")]
     state: State
     value: float | None
     std_error: float | None
@@ -54,6 +54,8 @@ class TrialAnswer(BaseModel):
     entropy: Annotated[float | None, Field(description="The expected loss of the decision when it was chosen.")]
     origin: Literal["first", "proposed", "attached"]
     note: str
+    expected_cost: Annotated[float | None, Field(description="What it should cost, as far as that is known.")]
+    cost: Annotated[float | None, Field(description="What it cost, if that was told.")]
     asked_at: Time
     ended_at: Time | None
 
@@ -68,6 +70,7 @@ class ObservationAnswer(BaseModel):
     value: float | None
     std_error: float | None
     note: str
+    cost: float | None
 
 
 class VerdictAnswer(BaseModel):

@@ -36,6 +36,9 @@ class Decide(RequestBody):
     """Nothing more has to be said: {}."""
 
 
+ToldCost = Annotated[Finite | None, Field(gt=0, description="What it cost.")]
+
+
 class Tell(RequestBody):
     """What an experiment measured."""
 
@@ -43,6 +46,7 @@ class Tell(RequestBody):
     std_error: Annotated[Finite | None, Field(ge=0, description="The standard error of the value.")] = None
     note: Annotated[Note | None, Field(description="A remark that is kept with it.")] = None
     replace: Replace = False
+    cost: ToldCost = None
 
 
 class Fail(RequestBody):
@@ -50,6 +54,7 @@ class Fail(RequestBody):
 
     why: Annotated[Note, Field(description="What went wrong.")] = ""
     replace: Replace = False
+    cost: ToldCost = None
 
 
 class Withdraw(RequestBody):
@@ -61,7 +66,7 @@ class Withdraw(RequestBody):
 class EarlierRow(RequestBody):
     """An earlier measurement."""
 
-    params: Annotated[dict[str, Finite], Field(description="The design, by parameter.")]
+    params: Annotated[dict[str, bool | Finite | str | None], Field(description="The design, by parameter.")]
     value: Finite
     std_error: Annotated[Finite | None, Field(ge=0)] = None
 

@@ -120,14 +120,16 @@ def tell(here: Here, study: Meant, number: TrialNumber, question: Tell) -> Any:
 
     To tell the same value twice is harmless; another value is taken only with `replace`.
     """
-    entry = here.study_service.tell(study, number, question.value, question.std_error, question.note, question.replace)
+    entry = here.study_service.tell(
+        study, number, question.value, question.std_error, question.note, question.replace, question.cost
+    )
     return _told(here, study, entry)
 
 
 @trials_router.post("/studies/{study}/trials/{number}/fail", response_model=OneTrial)
 def fail(here: Here, study: Meant, number: TrialNumber, question: Fail) -> Any:
     """Tell that an experiment was run and failed."""
-    return _told(here, study, here.study_service.fail(study, number, question.why, question.replace))
+    return _told(here, study, here.study_service.fail(study, number, question.why, question.replace, question.cost))
 
 
 @trials_router.post("/studies/{study}/trials/{number}/withdraw", response_model=OneTrial)

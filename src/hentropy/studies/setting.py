@@ -1,0 +1,154 @@
+"""The setting of a study: what can be run, what may be decided on, and what experiments cost.
+
+Costs, as they are stated or were told, count when the next experiment is chosen:
+
+a number         every experiment costs the same
+an expression    "2 + 0.1 * minutes + price[ligand]", over the parameters and the tables of the space
+a function       of designs b x q x d, which returns b costs
+"told"           each result comes with its cost; a model of the logarithm predicts that of other designs
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Needs
+from hentropy.core.given import is_finite
+from hentropy.core.models import fit
+from hentropy.core.solvers import Cost, CostFunction, NetOfCost
+from hentropy.core.solvers.base import checked_cost
+from hentropy.core.spaces import DesignSpace, Pool
+from hentropy.core.spaces.evaluation import check, evaluate
+from hentropy.core.spaces.expressions import parse
+from hentropy.errors import InputError
+from hentropy.studies.records import Trial
+
+
+def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpace]:
+    """What can be run, and what may be decided on, in the same coordinates."""
+    if decide_on is None:
+        return space, space
+    if isinstance(decide_on, Mapping):
+        return space, space.fixed(**decide_on)
+    if not isinstance(decide_on, DesignSpace):
+        raise InputError(
+            'decide_on must be a space, a pool, or values that are fixed, such as {"fidelity": 1.0};'
+            f" got {decide_on!r}"
+        )
+    if isinstance(space, Pool) and not isinstance(decide_on, Pool):
+        return space.within(decide_on), decide_on
+    if isinstance(decide_on, Pool):
+        return space, decide_on.within(space)
+    if [(f.name, f.options) for f in space.fields] != [(f.name, f.options) for f in decide_on.fields]:
+        raise InputError(
+            f"decide_on has the parameters {', '.join(decide_on.names)}, the space has {', '.join(space.names)};"
+            " they must be the same, with the same options"
+        )
+    return space, decide_on
+
+
+TOLD = "told"
+
+CHECKED = 256
+"""Designs at which an expression must be above zero."""
+
+FEWEST = 4
+"""From so many told costs on, a model predicts others; before, all designs are taken to cost the same."""
+
+Stated = float | str | CostFunction
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What experiments on a space cost, and the `price` of a unit of it in units of the loss, if there is one."""
+
+    stated: Stated | None
+    price: float | None
+    space: DesignSpace
+
+    @classmethod
+    def of(cls, stated: Any, price: Any, space: DesignSpace) -> "Costs":
+        """Checked: every design has a cost above zero."""
+        if price is not None and not (is_finite(price) and price > 0):
+            raise InputError(f"the price of a unit of cost must be a finite number above 0, got {price!r}")
+        if stated is None and price is not None:
+            raise InputError("a price needs costs; give cost as well")
+        if isinstance(stated, str) and stated != TOLD:
+            check(parse(stated), space.kinds, space.all_tables, condition=False)
+        elif not (stated is None or isinstance(stated, str) or callable(stated) or is_finite(stated)):
+            raise InputError(
+                f'cost must be a number, an expression such as "1 + 0.1 * minutes", "{TOLD}", or a function from'
+                f" designs b x q x d to their b costs; got {stated!r}"
+            )
+        made = cls(stated, price, space)
+        if stated is not None and stated != TOLD and not callable(stated):
+            made._check_some()
+        return made
+
+    def _check_some(self) -> None:
+        rows = self.space.sample(CHECKED, 0)
+        each = self._fixed(rows.unsqueeze(-2))
+        bad = (~((each > 0) & torch.isfinite(each))).nonzero()
+        if len(bad):
+            row = int(bad[0])
+            raise InputError(
+                f"the cost of the design {self.space.decode(rows[row])} is {float(each[row]):g}; all costs must be"
+                " finite and above 0"
+            )
+
+    @property
+    def is_told(self) -> bool:
+        """Whether results come with their costs."""
+        return self.stated == TOLD
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a function, which has no words."""
+        return callable(self.stated)
+
+    def _fixed(self, x: Tensor) -> Tensor:
+        """The stated costs of sets of designs b x q x d: b."""
+        if callable(self.stated):
+            return checked_cost(self.stated, x)
+        if isinstance(self.stated, str):
+            return evaluate(parse(self.stated), self.space.free_columns(x), self.space.all_tables).to(x).sum(-1)
+        return torch.full(x.shape[:1], float(self.stated or 0.0), dtype=x.dtype, device=x.device) * x.shape[-2]
+
+    def function(self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> CostFunction | None:
+        """The costs of designs b x q x d, as far as they are known: None while they say nothing."""
+        if self.stated is None:
+            return None
+        if not self.is_told:
+            return self._fixed
+        known = [trial for trial in trials if trial.cost is not None]
+        if len(known) < FEWEST:
+            return None
+        X = torch.stack([row_of(trial) for trial in known])
+        logs = torch.tensor([trial.cost for trial in known], dtype=torch.float64).log()
+        belief = fit(X, logs, space=self.space, hyperparameters="map")
+
+        def predicted(x: Tensor) -> Tensor:
+            moments = belief.moments(x.to(belief.X), Needs.MEAN)
+            return moments.expect_vector(moments.mean).exp().sum(-1)
+
+        return predicted
+
+    def outlay(self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> Cost | None:
+        """How costs count when designs are compared: gain per cost, or less cost times price."""
+        function = self.function(trials, row_of)
+        if function is None or self.price is None:
+            return function
+        return NetOfCost(function, self.price)
+
+    def expected(
+        self, rows: Sequence[Tensor], trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]
+    ) -> list[float | None]:
+        """What each design (d) is expected to cost; None where nothing is known of it."""
+        function = self.function(trials, row_of)
+        if function is None or not rows:
+            return [None] * len(rows)
+        with torch.no_grad():
+            return [float(cost) for cost in checked_cost(function, torch.stack(list(rows)).unsqueeze(-2))]
