@@ -277,15 +277,14 @@ class DesignSpace(ABC):
     def _check_names(self, params: Mapping[str, Any]) -> None:
         if not isinstance(params, Mapping):
             raise InputError(f"a design is given by name, such as {{{self.names[0]!r}: ...}}; got {params!r}")
-        if params.keys() != set(self.names):
-            missing = [name for name in self.names if name not in params]
-            unknown = [str(name) for name in params if name not in self.names]
+        needed = [field.name for field in self.fields]  # a pool also shows columns that nobody has to give
+        if params.keys() != set(needed):
+            missing = [name for name in needed if name not in params]
+            unknown = [str(name) for name in params if name not in needed]
             what = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(
                 unknown
             )
-            raise InputError(
-                f"the design {dict(params)} {' and '.join(what)}; its parameters are {', '.join(self.names)}"
-            )
+            raise InputError(f"the design {dict(params)} {' and '.join(what)}; its parameters are {', '.join(needed)}")
 
     def decode(self, row: Tensor) -> Params:
         """A row (d) as named values."""

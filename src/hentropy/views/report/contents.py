@@ -15,7 +15,7 @@ from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.plots.with_plotly import specification
-from hentropy.views.text.formats import clock, counted, json_text, number
+from hentropy.views.text.formats import clock, counted, json_text, value_text
 from hentropy.views.text.sentences import (
     counts,
     decided_sentence,
@@ -89,8 +89,8 @@ def _row(entry: Entry, names: Sequence[str]) -> list[Cell]:
     ]
 
 
-def _cell(value: float | None) -> Cell:
-    return Cell(number(value), value)
+def _cell(value: Any) -> Cell:
+    return Cell(value_text(value), value if isinstance(value, int | float) else None)
 
 
 def _time(seconds: float | None) -> Cell:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hentropy.studies.records.numbers import LONGEST, brief, counted, one_line, short
+from hentropy.core.spaces import DesignSpace
+from hentropy.studies.records.numbers import LONGEST, brief, counted, one_line, short, value_text
 
-__all__ = ["LONGEST", "brief", "counted", "design", "json_text", "measured", "number", "one_line"]
+__all__ = ["LONGEST", "brief", "counted", "design", "json_text", "measured", "number", "one_line", "value_text"]
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -35,9 +36,15 @@ def measured(value: float | None, std_error: float | None) -> str:
     return number(value, std_error) + (f" ± {number(std_error)}" if std_error is not None else "")
 
 
-def design(params: Mapping[str, Any], between: str = ", ") -> str:
+def units_of(space: DesignSpace) -> dict[str, str]:
+    """The units of the values of a design, by name."""
+    return {field.name: field.unit for field in space.fields if field.unit}
+
+
+def design(params: Mapping[str, Any], between: str = ", ", units: Mapping[str, str] | None = None) -> str:
     """A design on one line, or on one for each parameter."""
-    return between.join(f"{name} {number(value)}" for name, value in params.items())
+    known = units or {}
+    return between.join(f"{name} {value_text(value)} {known.get(name, '')}".rstrip() for name, value in params.items())
 
 
 def iso(seconds: float | None) -> str | None:

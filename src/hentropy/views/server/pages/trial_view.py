@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from hentropy.studies.records import Entry, Observation, State, Trial
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.rendering import Moment, moment
-from hentropy.views.text.formats import counted, measured, number
+from hentropy.views.text.formats import counted, measured, value_text
 from hentropy.views.text.sentences import holder
 from hentropy.views.text.trials import why
 
@@ -42,7 +42,7 @@ def pending(entry: Entry, now: float, form: Form) -> Pending:
 
 def design(trial: Trial) -> tuple[tuple[str, str], ...]:
     """The parameters of a trial as text."""
-    return tuple((name, number(value)) for name, value in trial.params.items())
+    return tuple((name, value_text(value)) for name, value in trial.params.items())
 
 
 def reason(trial: Trial) -> str:
@@ -172,7 +172,7 @@ def _row(entry: Entry, names: Sequence[str]) -> TrialTableRow:
     trial = entry.trial
     return TrialTableRow(
         trial.number,
-        tuple(number(trial.params[name]) for name in names),
+        tuple(value_text(trial.params[name]) for name in names),
         trial.state.value,
         WORDS[trial.state],
         measured(trial.value, trial.std_error),
