@@ -552,3 +552,12 @@ def test_a_terrain_is_plain_data() -> None:
     assert isinstance(ground, Terrain)
     plain = as_plain(ground)
     assert plain["names"] == [REACTION.fields[ground.indices[0]].name]
+
+
+def test_hovering_a_point_beside_an_option_tells_the_option() -> None:
+    scene = made(SPACES["two choices"])
+    found = checked(known_picture(known_info(scene)))
+    [dots] = [trace for trace in found["data"] if trace["type"] == "scatter" and trace["xaxis"] == "x"]
+    assert "ligand: %{customdata[0]}<br>solvent: %{customdata[1]}" in dots["hovertemplate"]
+    told = [(trial.params["ligand"], trial.params["solvent"]) for trial in scene.trials]
+    assert sorted(map(tuple, dots["customdata"])) == sorted(told)

@@ -8,7 +8,7 @@ from hentropy.studies.records.numbers import short
 from hentropy.views.plots.marks import Axis, Dots, Heat, Panel, Picture, Table, extent
 from hentropy.views.plots.plotly_texts import number, offset, shown, wrapped
 from hentropy.views.plots.plotly_traces import Traces, nth
-from hentropy.views.plots.theme import abbreviated, dashes
+from hentropy.views.plots.theme import MANY_NAMES, abbreviated, dashes, name_angle
 
 PANEL, TOP, BETWEEN, BELOW = 290, 42, 112, 58
 """Pixels: the height of a panel, of the title above it, of what lies between two rows, and of what lies below."""
@@ -139,6 +139,8 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
     if axis.names:
         names = [shown(abbreviated(name, 20)) for name in axis.names]
         made |= {"tickvals": list(range(len(names))), "ticktext": names}
+        made |= {"tickangle": -name_angle(axis.names) if letter == "x" else 0}
+        made |= {"tickfont": {"size": 10}} if len(names) > MANY_NAMES else {}
     elif axis.ticks:
         made |= {
             "tickvals": [number(value) for value in axis.ticks],

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hentropy.core.given import is_number
+from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces.parameters import written
 from hentropy.errors import HentropyError
 from hentropy.studies.definition import Description, validated
 from hentropy.studies.records import Entry, State, Trial, Verdict
@@ -53,11 +56,13 @@ class TrialsShown:
 ORIGINS = {"first": "first design", "proposed": "proposed", "attached": "attached"}
 
 
-def trials_shown(entries: Sequence[Entry], names: Sequence[str]) -> TrialsShown:
+def trials_shown(entries: Sequence[Entry], space: DesignSpace) -> TrialsShown:
     """All trials in the order of their numbers; columns that say nothing of any trial are left out."""
+    names = space.names
+    numbers = {field.name: field.title for field in space.fields if field.is_number}
     columns = [
         Column("trial", "number"),
-        *(Column(name, "number") for name in names),
+        *(Column(numbers.get(name, name), "number" if name in numbers else "") for name in names),
         Column("value", "number"),
         Column("standard error", "number"),
         Column("state"),
@@ -77,7 +82,7 @@ def _row(entry: Entry, names: Sequence[str]) -> list[Cell]:
     trial: Trial = entry.trial
     return [
         Cell(str(trial.number), trial.number),
-        *(_cell(trial.params[name]) for name in names),
+        *(_value(trial.params.get(name)) for name in names),
         _cell(trial.value),
         _cell(trial.std_error),
         Cell(trial.state.value),
@@ -87,6 +92,13 @@ def _row(entry: Entry, names: Sequence[str]) -> list[Cell]:
         _time(entry.asked_at),
         _time(entry.ended_at),
     ]
+
+
+def _value(value: Any) -> Cell:
+    """A number, an option, or what a table has beside them."""
+    if value is None or is_number(value):
+        return _cell(value)
+    return Cell(written(value))
 
 
 def _cell(value: float | None) -> Cell:
@@ -151,7 +163,7 @@ def contents(study: Study) -> Contents:
         verdict=verdict,
         pictures=pictures,
         troubles=troubles,
-        trials=trials_shown(entries, study.space.names),
+        trials=trials_shown(entries, study.space),
         facts=_facts(study, description, entries),
         definition=json_text(description.model_dump(mode="json"), indent=2),
         made_at=now,
