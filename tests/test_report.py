@@ -144,13 +144,33 @@ def test_a_long_action_is_folded() -> None:
 def test_trials_are_sorted_by_numbers_not_by_what_is_shown() -> None:
     study = begun(LINE, count=2)
     study.tell(study.ask(), (1.0 / 3.0, 0.25))
-    table = trials_shown(tuple(study.log.entries.values()), study.space.names)
+    table = trials_shown(tuple(study.log.entries.values()), study.space)
     titles = [column.title for column in table.columns]
     assert titles[:4] == ["trial", "x", "value", "standard error"]
     assert "note" not in titles
     last = dict(zip(titles, table.rows[2], strict=True))
     assert (last["value"].text, last["value"].number) == ("0.33333", 1.0 / 3.0)
     assert last["asked"].number is not None
+
+
+def test_options_and_ids_are_shown_as_texts_and_numbers_with_their_units() -> None:
+    rows = [["A1", "THF", 0.5, "old"], ["A2", "DMF", 1.5, "new"], ["A3", "THF", 2.5, "new"]]
+    shelf = he.Pool(rows, names=["sample", "solvent", "ratio", "shelf"], id="sample", ignore=["shelf"])
+    space = he.Space(wet=[True, False], t=he.Real(0.0, 9.0, unit="h"), n=he.Levels([1, 5], unit="g"))
+    found = []
+    for where, designs in ((shelf, shelf.points), (space, space.sample(3, 0))):
+        study = he.Study(where, he.Maximize(), hyperparameters="map")
+        for k, row in enumerate(designs):
+            study.attach(where.decode(row), float(k))
+        table = trials_shown(tuple(study.log.entries.values()), where)
+        found.append([(column.title, column.kind) for column in table.columns[1:5]])
+        assert [cell.text for cell in table.rows[1][1:-1]][:1] in (["A2"], ["True"], ["False"])
+        said = contents(study)
+        assert said.troubles == {}
+        assert len(said.pictures) == len(PICTURES)
+        report_html(study)
+    assert found[0] == [("sample", ""), ("solvent", ""), ("ratio", "number"), ("shelf", "")]
+    assert found[1] == [("wet", ""), ("t (h)", "number"), ("n (g)", "number"), ("value", "number")]
 
 
 def test_json_within_a_page_cannot_end_its_script(tmp_path: Path) -> None:

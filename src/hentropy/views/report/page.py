@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from hentropy.core.given import is_number
 from hentropy.studies.records import Verdict
 from hentropy.studies.records.numbers import short
 from hentropy.studies.study import Study
@@ -27,6 +28,7 @@ def report_html(study: Study) -> str:
             verdict=said.verdict,
             shown_rows=_shown_rows(said.verdict),
             numeric=_numeric(said.verdict),
+            titles={field.name: field.title for field in study.space.fields},
             styles=[Markup(static_text("base.css")), Markup(_text("report.css"))],
             scripts=[
                 Markup(static_text("plotly-cartesian.min.js") if said.pictures else ""),
@@ -48,11 +50,11 @@ def _text(name: str) -> str:
 
 def _cell(value: Any) -> str:
     """A value of an action for a person."""
-    return short(value) if isinstance(value, float) else str(value)
+    return short(value) if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _numeric(verdict: Verdict | None) -> dict[str, bool]:
     """Which columns of an action have numbers."""
     if verdict is None:
         return {}
-    return {name: all(isinstance(row.get(name), int | float) for row in verdict.action) for name in verdict.columns}
+    return {name: all(is_number(row.get(name)) for row in verdict.action) for name in verdict.columns}
