@@ -137,6 +137,13 @@ def test_mistakes_are_named(where: Any, tables: Any, message: str) -> None:
         Space(a=Real(0.0, 1.0), kind=["x", "y"], where=where, tables=tables)
 
 
+@pytest.mark.parametrize("keys", [(1.0, 2.0), ("1", "2"), ("1.0", "2.0")], ids=["numbers", "as typed", "in full"])
+def test_tables_find_options_that_are_numbers_by_their_texts(keys: tuple[Any, Any]) -> None:
+    table = dict(zip(keys, [0.25, 0.75], strict=True))
+    space = Space(level=Levels([1.0, 2.0]), x=Real(0.0, 1.0), where=["x <= most[level]"], tables={"most": table})
+    assert space.all_tables == {"most": {1.0: 0.25, 2.0: 0.75}}
+
+
 def believed(space: Space) -> he.Gaussian:
     X = space.sample(10, seed=2)
     Y = (space.to_unit(X) * torch.linspace(-2.0, 3.0, space.dim, dtype=torch.float64)).sum(-1).sin()

@@ -7,7 +7,7 @@ import pytest
 import hentropy as he
 from hentropy.errors import InputError
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.views.text.csv_tables import MOST_COLUMNS, csv_table, number_in
+from hentropy.studies.records.csv_tables import MOST_COLUMNS, csv_table, number_in
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.trial_files import csv_text, exported_in, guarded, unguarded
 

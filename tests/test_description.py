@@ -167,6 +167,34 @@ def test_pools(tmp_path: Path) -> None:
         space_of(unread)
 
 
+SOLVENTS = SMALL.replace(
+    'type = "real"\nlow = -1.0\nhigh = 3.0',
+    'type = "choice"\noptions = ["THF", "water", 3]\ndescriptors = "solvents.csv"',
+).replace('name = "small"', 'name = "small"\nwhere = ["boils[x] > 70"]')
+
+
+def test_descriptors_in_a_file(tmp_path: Path) -> None:
+    file = written(tmp_path, SOLVENTS)
+    (tmp_path / "solvents.csv").write_text("solvent;boils;polarity\nwater;100;10.2\nheptane;98;0.1\n3;78;4\nTHF;66;4\n")
+    space = space_of(read(file))
+    assert isinstance(space, he.Space)
+    assert space.parameters["x"] == he.Choice(
+        ["THF", "water", 3], descriptors={"boils": [66.0, 100.0, 78.0], "polarity": [4.0, 10.2, 4.0]}
+    )
+    assert {space.decode(row)["x"] for row in space.sample(9, 0)} == {"water", 3}
+    for table, said in [
+        ("solvent,boils\nTHF,66\n3,78\nwatr,100\n", r"has no row for the option water; did you mean watr\?"),
+        ("solvent,boils\nTHF,66\n3,78\nwater,hot\n", "solvents.csv, line 4: boils is 'hot': not a number"),
+        ("solvent\nTHF\n3\nwater\n", "needs a column of options and at least one column of numbers"),
+        ("solvent,boils\n", "needs a line with the names of its columns and a row for each option"),
+    ]:
+        (tmp_path / "solvents.csv").write_text(table)
+        with pytest.raises(he.InputError, match=rf"(?s)space\.x\.descriptors: .*{said}"):
+            read(file)
+    with pytest.raises(he.InputError, match=r"the descriptors in solvents\.csv have not been read"):
+        space_of(validated(tomllib.loads(SOLVENTS), "words alone"))
+
+
 @pytest.mark.parametrize(
     ("url", "found"),
     [

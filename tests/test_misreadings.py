@@ -82,7 +82,7 @@ def test_underscores_in_answers_and_tables(folder: Path) -> None:
     with pytest.raises(InputError, match="'1_5' is not a number"):
         questions._number("1_5")
     (folder / "designs.csv").write_text("a\n1\n1_5\n")
-    with pytest.raises(InputError, match="line 3: a is '1_5'; it must be a number"):
+    with pytest.raises(InputError, match="line 3: a is '1_5'; it must be a number, as the others are"):
         designs_in(folder / "designs.csv")
 
 
@@ -196,13 +196,12 @@ def test_complex_numbers_are_not_told(value: Any) -> None:
         [[1 + 2j], [0j]],
         [[np.complex64(1)], [2]],
         np.array([[np.complex64(1)], [2]], dtype=object),
-        [["1_5"], ["2"]],
         [["1_5"], [2]],
         np.array([["1_5"], [2]], dtype=object),
     ],
 )
 def test_tables_of_complex_numbers_or_underscores_are_refused(table: Any) -> None:
-    with pytest.raises(InputError, match="a pool needs a table of numbers"):
+    with pytest.raises(InputError, match=r"a pool needs a table of numbers|which has texts elsewhere; correct it"):
         he.Pool(table)
     with pytest.raises(InputError, match="X is not a table of numbers"):
         he.fit(table, [0.0, 1.0])

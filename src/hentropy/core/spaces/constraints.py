@@ -22,6 +22,7 @@ from torch import Tensor
 from hentropy.core.spaces.evaluation import Categories, Columns, ParameterColumn, Tables, check, evaluate, violation
 from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.core.spaces.linear_constraints import Linear, linear
+from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
 
 Condition = str | Callable[[Mapping[str, Any]], Any]
@@ -169,7 +170,13 @@ def _tables(given: Any, kinds: Mapping[str, Categories | None]) -> Tables:
     """Tables by name; text keys, as files have them, are matched with options that are no texts."""
     if not isinstance(given, Mapping) or not all(isinstance(table, Mapping) for table in given.values()):
         raise InputError(f'tables must be numbers by option, such as {{"price": {{"THF": 2.0}}}}, got {given!r}')
-    options = {str(option): option for kind in kinds.values() if kind is not None for option in kind.options}
+    options = {
+        text: option
+        for kind in kinds.values()
+        if kind is not None
+        for option in kind.options
+        for text in (str(option), written(option))
+    }
     found: dict[str, dict[Any, float]] = {}
     for name, table in given.items():
         for option, number in table.items():

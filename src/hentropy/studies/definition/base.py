@@ -1,7 +1,7 @@
 """What all words of a study file share: how strict they are, and the plain values they are made of."""
 
 import unicodedata
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -17,9 +17,12 @@ class Words(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _rectangular(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+T = TypeVar("T")
+
+
+def _rectangular(rows: tuple[tuple[T, ...], ...]) -> tuple[tuple[T, ...], ...]:
     if not rows or not rows[0]:
-        raise ValueError("at least one row with at least one number is needed")
+        raise ValueError("at least one row with at least one value is needed")
     for number, row in enumerate(rows):
         if len(row) != len(rows[0]):
             raise ValueError(f"row {number} has length {len(row)}, row 0 has length {len(rows[0])}; make them equal")
@@ -33,6 +36,10 @@ def _one_line(text: str) -> str:
     if bad is not None:
         raise ValueError(f"{text!r} has the control character {bad!r}; leave it out")
     return text
+
+
+def _empty_or_one_line(text: str) -> str:
+    return _one_line(text) if text else text
 
 
 def _study_name(text: str) -> str:
@@ -56,11 +63,20 @@ Text = Annotated[str, Field(strict=True)]
 Label = Annotated[Text, AfterValidator(_one_line)]
 """Text on one line that is not empty."""
 
+Unit = Annotated[Text, AfterValidator(_empty_or_one_line)]
+"""What a number is measured in; empty where it has none."""
+
 StudyName = Annotated[Label, AfterValidator(_study_name)]
 """What a study can be called: the store has room for so much, and commands take it for a name."""
 
 Reference = Annotated[Text, AfterValidator(_two_names)]
 """Something in a Python module: "package.module:name"."""
+
+Plain = Text | Number | Whole | YesNo
+"""An option of a choice: a text, a number, or a truth value; it comes back as what it was."""
+
+Cells = Annotated[tuple[tuple[Number | Text | YesNo | None, ...], ...], AfterValidator(_rectangular)]
+"""A table: numbers, texts and truth values, or nothing where nothing is known."""
 
 Rows = Annotated[tuple[tuple[Number, ...], ...], AfterValidator(_rectangular)]
 """Designs: rows of numbers in the order of the parameters."""

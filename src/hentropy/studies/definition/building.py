@@ -1,6 +1,7 @@
 """From a description to the objects of a study."""
 
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from pydantic import ValidationError
 
 from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import Advice, HentropyError, InputError
 from hentropy.studies.definition.decisions import Named, OwnClass, option_words
 from hentropy.studies.definition.importing import imported
@@ -19,9 +21,9 @@ DATABASE = "hentropy.db"
 """The file in which a study is kept that does not say where."""
 
 
-def space_of(description: Description) -> DesignSpace:
-    """The space or the pool."""
-    return description.designs()
+def space_of(description: Description, where: Sequence[Condition] | None = None) -> DesignSpace:
+    """The space or the pool; with `where`, which has functions among its conditions, in place of those in words."""
+    return description.designs() if where is None else description.with_conditions(where)
 
 
 def decision_of(description: Description, trusted: bool, folder: Path | None = None) -> Decision:

@@ -11,8 +11,10 @@ from torch import Tensor
 
 from hentropy.core.decisions import Decision
 from hentropy.core.spaces import DesignSpace, Pool, Space
+from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.studies.definition.designs import described
 from hentropy.studies.definition.importing import split
 from hentropy.studies.definition.kinds import options_of_class
 from hentropy.studies.definition.mistakes import validated
@@ -44,6 +46,7 @@ def describe(
         "solver": solver_is_own,
         "cost": cost_is_own,
         "stop": not all_rules,
+        "where": isinstance(space, Space) and any(callable(condition) for condition in space.where),
     }
     solver = {"max_seconds": None if max_seconds == math.inf else max_seconds, "max_memory": max_memory}
     words = {
@@ -64,10 +67,28 @@ def describe(
 def _designs(space: DesignSpace) -> dict[str, Any]:
     # a class that derives from these may mean something else by its designs
     if type(space) is Pool:
-        return {"pool": {"names": list(space.names), "rows": space.points.tolist()}}
+        return {"pool": _pool(space), "same_in_batch": list(space.same_in_batch)}
     if type(space) is not Space:
         raise InputError(f"a study on {space!r} cannot be put in words; use a Space or a Pool")
-    return {"space": {name: {"type": p.kind, **p.definition()} for name, p in space.parameters.items()}}
+    return {
+        "space": {name: described(parameter) for name, parameter in space.parameters.items()},
+        "where": [condition for condition in space.where if isinstance(condition, str)],
+        "tables": {
+            name: {written(option): float(number) for option, number in table.items()}
+            for name, table in space.tables.items()
+        },
+        "same_in_batch": list(space.same_in_batch),
+    }
+
+
+def _pool(pool: Pool) -> dict[str, Any]:
+    """A pool as the table that it was made from."""
+    columns: dict[str, Sequence[Any]] = dict(pool.shown)
+    for name, column in pool.free_columns(pool.points).items():
+        values = column.values.tolist()
+        columns[name] = values if column.levels is None else [column.levels.options[i] for i in values]
+    rows = list(zip(*(columns[name] for name in pool.names), strict=True))
+    return {"id": pool.id, "ignore": list(pool.ignored), "names": list(pool.names), "rows": rows}
 
 
 def _decision(decision: Decision) -> dict[str, Any] | None:

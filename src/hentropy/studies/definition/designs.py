@@ -1,33 +1,45 @@
-"""The designs of a study in words: parameters, or a pool, also one from a CSV file."""
+"""The designs of a study in words: parameters, or a pool; tables of designs and of descriptors in CSV files."""
 
-import csv
-import io
-import math
+from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
-from hentropy.core.spaces import Integer, Parameter, Pool, Real
+from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, Pool, Real
+from hentropy.core.spaces.parameters import nearest, written
 from hentropy.errors import InputError
-from hentropy.studies.definition.base import Label, Number, Rows, Whole, Words, YesNo
+from hentropy.studies.definition.base import Cells, Label, Number, Plain, Unit, Whole, Words, YesNo
 from hentropy.studies.files import MOST_IN_TABLE, read_text
-from hentropy.studies.records.numbers import plain_number
+from hentropy.studies.records.csv_tables import CsvTable, csv_table, number_in
+from hentropy.studies.records.numbers import counted, plain_number
 
 _LOG = "Whether equal ratios count as equal steps, as for rates and concentrations; low must then be above 0."
+_UNIT = 'The unit, such as "mol/L"; it is shown beside the name.'
 
 
-def _check_range(low: float, high: float) -> None:
-    try:
-        wide = float(high) - float(low)
-    except OverflowError:  # of whole numbers beyond what a double can be
-        wide = math.inf
-    if not math.isfinite(wide):
-        raise InputError("the range is too wide for double precision; bring low and high closer together")
+class OneParameter(Words):
+    """A parameter in words."""
+
+    @abstractmethod
+    def made(self) -> Parameter:
+        """The parameter itself."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all that it needs is here, and not in a file still to be read."""
+        return True
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> "OneParameter":
+        if self.is_read:
+            self.made()
+        return self
 
 
-class RealWords(Words):
-    """A parameter that can have any value between two bounds."""
+class RealWords(OneParameter):
+    """A parameter that can have any value between two bounds, or any number of steps from the lower one."""
 
     model_config = ConfigDict(title="Real parameter")
 
@@ -35,19 +47,17 @@ class RealWords(Words):
     low: Annotated[Number, Field(description="The least value that can be run.")]
     high: Annotated[Number, Field(description="The greatest value that can be run.")]
     log: Annotated[YesNo, Field(description=_LOG)] = False
+    step: Annotated[
+        Number | None, Field(description="How far apart the values that can be set are. If left out: any number.")
+    ] = None
+    unit: Annotated[Unit, Field(description=_UNIT)] = ""
 
     def made(self) -> Parameter:
         """The parameter itself."""
-        return Real(self.low, self.high, self.log)
-
-    @model_validator(mode="after")
-    def _can_be_made(self) -> "RealWords":
-        _check_range(self.low, self.high)
-        self.made()
-        return self
+        return Real(self.low, self.high, self.log, self.step, self.unit)
 
 
-class IntegerWords(Words):
+class IntegerWords(OneParameter):
     """A parameter that is a whole number from one bound to the other, both included."""
 
     model_config = ConfigDict(title="Integer parameter")
@@ -56,24 +66,101 @@ class IntegerWords(Words):
     low: Annotated[Whole, Field(description="The least value that can be run.")]
     high: Annotated[Whole, Field(description="The greatest value that can be run.")]
     log: Annotated[YesNo, Field(description=_LOG)] = False
+    step: Annotated[
+        Whole | None, Field(description="How far apart the values that can be set are. If left out: 1.")
+    ] = None
+    unit: Annotated[Unit, Field(description=_UNIT)] = ""
 
     def made(self) -> Parameter:
         """The parameter itself."""
-        return Integer(self.low, self.high, self.log)
-
-    @model_validator(mode="after")
-    def _can_be_made(self) -> "IntegerWords":
-        _check_range(self.low, self.high)
-        self.made()
-        return self
+        return Integer(self.low, self.high, self.log, self.step, self.unit)
 
 
-ParameterWords = Annotated[RealWords | IntegerWords, Field(discriminator="type")]
+class ChoiceWords(OneParameter):
+    """A parameter that is one of several options without an order, such as solvents."""
+
+    model_config = ConfigDict(title="Choice")
+
+    type: Annotated[Literal["choice"], Field(description="One of several options without an order.")]
+    options: Annotated[
+        tuple[Plain, ...], Field(min_length=1, description="The options: texts, numbers, or true and false.")
+    ]
+    descriptors: Annotated[
+        Label | dict[Label, tuple[Number, ...]] | None,
+        Field(
+            description="Numbers that describe the options, such as boiling points: a CSV file whose first column has"
+            " the options, or columns by name with a number for each option in their order."
+        ),
+    ] = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the descriptors are here."""
+        return not isinstance(self.descriptors, str)
+
+    def made(self) -> Parameter:
+        """The parameter itself."""
+        if not self.is_read:
+            raise InputError(f"the descriptors in {self.descriptors} have not been read; read the study with `read`")
+        return Choice(self.options, self.descriptors)
+
+
+class LevelsWords(OneParameter):
+    """A parameter that is one of several values that have an order."""
+
+    model_config = ConfigDict(title="Levels")
+
+    type: Annotated[Literal["levels"], Field(description="One of several values that have an order.")]
+    values: Annotated[
+        tuple[Plain, ...], Field(min_length=1, description="The values: numbers, or names from the least to the most.")
+    ]
+    log: Annotated[YesNo, Field(description="Whether numbers are as far apart as their ratios say.")] = False
+    unit: Annotated[Unit, Field(description=_UNIT)] = ""
+
+    def made(self) -> Parameter:
+        """The parameter itself."""
+        return Levels(self.values, self.log, self.unit)
+
+
+_Bounds = Number | tuple[Number, ...] | dict[Label, Number]
+
+
+class FractionsWords(OneParameter):
+    """A parameter that is the parts of a whole, such as a mixture; each part is a value of the design."""
+
+    model_config = ConfigDict(title="Fractions")
+
+    type: Annotated[Literal["fractions"], Field(description="Parts of a whole.")]
+    names: Annotated[tuple[Label, ...], Field(description="The names of the parts.")]
+    total: Annotated[Number, Field(gt=0, description="What the parts add up to.")] = 1.0
+    low: Annotated[
+        _Bounds, Field(description="The least amount: one number for all parts, a list, or a table by part.")
+    ] = 0.0
+    high: Annotated[
+        _Bounds | None,
+        Field(description="The greatest amount, given as low is. If left out: the total."),
+    ] = None
+    at_most: Annotated[Whole | None, Field(ge=1, description="How many parts may be above zero, at most.")] = None
+    unit: Annotated[Unit, Field(description=_UNIT)] = ""
+
+    def made(self) -> Parameter:
+        """The parameter itself."""
+        return Fractions(self.names, self.total, self.low, self.high, self.at_most, self.unit)
+
+
+ParameterWords = Annotated[
+    RealWords | IntegerWords | ChoiceWords | LevelsWords | FractionsWords, Field(discriminator="type")
+]
 
 PARAMETERS: dict[str, type[Words]] = {
     get_args(words.model_fields["type"].annotation)[0]: words for words in get_args(get_args(ParameterWords)[0])
 }
 """The words of every kind of parameter, by its type."""
+
+
+def described(parameter: Parameter) -> dict[str, Any]:
+    """The words of a parameter."""
+    return {"type": parameter.kind, **parameter.definition()}
 
 
 class PoolWords(Words):
@@ -85,48 +172,116 @@ class PoolWords(Words):
         Label | None,
         Field(description="A CSV file with a header; its path is taken from the folder of the study file."),
     ] = None
-    names: Annotated[tuple[Label, ...] | None, Field(description="The names of the parameters, for rows.")] = None
-    rows: Annotated[Rows | None, Field(description="The designs, each a list of numbers in the order of names.")] = None
+    id: Annotated[Label | None, Field(description="The column by which people know the designs.")] = None
+    ignore: Annotated[
+        tuple[Label, ...], Field(description="Columns that are kept and shown, but that the model does not look at.")
+    ] = ()
+    names: Annotated[tuple[Label, ...] | None, Field(description="The names of the columns, for rows.")] = None
+    rows: Annotated[
+        Cells | None, Field(description="The designs, each a list of numbers and texts in the order of names.")
+    ] = None
 
-    def made(self) -> Pool:
+    def made(self, same_in_batch: Sequence[str] = ()) -> Pool:
         """The pool itself."""
         if self.rows is None:
             raise InputError(f"the designs in {self.file} have not been read; read the study file with `read`")
-        return Pool(self.rows, self.names)
+        return Pool(self.rows, self.names, id=self.id, ignore=self.ignore, same_in_batch=same_in_batch)
 
     @model_validator(mode="after")
-    def _can_be_made(self) -> "PoolWords":
+    def _fits_together(self) -> "PoolWords":
         if self.file is None and self.rows is None:
             raise InputError('give file = "designs.csv", or names and rows')
         if self.file is not None and (self.rows is not None or self.names is not None):
             raise InputError("give either a file, or names and rows, not both")
-        if self.rows is not None:
-            self.made()
         return self
 
+    def read(self, folder: Path) -> dict[str, Any]:
+        """These words with the designs of their file."""
+        kept = {"id": self.id, "ignore": self.ignore}
+        if self.file is None:
+            return {**kept, "names": self.names, "rows": self.rows}
+        names, rows = designs_in(folder / self.file, self.id, self.ignore)
+        return {**kept, "names": names, "rows": rows}
 
-def designs_in(file: Path) -> tuple[list[str], list[list[float]]]:
-    """Names and rows of a CSV file with a header; empty lines are passed over."""
-    reader = csv.reader(io.StringIO(read_text(file, MOST_IN_TABLE), newline=""))
+
+def designs_in(
+    file: Path, id: str | None = None, ignore: Sequence[str] = ()
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Names and rows of a CSV file with a header; a column is of numbers where every cell is one, else of texts.
+
+    Ids are texts, whatever they look like; where a column in `ignore` has nothing, the value is None.
+    """
+    table = _table(file, "a line with the names of the parameters and at least one design")
+    columns = list(zip(*(cells for _, cells in table.rows), strict=True))
+    lines = [line for line, _ in table.rows]
+    values: list[Sequence[Any]] = []
+    for name, column in zip(table.columns, columns, strict=True):
+        texts = [cell.strip() for cell in column]
+        if name == id:
+            values.append(texts)
+        elif name in ignore:
+            numbers = _numbers([text for text in texts if text])
+            left = iter(texts if numbers is None else numbers)
+            values.append([(text if numbers is None else next(left)) if text else None for text in texts])
+        else:
+            numbers = _numbers(texts)
+            values.append(_choices(file, lines, name, texts) if numbers is None else numbers)
+    return table.columns, list(zip(*values, strict=True))
+
+
+def _table(file: Path, needs: str) -> CsvTable:
+    """A CSV file with a header and as many cells in each row."""
+    table = csv_table(read_text(file, MOST_IN_TABLE), str(file))
+    if not table.rows:
+        raise InputError(f"{file} needs {needs}")
+    for line, row in table.rows:
+        if len(row) != len(table.columns):
+            names = ", ".join(table.columns)
+            raise InputError(
+                f"{file}, line {line}: {len(row)} values for {counted(len(table.columns), 'column')} ({names})"
+            )
+    return table
+
+
+def _numbers(texts: Sequence[str]) -> list[float] | None:
+    """The numbers that texts are, if all of them are."""
     try:
-        lines = [(reader.line_num, line) for line in reader if any(line)]
-    except csv.Error as error:
-        raise InputError(f"{file} is not valid CSV: line {reader.line_num}: {error}") from None
-    if len(lines) < 2:
-        raise InputError(f"{file} needs a line with the names of the parameters and at least one design")
-    names = [name.strip() for name in lines[0][1]]
-    rows = [_row(f"{file}, line {number}", names, line) for number, line in lines[1:]]
-    return names, rows
-
-
-def _row(where: str, names: list[str], line: list[str]) -> list[float]:
-    if len(line) != len(names):
-        raise InputError(f"{where}: {len(line)} values for {len(names)} parameters ({', '.join(names)})")
-    return [_number(where, name, text) for name, text in zip(names, line, strict=True)]
-
-
-def _number(where: str, name: str, text: str) -> float:
-    try:
-        return plain_number(text)
+        return [plain_number(text) for text in texts]
     except ValueError:
-        raise InputError(f"{where}: {name} is {text!r}; it must be a number") from None
+        return None
+
+
+def _choices(file: Path, lines: Sequence[int], name: str, texts: list[str]) -> list[str]:
+    """The texts of a column; one in which most cells are numbers has a slip, and an option is never empty."""
+    wrong = [i for i, text in enumerate(texts) if _numbers([text]) is None]
+    empty = [i for i in wrong if not texts[i]]
+    if empty or 2 * len(wrong) <= len(texts):
+        at = (empty or wrong)[0]
+        must = "a text or a number" if 2 * len(wrong) > len(texts) else "a number, as the others are"
+        raise InputError(
+            f"{file}, line {lines[at]}: {name} is {texts[at]!r}; it must be {must}: correct it, or keep the column out"
+            f" of the model with ignore = [{name!r}]"
+        )
+    return texts
+
+
+def descriptors_in(file: Path, options: Sequence[Any]) -> dict[str, list[float]]:
+    """The columns of a CSV file whose first column has the options, in the order of these options."""
+    table = _table(file, "a line with the names of its columns and a row for each option")
+    if len(table.columns) < 2:
+        raise InputError(f"{file} needs a column of options and at least one column of numbers")
+    rows = {row[0].strip(): (line, row) for line, row in table.rows}
+    found: dict[str, list[float]] = {name: [] for name in table.columns[1:]}
+    for option in options:
+        key = written(option)
+        if key not in rows:
+            raise InputError(
+                f"{file} has no row for the option {key}; {nearest(key, list(rows), what=table.columns[0] + 's')}"
+            )
+        line, row = rows[key]
+        for name, cell in zip(table.columns[1:], row[1:], strict=True):
+            try:
+                found[name].append(number_in(name, cell))
+            except InputError as error:
+                raise InputError(f"{file}, line {line}: {error}") from None
+    return found

@@ -98,7 +98,8 @@ def _lines(path: Place, found: list[_Mistake]) -> list[str]:
     sentences = [m.sentence for m in found if m.sentence]
     if sentences:
         return [f"{place}: {line}" if place else line for sentence in sentences for line in sentence.split("\n")]
-    must_be = " or ".join(dict.fromkeys(m.must_be for m in found))
+    finite = [m for m in found if m.must_be == _MUST_BE["finite_number"]]  # where texts are allowed too
+    must_be = " or ".join(dict.fromkeys(m.must_be for m in finite or found))
     given = found[0].given
     known = [word for m in found for word in m.words]
     hint = nearest(given, known) if isinstance(given, str) else ""

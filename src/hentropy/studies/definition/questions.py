@@ -148,10 +148,12 @@ REACH = 0.1
 def asks_for(decision: str, parameters: Mapping[str, Parameter]) -> tuple[Question, ...]:
     """The options to ask for, with defaults that go with the sizes of the parameters.
 
-    Distances are in the units of the parameters: designs that differ enough are worth 1 by default, in any units.
+    Distances are in the units of the parameters, and 1 between two options: designs that differ enough are worth 1 by
+    default, in any units.
     """
     asks = next((choice.asks for choice in CHOICES if choice.decision == decision), ())
-    reach = REACH * sum(field.high - field.low for name, p in parameters.items() for field in p.fields(name))
+    fields = [field for name, p in parameters.items() for field in p.fields(name)]
+    reach = REACH * sum(1.0 if field.options and not field.ordered else field.high - field.low for field in fields)
     if not reach:
         return asks
     sizes = {"cap": _rounded(reach), "weight": _rounded(1.0 / reach)}

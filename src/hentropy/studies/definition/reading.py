@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 
 from hentropy.errors import InputError
-from hentropy.studies.definition.designs import designs_in
+from hentropy.studies.definition.designs import ChoiceWords, OneParameter, described, descriptors_in
+from hentropy.studies.definition.importing import dotted
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
 from hentropy.studies.files import MOST_IN_STUDY, read_text
@@ -27,10 +28,26 @@ def read(path: str | Path) -> Description:
     if "own" in words or (isinstance(decision, Mapping) and "own" in decision and "python" not in decision):
         raise InputError(told(str(file), ["own: it stands for parts made in Python; a file cannot give it"]))
     description = validated(words, str(file))
-    if description.pool is None or description.pool.file is None:
-        return description
-    names, rows = designs_in(file.parent / description.pool.file)
-    return validated({**words, "pool": {"names": names, "rows": rows}}, str(file))
+    if description.pool is not None:
+        if description.is_read:
+            return description
+        return validated({**words, "pool": description.pool.read(file.parent)}, str(file))
+    return validated({**words, "space": _canonical(description.space or {}, file)}, str(file))
+
+
+def _canonical(space: Mapping[str, OneParameter], file: Path) -> dict[str, Any]:
+    """Parameters as a store has them, with the descriptors of their files: the same space has the same words."""
+    found = {}
+    for name, words in space.items():
+        try:
+            own = words
+            if isinstance(words, ChoiceWords) and isinstance(words.descriptors, str):
+                table = descriptors_in(file.parent / words.descriptors, words.options)
+                own = words.model_copy(update={"descriptors": table})
+            found[name] = described(own.made())
+        except InputError as error:
+            raise InputError(told(str(file), [f"{dotted(('space', name, 'descriptors'))}: {error}"])) from None
+    return found
 
 
 def _words(file: Path) -> dict[str, Any]:

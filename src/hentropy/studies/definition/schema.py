@@ -1,13 +1,16 @@
 """`Description`: a study in words, as it stands in a study file and in a store; and its JSON Schema for editors."""
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
 from hentropy.core.given import MOST_FIRST, SEEDS
 from hentropy.core.spaces import DesignSpace, Space
+from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import InputError
-from hentropy.studies.definition.base import Label, StudyName, Whole, Words
+from hentropy.studies.definition.base import Label, Number, StudyName, Text, Whole, Words
 from hentropy.studies.definition.decisions import AnyDecision, Named, Own
 from hentropy.studies.definition.designs import ParameterWords, PoolWords
 from hentropy.studies.definition.objectives import AnyObjective, Manual
@@ -15,7 +18,7 @@ from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords
 
 VERSION = 1
 
-Part = Literal["decision", "solver", "cost", "stop"]
+Part = Literal["decision", "solver", "cost", "stop", "where"]
 """A part of a study that may be made in Python and have no words."""
 
 
@@ -42,6 +45,23 @@ class Description(Words):
         dict[Label, ParameterWords] | None,
         Field(min_length=1, description="The parameters of a design, by name. Give either this or a pool."),
     ] = None
+    where: Annotated[
+        tuple[Label, ...],
+        Field(
+            description="Conditions that every design satisfies, such as \"solvent != 'THF' or temperature <= 66\"."
+            " They know + - * / **, comparisons, and, or, not, in, abs, min, max, exp, log, sqrt, and tables by option."
+        ),
+    ] = ()
+    tables: Annotated[
+        dict[Label, dict[Text, Number]],
+        Field(
+            default_factory=dict, description="Numbers by option that conditions look up, as boiling_point[solvent]."
+        ),
+    ]
+    same_in_batch: Annotated[
+        tuple[Label, ...],
+        Field(description="Parameters that are the same in all experiments that are asked for together."),
+    ] = ()
     pool: Annotated[
         PoolWords | None, Field(description="A list of the designs that can be run. Give either this or a space.")
     ] = None
@@ -61,21 +81,62 @@ class Description(Words):
 
     def designs(self) -> DesignSpace:
         """The space or the pool itself."""
+        return self._designs
+
+    @cached_property
+    def _designs(self) -> DesignSpace:
+        if self.pool is None:
+            return self.with_conditions(self.where)
+        try:
+            return self.pool.made(self.same_in_batch)
+        except InputError:
+            for part, same in {"pool": (), "same_in_batch": self.same_in_batch}.items():
+                try:
+                    self.pool.made(same)
+                except InputError as error:
+                    raise InputError(f"{part}: {error}") from None
+            raise
+
+    def with_conditions(self, where: Sequence[Condition]) -> Space:
+        """The space with other conditions than those in words, which functions are not."""
+        parts: dict[str, Any] = {"same_in_batch": self.same_in_batch, "tables": self.tables, "where": where}
+        made = {name: parameter.made() for name, parameter in (self.space or {}).items()}
+        try:
+            return Space(**made, **parts)
+        except InputError:
+            tried: dict[str, Any] = {}
+            for part in ("space", *parts):
+                tried |= {part: parts[part]} if part in parts else {}
+                try:
+                    Space(**made, **tried)
+                except InputError as error:
+                    raise InputError(f"{part}: {error}") from None
+            raise
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all that the designs need is here, and not in files still to be read."""
         if self.pool is not None:
-            return self.pool.made()
-        return Space(**{name: parameter.made() for name, parameter in (self.space or {}).items()})
+            return self.pool.rows is not None
+        return all(parameter.is_read for parameter in (self.space or {}).values())
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Description":
         if (self.space is None) == (self.pool is None):
             raise InputError("space: give the parameters as [space.NAME] tables, or a [pool], and not both")
-        if "self" in (self.space or {}):
-            raise InputError("space.self: a parameter cannot be called self; give it another name")
+        for name in ("self", "where", "tables", "same_in_batch"):
+            if name in (self.space or {}):
+                raise InputError(f"space.{name}: a parameter cannot be called {name}; give it another name")
+        if self.pool is not None and (self.where or self.tables):
+            raise InputError("where: conditions go with a space; of a pool, leave out the rows that cannot be run")
         if isinstance(self.decision, Own) != ("decision" in self.own):
             raise InputError('own: it has to name "decision" where the decision has no words, and only there')
-        if isinstance(self.decision, Named) and (self.pool is None or self.pool.rows is not None):
+        if not self.is_read:
+            return self
+        designs = self.designs()
+        if isinstance(self.decision, Named):
             try:
-                self.decision.made().within(self.designs())
+                self.decision.made().within(designs)
             except InputError as error:
                 raise InputError(f"decision: {error}") from None
         return self

@@ -6,9 +6,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from hentropy.core.spaces import Parameter, usual_first
+from hentropy.core.spaces import Parameter, Space, usual_first
+from hentropy.core.spaces.parameters import Field as ParameterField
+from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.studies.definition.designs import described
 from hentropy.studies.definition.importing import nearest
 from hentropy.studies.definition.kinds import Option, options_of_class
 from hentropy.studies.definition.mistakes import validated
@@ -24,8 +27,13 @@ def template(
     options: Mapping[str, Any] | None = None,
     function: str = "objective:measure",
     command: Sequence[str] = ("./measure",),
+    where: Sequence[str] = (),
+    tables: Mapping[str, Mapping[Any, float]] | None = None,
+    same_in_batch: Sequence[str] = (),
     pool_file: str | None = None,
     pool_names: Sequence[str] = (),
+    pool_id: str | None = None,
+    pool_ignore: Sequence[str] = (),
     trials: int = 60,
 ) -> str:
     """The text of a study file in TOML.
@@ -37,7 +45,9 @@ def template(
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
     sections = [
         _head(name, usual_first(len(parameters if pool_file is None else pool_names))),
-        _space(parameters) if pool_file is None else _pool(pool_file),
+        *([] if pool_file else [_where(parameters, where)]),
+        _same(same_in_batch, list(parameters) or pool_names),
+        *([_pool(pool_file, pool_id, pool_ignore)] if pool_file else [_space(parameters), *_tables(tables or {})]),
         _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
         _MODEL,
         _SOLVER,
@@ -54,6 +64,8 @@ def toml_value(value: Any) -> str:
     """A plain value as TOML writes it."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(toml_value(part) for part in value)}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(key)} = {toml_value(part)}' for key, part in value.items())}}}"
     # numbers, true, false and texts are written as in JSON, but for one letter that TOML wants escaped
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
@@ -72,23 +84,70 @@ name = {toml_value(name)}
 """
 
 
+def _where(parameters: Mapping[str, Parameter], where: Sequence[str]) -> str:
+    """The conditions, or an example commented out."""
+    fields = [field for name, parameter in parameters.items() for field in parameter.fields(name)]
+    plain = [field for field in fields if re.fullmatch(r"[^\W\d]\w*", field.name)]
+    return f"""\
+# Conditions that every design satisfies: + - * / **, comparisons, and, or, not, in, tables by option.
+{"" if where else "# "}where = {toml_value(where or [_condition(field) for field in plain[:1]])}
+"""
+
+
+def _same(given: Sequence[str], names: Sequence[str]) -> str:
+    return f"""\
+# What is the same in all experiments that are asked for together, as on one plate or in one oven.
+{"" if given else "# "}same_in_batch = {toml_value(given or names[:1])}
+"""
+
+
+def _condition(field: ParameterField) -> str:
+    """A condition on a value, as an example."""
+    if not field.options:
+        return f"{field.name} <= {field.value(field.high)}"
+    last = field.options[-1]
+    return f"{field.name} != {toml_value(last) if isinstance(last, str) else last}"
+
+
 def _space(parameters: Mapping[str, Parameter]) -> str:
-    lines = ["# The parameters of a design. type is real or integer; log = true: equal ratios count as equal steps."]
+    lines = [
+        "# The parameters of a design. type is real, integer, choice (options without an order), levels (values with",
+        "# an order) or fractions (parts of a whole). Numbers may have a step and a unit; log = true: equal ratios",
+        "# count as equal steps. A choice may have descriptors: a CSV file with the options first, then numbers.",
+    ]
     for name, parameter in parameters.items():
+        words = described(parameter)
         lines += [
             f"[space.{_key(name)}]",
-            f"type = {toml_value(parameter.kind)}",
-            *(f"{key} = {toml_value(value)}" for key, value in parameter.definition().items() if value is not False),
+            *(f"{key} = {toml_value(value)}" for key, value in words.items() if value is not False),
             "",
         ]
     return "\n".join(lines)
 
 
-def _pool(file: str) -> str:
+def _tables(tables: Mapping[str, Mapping[Any, float]]) -> list[str]:
+    """Numbers by option, a table each."""
+    return [
+        "\n".join(
+            [
+                "# Numbers by option that conditions look up.",
+                f"[tables.{_key(name)}]",
+                *(f"{_key(written(option))} = {toml_value(number)}" for option, number in table.items()),
+                "",
+            ]
+        )
+        for name, table in tables.items()
+    ]
+
+
+def _pool(file: str, id: str | None, ignore: Sequence[str]) -> str:
     return f"""\
-# The designs that can be run: a CSV file with a header, beside this file.
+# The designs that can be run: a CSV file with a header, beside this file. Columns of texts are choices.
+# id: the column by which you know the designs; ignore: columns that are kept and shown, but not modelled.
 [pool]
 file = {toml_value(file)}
+{"# " if id is None else ""}id = {toml_value(id or "name")}
+{"" if ignore else "# "}ignore = {toml_value(list(ignore))}
 """
 
 
@@ -115,7 +174,7 @@ def _option(option: Option, given: Mapping[str, Any], parameters: Mapping[str, P
     open_ended = option.required or option.default is None
     example = option.kind.example if open_ended and option.kind is not None else option.default
     if example is None:  # designs
-        example = [[field.low for name, p in parameters.items() for field in p.fields(name)]]
+        example = [Space(**parameters).project(Space(**parameters).bounds[0]).tolist()] if parameters else [[0.0]]
     return f"# {option.name} = {toml_value(example)}   # {option.description}"
 
 

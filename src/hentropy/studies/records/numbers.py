@@ -1,4 +1,4 @@
-"""Numbers as text that is short, and yet tells apart what is different; and numbers that people type."""
+"""Values as text that is short, and yet tells apart what is different; and numbers that people type."""
 
 import math
 
@@ -57,6 +57,21 @@ def _without_underscores(text: str) -> str:
     if "_" in text:
         raise ValueError(f"{text!r} is not a plain decimal number")
     return text
+
+
+LONGEST = 60
+"""The most characters of a value in a message."""
+
+
+def one_line(text: str, width: int) -> str:
+    """Text on one line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def brief(value: object) -> str:
+    """What somebody gave, in a message: as Python writes it, but on one line and not long."""
+    return one_line(repr(value), LONGEST)
 
 
 def counted(count: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.studies.study.words import StudyParts, as_words, in_words
 
-MATERIAL = ("space", "pool", "decision", "seed", "first", "model", "own")
+MATERIAL = ("space", "where", "tables", "same_in_batch", "pool", "decision", "seed", "first", "model", "own")
 """The parts of a definition that proposals depend on."""
 
 LONGEST = 60

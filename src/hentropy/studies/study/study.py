@@ -24,6 +24,7 @@ from hentropy.core.given import check_at_once
 from hentropy.core.models import fit
 from hentropy.core.solvers import Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
+from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import Advice, Outdated, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
 from hentropy.studies.stopping import StoppingRule
@@ -374,14 +375,15 @@ def load_study(
     solver: Solver | None = None,
     cost: Any = None,
     stop: Sequence[StoppingRule] | None = None,
+    where: Sequence[Condition] | None = None,
     trusted: bool = False,
     folder: str | Path = ".",
 ) -> Study:
     """The study with this name in a store, ready to go on.
 
-    Parts that were made in Python and have no words (a decision of one's own, a solver, a cost, a rule) must be given
-    again. A decision that is recorded as `module:Class` is imported only if `trusted`, with modules from `folder`: who
-    may write into the store could otherwise have code run here.
+    Parts that were made in Python and have no words (a decision of one's own, a solver, a cost, a rule, conditions with
+    functions among them) must be given again. A decision that is recorded as `module:Class` is imported only if
+    `trusted`, with modules from `folder`: who may write into the store could otherwise have code run here.
     """
     store = open_store(storage)
     found = store.find(name)
@@ -389,5 +391,5 @@ def load_study(
         known = ", ".join(repr(study.name) for study in store.studies()) or "none"
         raise StudyError(f"there is no study {name!r} in {store.place}; there are: {known}")
     words = LocatedDescription.recorded(found, Path(folder))
-    own = {"decision": decision, "solver": solver, "cost": cost, "stop": stop}
+    own = {"decision": decision, "solver": solver, "cost": cost, "stop": stop, "where": where}
     return Study(**words.options(trusted=trusted, own=own), storage=store)

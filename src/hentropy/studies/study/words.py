@@ -137,7 +137,7 @@ class LocatedDescription:
         return store_url_of(self.description, self.folder)
 
     def options(self, *, trusted: bool, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The options of `Study`. What has no words (decision, solver, cost, stop) must be among `own`."""
+        """The options of `Study`. What has no words (decision, solver, cost, stop, where) must be among `own`."""
         from hentropy.studies.definition import decision_of, options_of, space_of, stopping_of  # noqa: PLC0415
 
         given = {part: value for part, value in (own or {}).items() if value is not None}
@@ -150,7 +150,7 @@ class LocatedDescription:
         made: dict[str, Any] = {
             **options_of(self.description),
             "name": self.description.name,
-            "space": space_of(self.description),
+            "space": space_of(self.description, given.pop("where", None)),
             "stop": stopping_of(self.description),
         }
         if "decision" not in given:

@@ -10,13 +10,13 @@ from typing import Any
 
 from hentropy.errors import Gone, StudyError
 from hentropy.studies.records import Entry, Observation, StudyRecord, Value
+from hentropy.studies.records.csv_tables import check_rows
 from hentropy.studies.storage import Store
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.server.incoming_data import EarlierMeasurement, rows_in, usable
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
 from hentropy.views.server.study_list import ListedStudy, Standings
-from hentropy.views.text.csv_tables import check_rows
 from hentropy.views.text.earlier_data import Data, earlier_data
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Value
+from hentropy.studies.records.csv_tables import cells, csv_table, number_in
 from hentropy.studies.study.rules import checked_value
-from hentropy.views.text.csv_tables import cells, csv_table, number_in
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import titles_read, unguarded
 

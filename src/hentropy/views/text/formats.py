@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hentropy.studies.records.numbers import counted, short
+from hentropy.studies.records.numbers import LONGEST, brief, counted, one_line, short
 
-__all__ = ["counted", "design", "json_text", "measured", "number", "one_line"]
-
-LONGEST = 60
-"""The most characters of a value in a message."""
+__all__ = ["LONGEST", "brief", "counted", "design", "json_text", "measured", "number", "one_line"]
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -36,17 +33,6 @@ def number(value: float | None, spread: float | None = None) -> str:
 def measured(value: float | None, std_error: float | None) -> str:
     """A value with its standard error."""
     return number(value, std_error) + (f" ± {number(std_error)}" if std_error is not None else "")
-
-
-def one_line(text: str, width: int) -> str:
-    """Text on one line of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
-
-
-def brief(value: object) -> str:
-    """What somebody gave, in a message: as Python writes it, but on one line and not long."""
-    return one_line(repr(value), LONGEST)
 
 
 def design(params: Mapping[str, Any], between: str = ", ") -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Entry, State, Trial
+from hentropy.studies.records.csv_tables import cells, check_rows, csv_table, number_in
 from hentropy.studies.study.rules import checked_record, clean
 from hentropy.studies.study.tables import NUMBERS, titles_of
-from hentropy.views.text.csv_tables import cells, check_rows, csv_table, number_in
 from hentropy.views.text.formats import brief, json_text, seconds
 from hentropy.views.text.trials import as_json
 

@@ -9,9 +9,9 @@ from fastapi import Form as Field
 
 from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
+from hentropy.studies.records.csv_tables import number_in
 from hentropy.views.server.services import Here, check_meant
 from hentropy.views.server.settings import LONGEST_NOTE
-from hentropy.views.text.csv_tables import number_in
 from hentropy.views.text.earlier_data import columns_by_parameter
 
 

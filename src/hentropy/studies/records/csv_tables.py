@@ -8,8 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hentropy.errors import InputError
-from hentropy.studies.records.numbers import plain_number
-from hentropy.views.text.formats import LONGEST, brief, one_line
+from hentropy.studies.records.numbers import LONGEST, brief, one_line, plain_number
 
 DELIMITERS = (",", ";", "\t")
 
