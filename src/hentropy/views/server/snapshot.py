@@ -11,8 +11,10 @@ from hentropy.studies.definition import Description
 from hentropy.studies.definition.decisions import OwnClass
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
 from hentropy.studies.storage import Store
+from hentropy.studies.study.rules import spent_on
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
+from hentropy.views.text.formats import DesignColumn, design_columns
 from hentropy.views.text.sentences import to_come
 
 REMEMBERED = 64
@@ -38,6 +40,7 @@ class Snapshot:
     record: StudyRecord
     description: Description
     space: DesignSpace
+    columns: tuple[DesignColumn, ...]
     first: int
     revision: int
     entries: tuple[Entry, ...]
@@ -53,6 +56,16 @@ class Snapshot:
         return tuple(entry.trial for entry in self.entries)
 
     @property
+    def tells_cost(self) -> bool:
+        """Whether results come with their costs."""
+        return any(trial.cost is not None for trial in self.trials)
+
+    @property
+    def spent(self) -> float:
+        """What the trials that have ended cost, as far as it is known."""
+        return spent_on(self.trials)
+
+    @property
     def to_come(self) -> str:
         """How many first designs are still to come and why; nothing once they are all out."""
         return to_come(self.first, len(self.space.names), self.trials)
@@ -65,6 +78,7 @@ class KnownStudy:
     record: StudyRecord
     description: Description
     log: TrialLog
+    columns: tuple[DesignColumn, ...]
 
 
 class SnapshotCache:
@@ -82,7 +96,8 @@ class SnapshotCache:
             known = self._known.get(key)
         if known is None or known.record != record:
             description = LocatedDescription.recorded(record, Path()).description
-            known = KnownStudy(record, description, TrialLog.recorded(self._store, record, description))
+            log = TrialLog.recorded(self._store, record, description)
+            known = KnownStudy(record, description, log, design_columns(log.space))
         with self._lock:
             self._known[key] = known
         return known
@@ -96,6 +111,7 @@ class SnapshotCache:
             record,
             known.description,
             log.space,
+            known.columns,
             log.first,
             log.revision,
             tuple(log.entries.values()),

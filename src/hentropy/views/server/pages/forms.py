@@ -54,6 +54,7 @@ class Result:
 
     value: float
     std_error: float | None
+    cost: float | None
     note: str | None
 
 
@@ -64,21 +65,30 @@ def result_in(typed: Mapping[str, str]) -> Result:
     error = _number(typed, "std_error", "The standard error", mistakes) if typed.get("std_error", "").strip() else None
     if error is not None and error < 0:
         mistakes["std_error"] = f"The standard error is {error:g}; it cannot be below 0."
+    cost = _cost(typed, mistakes)
     note = note_in(typed, mistakes)
     if mistakes or value is None:
         raise Mistaken(Form(typed, mistakes))
-    return Result(value, error, note)
+    return Result(value, error, cost, note)
 
 
-def reason_in(typed: Mapping[str, str]) -> str:
-    """Why an experiment failed, which a form has to say."""
+def failure_in(typed: Mapping[str, str]) -> tuple[str, float | None]:
+    """Why an experiment failed, which a form has to say, and what it cost if that is told."""
     mistakes: dict[str, str] = {}
+    cost = _cost(typed, mistakes)
     note = note_in(typed, mistakes)
     if not note:
         mistakes.setdefault("note", "Say in the note why it failed.")
     if mistakes:
         raise Mistaken(Form(typed, mistakes))
-    return note
+    return note, cost
+
+
+def _cost(typed: Mapping[str, str], mistakes: dict[str, str]) -> float | None:
+    cost = _number(typed, "cost", "The cost", mistakes) if typed.get("cost", "").strip() else None
+    if cost is not None and cost <= 0:
+        mistakes["cost"] = f"The cost is {cost:g}; it must be above 0."
+    return cost
 
 
 def note_in(typed: Mapping[str, str], mistakes: dict[str, str]) -> str:

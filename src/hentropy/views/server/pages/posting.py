@@ -21,8 +21,8 @@ from hentropy.views.server.pages.forms import (
     Mistaken,
     columns_in,
     count_in,
+    failure_in,
     note_in,
-    reason_in,
     result_in,
 )
 from hentropy.views.server.pages.reading import study_page, trial_page
@@ -49,11 +49,12 @@ def enter(
     what: Text = "tell",
     value: Text = "",
     std_error: Text = "",
+    cost: Text = "",
     note: Text = "",
     page: Text = "study",
 ) -> Response:
     """What came of a trial; `page` says which page the form is on."""
-    typed = {"value": value, "std_error": std_error, "note": note}
+    typed = {"value": value, "std_error": std_error, "cost": cost, "note": note}
     own = page == "trial"
     try:
         said = VERBS.get(what, _tell)(here, study, number, typed)
@@ -86,12 +87,13 @@ def _typed(typed: Mapping[str, str]) -> str:
 
 def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
     result = result_in(typed)
-    here.study_service.tell(study, number, result.value, result.std_error, result.note, replace)
+    here.study_service.tell(study, number, result.value, result.std_error, result.note, replace, result.cost)
     return "corrected" if replace else "told"
 
 
 def _fail(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
-    here.study_service.fail(study, number, reason_in(typed), replace)
+    why, cost = failure_in(typed)
+    here.study_service.fail(study, number, why, replace, cost)
     return "corrected" if replace else "failed"
 
 

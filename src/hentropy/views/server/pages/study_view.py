@@ -24,6 +24,7 @@ from hentropy.views.text.sentences import (
     notes_of,
     objective_sentence,
     stop_sentence,
+    values_text,
 )
 from hentropy.views.text.trials import in_short, verdict_json
 
@@ -126,6 +127,7 @@ class StudyView:
     no_pictures: str
     counts: str
     trials: TrialTablePage
+    tells_cost: bool
     attach: Form
     columns: str
     sentences: tuple[str, ...]
@@ -182,7 +184,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         and not looking
         and not case.computable,
         worth=_worth(case),
-        pending=tuple(pending(entry, now, forms.told.get(entry.trial.number, Form())) for entry in running),
+        pending=tuple(pending(entry, case.columns, now, forms.told.get(entry.trial.number, Form())) for entry in running),
         no_pending=_no_pending(case),
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
@@ -193,7 +195,8 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
         counts=_counts(case.entries),
-        trials=trial_table(case.entries, case.space.names, how),
+        trials=trial_table(case.entries, case.columns, how),
+        tells_cost=case.tells_cost,
         attach=forms.attach,
         columns=", ".join([*case.space.names, "value", "and std_error if there is one"]),
         sentences=_sentences(case),
@@ -300,10 +303,9 @@ def _sentences(case: Snapshot) -> tuple[str, ...]:
 def _made(seen: Seen) -> tuple[tuple[str, str], ...]:
     record, description = seen.case.record, seen.case.description
     space = seen.case.space
-    low, high = space.bounds.tolist()
-    ranges = ", ".join(f"{name} {lo:g} to {hi:g}" for name, lo, hi in zip(space.names, low, high, strict=True))
+    parameters = [(name, values_text(parameter)) for name, parameter in space.parameters.items()]
     return (
-        ("Parameters", ranges),
+        *parameters,
         ("Begun", clock(record.created_at)),
         ("With", ", ".join(f"{name} {version}" for name, version in record.versions.items())),
         ("Seed", str(description.seed)),
