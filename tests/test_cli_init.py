@@ -1,11 +1,16 @@
 """`hentropy init`: what it writes passes `hentropy check`."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
+import hentropy as he
 from hentropy.studies.definition import CHOICES, read
 from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.views.cli.typed import read_parameters
+from hentropy.views.text.sentences import values_text
 from support.commands import done, function, hentropy, lab
 
 
@@ -37,10 +42,7 @@ def test_what_is_written_for_each_objective_passes_the_check(folder: Path, numbe
     words = read(folder / "study.toml")
     assert words.name == "study"
     assert words.stop.trials == 9
-    assert [(name, p.type, p.low, p.high, p.log) for name, p in (words.space or {}).items()] == [
-        ("x", "real", 0.1, 10.0, True),
-        ("n", "integer", 1, 8, False),
-    ]
+    assert repr(words.designs()) == repr(he.Space(x=he.Real(0.1, 10.0, log=True), n=he.Integer(1, 8)))
     if number == 0:
         assert "study.toml is valid" in done("check", "study.toml")
         return
@@ -89,6 +91,80 @@ def test_designs_from_a_file(folder: Path) -> None:
     assert "a list of 3; their parameters are a, b" in done("check", "study.toml")
 
 
+TYPED: dict[str, he.Real | he.Integer | he.Choice | he.Levels | he.Fractions] = {
+    "20 to 120": he.Real(20.0, 120.0),
+    "-1.5..2e3": he.Real(-1.5, 2000.0),
+    "20 to 120 °C in steps of 5": he.Real(20.0, 120.0, step=5.0, unit="°C"),
+    "20 to 120 in steps of 0.5 deg C": he.Real(20.0, 120.0, step=0.5, unit="deg C"),
+    "0.01 to 10 mol/L, log": he.Real(0.01, 10.0, log=True, unit="mol/L"),
+    "1 to 8 whole": he.Integer(1, 8),
+    "2 to 64 whole log step 2": he.Integer(2, 64, log=True, step=2),
+    "PPh3, XPhos,2-MeTHF": he.Choice(["PPh3", "XPhos", "2-MeTHF"]),
+    "Na+, K+": he.Choice(["Na+", "K+"]),
+    "1, 2, more": he.Choice([1, 2, "more"]),
+    "0.5, 1, 2 mol%": he.Levels([0.5, 1, 2], unit="mol%"),
+    "1, 2, 5": he.Levels([1, 2, 5]),
+    "low < middle < high": he.Levels(["low", "middle", "high"]),
+    "A + B+C": he.Fractions(["A", "B", "C"]),
+    "A + B + C = 100 %, at most 2": he.Fractions(["A", "B", "C"], total=100.0, at_most=2, unit="%"),
+    "real:0:10": he.Real(0.0, 10.0),
+}
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_parameters_as_people_type_them(text: str) -> None:
+    assert read_parameters([f"x ={text}"]) == {"x": TYPED[text]}
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_values_are_shown_as_they_can_be_typed(text: str) -> None:
+    whole = " whole" * isinstance(TYPED[text], he.Integer)
+    shown = values_text(TYPED[text]).replace(", logarithmic", " log").replace(" above zero", "")
+    assert read_parameters([f"x={shown}{whole}"]) == {"x": TYPED[text]}
+
+
+def test_a_chemist_s_study_by_flags() -> None:
+    flags = {
+        "ligand": "PPh3, XPhos, dppf",
+        "solvent": "THF, water",
+        "temperature": "20 to 120 °C",
+        "loading": "0.5, 1, 2 mol%",
+        "time": "5 to 60 min in steps of 5",
+    }
+    given = [word for name, values in flags.items() for word in ("--parameter", f"{name}={values}")]
+    given += ["--where", "temperature <= boils[solvent] - 5", "--where", "time <= 60"]
+    done("init", *given, "--table", "boils=THF:66,water:100", "--same-in-batch", "temperature")
+    said = " ".join(done("check", "study.toml").split())
+    for part in (
+        "ligand │ choice │ PPh3, XPhos, dppf",
+        "temperature │ real │ 20 to 120 °C",
+        "loading │ levels │ 0.5 < 1 < 2 mol%",
+        "time │ real │ 5 to 60 min in steps of 5",
+        "Every design satisfies temperature <= boils[solvent] - 5.",
+        "satisfy all 2 conditions.",
+        "Note: the condition time <= 60 excludes nothing",
+        "Experiments that are asked for together have the same temperature.",
+    ):
+        assert part in said
+    share = int(re.findall(r"Of 100 designs spread over the space, (\d+) satisfy", said)[0])
+    assert 50 <= share <= 66  # by area (41 + 75) / 200, and the points are spread evenly
+    plain = json.loads(done("check", "study.toml", "--json"))
+    assert plain["notes"] == ["the condition time <= 60 excludes nothing"]
+    assert plain["description"]["tables"] == {"boils": {"THF": 66.0, "water": 100.0}}
+
+
+def test_a_pool_with_ids_is_shown(folder: Path) -> None:
+    (folder / "shelf.csv").write_text("sample;alloy;x;price\nA1;AlCu;1;3\nA2;Fe;2;\nA3;AlCu;0.5;4\n")
+    done("init", "--pool", "shelf.csv", "--id", "sample", "--ignore", "price")
+    said = " ".join(done("check", "study.toml").split())
+    assert "a list of 3; their parameters are alloy, x." in said
+    assert "They are known by sample and kept with price, which the model does not look at." in said
+    assert "alloy │ choice │ AlCu, Fe" in said
+    assert "x │ column │ 0.5 to 2" in said
+    refused = hentropy("init", "b.toml", "--pool", "shelf.csv", "--id", "smple", "--ignore", "price").err
+    assert "pool: the pool has no column 'smple'; did you mean sample?" in refused
+
+
 def test_a_file_that_is_there_is_left_alone(folder: Path) -> None:
     (folder / "study.toml").write_text("mine")
     assert "give --force" in hentropy("init").err
@@ -109,7 +185,20 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
     [
         (("study.yaml",), 1, "does not end in .toml"),
         (("no/study.toml",), 1, "there is no folder no"),
-        (("--parameter", "x"), 2, "NAME=real:LOW:HIGH"),
+        (("--parameter", "x"), 2, 'NAME=VALUES, such as "t=20 to 120'),
+        (("--parameter", "x=real:0"), 2, "NAME=real:LOW:HIGH"),
+        (("--parameter", "x= ,"), 2, "there are no values; write"),
+        (("--parameter", "x=warm"), 2, "'warm' is not understood; write"),
+        (("--parameter", "x=THF, THF"), 2, "the options must differ, got THF twice"),
+        (("--parameter", "x=1_5 to 20"), 2, "must be numbers"),
+        (("--parameter", "x=1.5 to 20 whole"), 2, "must be whole numbers"),
+        (("--parameter", "x=0 to 1 in steps of 0.3"), 2, "not a whole number of steps"),
+        (("--parameter", "x=0 to 1", "--where", "y < 1"), 1, "where: in the expression"),
+        (("--parameter", "x=0 to 1", "--table", "price=THF"), 2, "NAME=OPTION:NUMBER"),
+        (("--parameter", "x=0 to 1", "--table", "price=THF:dear"), 2, "'dear' is not a number"),
+        (("--parameter", "x=0 to 1", "--same-in-batch", "y"), 1, "same_in_batch must name parameters"),
+        (("--parameter", "x=0 to 1", "--id", "name"), 2, "name columns of a pool"),
+        (("--pool", "p.csv", "--where", "x < 1"), 2, "conditions go with parameters"),
         (("--parameter", "x=real:1:0"), 2, "must be below"),
         (("--parameter", "x=real:a:b"), 2, "must be numbers"),
         (("--parameter", "x=integer:0.5:2"), 2, "must be whole numbers"),

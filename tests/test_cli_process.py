@@ -91,15 +91,16 @@ def test_a_reader_that_leaves_early_is_no_error_to_see(tmp_path: Path, monkeypat
     assert json.loads(done("show", "lab.toml", "--json"))["counts"]["running"] <= 1
 
 
-def test_questions_on_a_terminal(tmp_path: Path) -> None:
+def questioned(folder: Path, *answers: str) -> str:
+    """What `hentropy init new.toml` says on a terminal to somebody who answers so."""
     near, far = pty.openpty()
-    # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels; a person measures; 7 experiments
-    answers = ["7", "x", "nonsense", "0", "-1", "0", "4", "", "", "a b", "0.5 2", "2", "1", "7", "maybe", "yes"]
     process = subprocess.Popen(
-        [*PYTHON, "init", "new.toml"], cwd=tmp_path, env=environment(TERM="dumb"), stdin=far, stdout=far, stderr=far
+        [*PYTHON, "init", "new.toml"], cwd=folder, env=environment(TERM="dumb"), stdin=far, stdout=far, stderr=far
     )
     os.close(far)
-    os.write(near, "".join(f"{answer}\n" for answer in answers).encode())
+    os.write(
+        near, "".join(f"{answer}\n" for answer in answers).encode() + b"\x04"
+    )  # the end: a question too many fails
     said = b""
     try:
         while chunk := os.read(near, 4096):
@@ -107,20 +108,54 @@ def test_questions_on_a_terminal(tmp_path: Path) -> None:
     except OSError:  # so the end of a terminal is told on Linux
         pass
     assert process.wait(PATIENCE) == 0, said.decode()
+    os.close(near)
+    return said.decode()
+
+
+def test_questions_on_a_terminal(tmp_path: Path) -> None:
+    # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels; a person measures; 7 experiments
+    x = ["x", "nonsense", "0 to -1", "0 to 4", "", "", ""]
+    said = questioned(tmp_path, "7", *x, "a b", "0.5 2", "2", "1", "7", "maybe", "yes")
     for part in (
-        "'nonsense' is not a number",
-        "the greatest value, -1, must be above the least, 0",
+        "'nonsense' is not understood; write",
+        "the lower bound 0.0 must be below the upper bound -1.0",
         "give numbers, such as 1 2.5",
         " 2  misclassification",
         "In the end you will have a map of where the value is above some levels (level_sets, thresholds [0.5, 2]",
         "please answer yes or no",
     ):
-        assert part in said.decode()
-    os.close(near)
+        assert part in said
     study = he.Study.from_file(tmp_path / "new.toml")
-    assert repr(study.space) == "Space(x=Real(low=0.0, high=4.0, log=False))"
+    assert repr(study.space) == repr(he.Space(x=he.Real(0.0, 4.0)))
     assert study.stop == (he.Budget(7),)
     assert isinstance(study.decision, he.LevelSets)
+
+
+def test_a_chemist_is_asked(tmp_path: Path) -> None:
+    ligand, solvent = ["ligand", "PPh3, XPhos, dppf"], ["solvent", "THF, water"]
+    numbers = ["temperature", "20 to 120 °C", "no", "loading", "0.5, 1, 2 mol%", "time", "5 to 60 min in steps of 5"]
+    conditions = ["temprature < 30", "temperature <= boils[solvent] - 5", "66", "hot", "100", ""]
+    said = questioned(tmp_path, "1", *ligand, *solvent, *numbers, "", *conditions, "1", "30", "yes")
+    for part in (
+        "there is no parameter temprature; did you mean temperature?",
+        "boils of THF?",
+        "'hot' is not a number",
+        "loading: levels, 0.5 < 1 < 2 mol%.",
+        "time: real, 5 to 60 min in steps of 5.",
+        "Every design satisfies temperature <= boils[solvent] - 5.",
+    ):
+        assert part in said
+    assert repr(he.Study.from_file(tmp_path / "new.toml").space) == repr(
+        he.Space(
+            ligand=["PPh3", "XPhos", "dppf"],
+            solvent=["THF", "water"],
+            temperature=he.Real(20.0, 120.0, unit="°C"),
+            loading=he.Levels([0.5, 1, 2], unit="mol%"),
+            time=he.Real(5.0, 60.0, step=5.0, unit="min"),
+            where=["temperature <= boils[solvent] - 5"],
+            tables={"boils": {"THF": 66.0, "water": 100.0}},
+        )
+    )
 
 
 def test_one_who_waits_to_ask_is_told_for_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,9 +43,10 @@ def template(
     """
     if decision not in DECISIONS:
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
+    fields = [field for key, parameter in parameters.items() for field in parameter.fields(key)]
     sections = [
-        _head(name, usual_first(len(parameters if pool_file is None else pool_names))),
-        *([] if pool_file else [_where(parameters, where)]),
+        _head(name, usual_first(len(pool_names if pool_file else fields))),
+        *([] if pool_file else [_where(fields, where)]),
         _same(same_in_batch, list(parameters) or pool_names),
         *([_pool(pool_file, pool_id, pool_ignore)] if pool_file else [_space(parameters), *_tables(tables or {})]),
         _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
@@ -84,9 +85,8 @@ name = {toml_value(name)}
 """
 
 
-def _where(parameters: Mapping[str, Parameter], where: Sequence[str]) -> str:
+def _where(fields: Sequence[ParameterField], where: Sequence[str]) -> str:
     """The conditions, or an example commented out."""
-    fields = [field for name, parameter in parameters.items() for field in parameter.fields(name)]
     plain = [field for field in fields if re.fullmatch(r"[^\W\d]\w*", field.name)]
     return f"""\
 # Conditions that every design satisfies: + - * / **, comparisons, and, or, not, in, tables by option.

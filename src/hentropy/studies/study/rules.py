@@ -57,6 +57,18 @@ def checked_told_cost(cost: Any) -> float | None:
     return number
 
 
+def space_notes(space: DesignSpace) -> tuple[str, ...]:
+    """What a person should know of how parameters were taken, in sentences."""
+    return tuple(note for name, parameter in space.parameters.items() for note in parameter.notes(name))
+
+
+def violations(space: DesignSpace, rows: Tensor) -> str:
+    """How many data from outside (n x d) do not satisfy the conditions of the space; empty if all do."""
+    count = int((~space.holds(rows)).sum())
+    what = "of the attached data violates" if count == 1 else "of the attached data violate"
+    return f"{count} {what} the conditions of the space; the model uses them all the same" if count else ""
+
+
 def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:
     """A record of an earlier study, if it can be the one with this number."""
     if not isinstance(trial, Trial):

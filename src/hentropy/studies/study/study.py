@@ -32,7 +32,7 @@ from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.costs import Costs
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
-from hentropy.studies.study.rules import NOTHING_LEFT, checked_record, in_state, spent_on
+from hentropy.studies.study.rules import NOTHING_LEFT, checked_record, in_state, space_notes, spent_on
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription, check_options, setting
@@ -159,8 +159,8 @@ class Study:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of this decision on this space, in sentences; mostly nothing."""
-        return self.decision.notes(self.decide_on)
+        """What a person should know of this decision, this space and the attached data, in sentences; mostly nothing."""
+        return (*self.decision.notes(self.decide_on), *space_notes(self.space), *self.log.notes)
 
     @property
     def spent(self) -> float:

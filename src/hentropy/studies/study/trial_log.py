@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from hentropy.core.spaces import DesignSpace, Params
@@ -27,6 +28,7 @@ from hentropy.studies.study.rules import (
     reason_to_stop,
     told,
     trials_left,
+    violations,
     withdrawn,
 )
 
@@ -191,6 +193,13 @@ class TrialLog:
         except Outdated:
             raise StudyError(f"{self.record.name!r} has trials already; import into a study that has none") from None
         self.sync()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the data that were attached."""
+        attached = [self.row(trial) for trial in self.trials if trial.origin == "attached"]
+        said = violations(self.space, torch.stack(attached)) if attached else ""
+        return (said,) if said else ()
 
     @property
     def first_left(self) -> int:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hentropy.core.spaces import Pool, Space
 from hentropy.errors import HentropyError, InputError
 from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.study import Study
@@ -19,8 +20,16 @@ from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import console, note, print_json, say, table
 from hentropy.views.cli.store_check import Kept, kept_in, no_folder
-from hentropy.views.text.formats import counted, number
-from hentropy.views.text.sentences import decision_sentence, first_sentence, notes_of, objective_sentence, stop_sentence
+from hentropy.views.text.formats import counted
+from hentropy.views.text.sentences import (
+    conditions_sentences,
+    decision_sentence,
+    first_sentence,
+    notes_of,
+    objective_sentence,
+    stop_sentence,
+    values_text,
+)
 
 
 @dataclass(frozen=True)
@@ -79,14 +88,16 @@ def checked(file: Path, url: str | None = None) -> Checked:
 def _print(file: Path, it: Checked) -> None:
     description = it.words.description
     say(f"{file} is valid: the study {description.name}.", "bold")
-    if description.pool is None:
-        rows = [_parameter_row(name, words) for name, words in (description.space or {}).items()]
-        console().print(table(["parameter", "type", "from", "to", "scale"], rows, left=["parameter", "type", "scale"]))
-    else:
-        pool = description.pool.made()
-        say(f"Designs come from a list of {len(pool.points)}; their parameters are {', '.join(pool.names)}.")
-    say(decision_sentence(description))
-    for line in notes_of(description):
+    space = description.designs()
+    if isinstance(space, Pool):
+        say(f"Designs come from a list of {len(space.points)}; their parameters are {', '.join(space.parameters)}.")
+        if space.shown:
+            say(_shown_sentence(space))
+    rows = [[name, p.kind, values_text(p)] for name, p in space.parameters.items()]
+    console().print(table(["parameter", "type", "values"], rows, left=["parameter", "type", "values"]))
+    for line in (*conditions_sentences(space), decision_sentence(description)):
+        say(line)
+    for line in _notes(description):
         say(f"Note: {line}", "yellow")
     say(first_sentence(it.first, description, it.kept.trials if it.kept and it.kept.trials else ()))
     say(objective_sentence(description))
@@ -94,8 +105,18 @@ def _print(file: Path, it: Checked) -> None:
     say(_kept_sentence(it))
 
 
-def _parameter_row(name: str, words: Any) -> list[str]:
-    return [name, words.type, number(words.low), number(words.high), "logarithmic" if words.log else "linear"]
+def _shown_sentence(pool: Pool) -> str:
+    """The columns of a pool that the model does not look at."""
+    known = [f"known by {pool.id}"] * (pool.id is not None)
+    kept = [f"kept with {', '.join(pool.ignored)}, which the model does not look at"] * bool(pool.ignored)
+    return f"They are {' and '.join([*known, *kept])}."
+
+
+def _notes(description: Description) -> tuple[str, ...]:
+    """What a person should know, also of conditions that exclude nothing."""
+    space = description.designs()
+    idle = space.idle_conditions() if isinstance(space, Space) else []
+    return (*notes_of(description), *(f"the condition {condition} excludes nothing" for condition in idle))
 
 
 def _kept_sentence(it: Checked) -> str:
@@ -112,7 +133,8 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "file": str(file),
         "ok": True,
         "mistakes": [],
-        "notes": list(notes_of(description)),
+        "notes": list(_notes(description)),
+        "conditions": conditions_sentences(description.designs()),
         "name": description.name,
         "first": it.first,
         "store": shown(it.place),

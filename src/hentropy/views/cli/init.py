@@ -15,9 +15,10 @@ from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.views.cli.arguments import Force, whole
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.objective_check import starter
-from hentropy.views.cli.plan import FilePlan, completed, read_options, read_parameters, text_of
+from hentropy.views.cli.plan import FilePlan, completed, read_options, text_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.questions import confirmed, questioned
+from hentropy.views.cli.typed import read_parameters, read_tables
 
 
 class Objectives(StrEnum):
@@ -38,8 +39,32 @@ def init(
     parameter: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=TYPE:LOW:HIGH",
-            help="A parameter; TYPE is real or integer; :log at the end makes it logarithmic. May be given many times.",
+            metavar="NAME=VALUES",
+            help='A parameter and its values: "t=20 to 120 °C in steps of 5", "n=1 to 8 whole", "rate=0.01 to 10 log",'
+            ' "solvent=THF, water", "loading=0.5, 1, 2 mol%", "size=small < large", "mix=A + B + C = 100 %". May be'
+            " given many times.",
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help='A condition that every design satisfies, such as "t <= boils[solvent]". May be given many times.',
+        ),
+    ] = None,
+    tables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            metavar="NAME=OPTION:NUMBER,...",
+            help='Numbers by option that conditions look up: "boils=THF:66,water:100". May be given many times.',
+        ),
+    ] = None,
+    same_in_batch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A parameter that is the same in all experiments asked for together. May be given many times.",
         ),
     ] = None,
     decision: Annotated[
@@ -57,6 +82,13 @@ def init(
     pool: Annotated[
         str | None, typer.Option(metavar="CSV", help="A file with all designs that can be run, instead of parameters.")
     ] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column of the pool by which you know the designs.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column of the pool that is kept, but not modelled. As often as needed."),
+    ] = None,
     trials: Annotated[
         int | None, typer.Option(parser=whole(1), metavar="N", help="How many experiments at most. Default: 60.")
     ] = None,
@@ -67,13 +99,17 @@ def init(
 
     On a terminal it asks for what the options leave open. A function or program that is not there is begun too.
 
-    Example: hentropy init lab.toml --parameter x1=real:0:10 --parameter n=integer:1:8 --decision top_k --option k=3
+    Example: hentropy init lab.toml --parameter "t=20 to 120 °C" --parameter "solvent=THF, water" --decision maximize
     """
     if file.suffix.lower() != ".toml":
         raise InputError(f"{file} does not end in .toml; init writes TOML")
     check_new(file, force=force)
     if parameter and pool:
         raise typer.BadParameter("give either parameters or a pool, not both", param_hint="--pool")
+    if pool and (where or tables):
+        raise typer.BadParameter("conditions go with parameters; leave rows out of the pool", param_hint="--where")
+    if not pool and (id or ignore):
+        raise typer.BadParameter("--id and --ignore name columns of a pool", param_hint="--pool")
     if decision is not None and decision not in DECISIONS:
         raise typer.BadParameter(f"{decision!r} is none of {', '.join(DECISIONS)}", param_hint="--decision")
     if option and decision is None:
@@ -81,7 +117,12 @@ def init(
     plan = FilePlan(
         name=name or file.stem,
         parameters=read_parameters(parameter or []),
+        where=where,
+        tables=read_tables(tables or []),
+        same_in_batch=same_in_batch or (),
         pool=pool,
+        id=id,
+        ignore=ignore or (),
         decision=decision,
         options=read_options(decision, option or []),
         objective=_objective(objective, function, command),

@@ -8,49 +8,11 @@ from typing import Any, Literal
 
 import typer
 
-from hentropy.core.spaces import Integer, Parameter, Real
+from hentropy.core.spaces import Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import CHOICES, asks_for, template, validated
 from hentropy.studies.definition.designs import designs_in
 from hentropy.studies.definition.reading import read_toml
-from hentropy.studies.records.numbers import plain_number, plain_whole
-
-FORM = "NAME=real:LOW:HIGH or NAME=integer:LOW:HIGH, with :log at the end for a logarithmic one"
-
-
-def read_parameters(texts: Sequence[str]) -> dict[str, Parameter]:
-    """Parameters by name."""
-    found: dict[str, Parameter] = {}
-    for text in texts:
-        name, _, words = text.rpartition("=")
-        try:
-            if not name.strip():
-                raise InputError(f"write it as {FORM}")
-            if name.strip() in found:
-                raise InputError("this name appears twice")
-            found[name.strip()] = parameter(words)
-        except InputError as error:
-            raise typer.BadParameter(f"{text!r}: {error}", param_hint="--parameter") from None
-    return found
-
-
-def parameter(words: str) -> Parameter:
-    """A parameter from real:0:10, integer:1:8, or real:0.01:10:log."""
-    kind, *bounds = words.split(":")
-    log = bounds[2:] == ["log"]
-    if kind not in ("real", "integer") or len(bounds) != 2 + log:
-        raise InputError(f"write it as {FORM}")
-    try:
-        if kind == "integer":
-            return Integer(plain_whole(bounds[0]), plain_whole(bounds[1]), log)
-        return Real(plain_number(bounds[0]), plain_number(bounds[1]), log)
-    except InputError:
-        raise
-    except OverflowError:
-        raise InputError("the range is too wide for double precision") from None
-    except ValueError:
-        whole = "whole numbers" if kind == "integer" else "numbers"
-        raise InputError(f"the bounds {bounds[0]} and {bounds[1]} must be {whole}") from None
 
 
 def read_options(decision: str | None, texts: Sequence[str]) -> dict[str, Any]:
@@ -83,7 +45,12 @@ class FilePlan:
 
     name: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    where: Sequence[str] | None = None
+    tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    same_in_batch: Sequence[str] = ()
     pool: str | None = None
+    id: str | None = None
+    ignore: Sequence[str] = ()
     decision: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     objective: str | None = None
@@ -126,7 +93,7 @@ def text_of(plan: FilePlan, file: Path) -> str:
         "python": "python",
         "command": "command",
     }
-    names, rows = ((), ()) if plan.pool is None else designs_in(file.parent / plan.pool)
+    read = None if plan.pool is None else designs_in(file.parent / plan.pool, plan.id, plan.ignore)
     text = template(
         plan.name,
         plan.parameters,
@@ -135,10 +102,17 @@ def text_of(plan: FilePlan, file: Path) -> str:
         options=plan.options,
         function=plan.function or "",
         command=plan.command or (),
+        where=plan.where or (),
+        tables=plan.tables,
+        same_in_batch=plan.same_in_batch,
         pool_file=plan.pool,
-        pool_names=names,
+        pool_names=() if read is None else [name for name in read[0] if name not in (plan.id, *plan.ignore)],
+        pool_id=plan.id,
+        pool_ignore=plan.ignore,
         trials=plan.trials or 1,
     )
-    if plan.pool is not None:
-        validated({**tomllib.loads(text), "pool": {"names": names, "rows": rows}}, str(file))
+    if read is not None:
+        words = tomllib.loads(text)
+        kept = {key: value for key, value in words["pool"].items() if key != "file"}
+        validated({**words, "pool": {**kept, "names": read[0], "rows": read[1]}}, str(file))
     return text

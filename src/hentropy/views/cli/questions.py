@@ -1,21 +1,24 @@
 """The questions that `hentropy init` asks on a terminal, for what is still open."""
 
 import math
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hentropy.core.spaces import Integer, Parameter, Real
+from hentropy.core.spaces import Integer, Parameter, Real, Space
+from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
 from hentropy.studies.definition import CHOICES, Description, Question, asks_for
 from hentropy.studies.definition.importing import split
 from hentropy.studies.records.numbers import plain_number
 from hentropy.views.cli.plan import FilePlan
 from hentropy.views.cli.printing import console, say
+from hentropy.views.cli.typed import parameter
 from hentropy.views.text.formats import number
-from hentropy.views.text.sentences import decision_sentence, objective_sentence, stop_sentence
+from hentropy.views.text.sentences import decision_sentence, objective_sentence, stop_sentence, values_text
 
 T = TypeVar("T")
 
@@ -31,6 +34,7 @@ def questioned(plan: FilePlan, file: Path) -> FilePlan:
         plan = replace(plan, decision=_decision())
     if not plan.has_designs:
         plan = replace(plan, parameters=_parameters())
+        plan = _conditions(plan) if plan.where is None else plan
     if open_options:
         plan = _options(plan)
     if plan.objective is None:
@@ -107,18 +111,39 @@ def _parameters() -> dict[str, Parameter]:
 
 
 def _parameter(name: str) -> Parameter:
+    said = answered(f"  Its values ({EXAMPLES})?", "0 to 1", parameter)
+    if not isinstance(said, Real) or said.step is not None or said.log:
+        return said
+    low, high = said.low, said.high
+    whole = low == int(low) and high == int(high) and answered("  Only whole numbers?", "no", _yes)
+    log = low > 0 and high / low >= 100 and answered("  Does it go by factors rather than steps?", "yes", _yes)
+    return Integer(int(low), int(high), log, unit=said.unit) if whole else Real(low, high, log, unit=said.unit)
+
+
+EXAMPLES = "such as 20 to 120 °C, or options: THF, water, or levels: 0.5, 1, 2 mol%, or parts: A + B"
+
+_LOOKED_UP = re.compile(r"([^\W\d]\w*)\s*\[\s*([^\W\d]\w*)\s*\]")
+
+
+def _conditions(plan: FilePlan) -> FilePlan:
+    """Conditions on designs, one after the other, and the numbers of the tables that they look up."""
     while True:
-        low = answered(f"  The least value of {name}?", "0", _number)
-        high = answered(f"  The greatest value of {name}?", "1", _number)
-        if not low < high:
-            say(f"  the greatest value, {number(high)}, must be above the least, {number(low)}", "yellow")
-            continue
-        whole = low == int(low) and high == int(high) and answered("  Only whole numbers?", "no", _yes)
-        log = low > 0 and high / low >= 100 and answered("  Does it go by factors rather than steps?", "yes", _yes)
+        said = answered("A condition on them, such as a + b <= 1 (nothing if that is all)?", "", str.strip)
+        if not said:
+            return plan
+        tables = dict(plan.tables)
+        for name, looked_up in _LOOKED_UP.findall(said):
+            known = plan.parameters.get(looked_up)
+            if name not in tables and known is not None:
+                options = [written(option) for field in known.fields(looked_up) for option in field.options]
+                tables[name] = {each: answered(f"  {name} of {each}?", "", _number) for each in options}
+        where = [*(plan.where or ()), said]
         try:
-            return Integer(int(low), int(high), log) if whole else Real(low, high, log)
+            Space(**plan.parameters, where=where, tables=tables)
         except InputError as error:
             say(f"  {error}", "yellow")
+        else:
+            plan = replace(plan, where=where, tables=tables)
 
 
 def _objective(plan: FilePlan) -> FilePlan:
@@ -160,9 +185,11 @@ def confirmed(description: Description) -> bool:
     """Whether what will be written is what was meant."""
     say("This is what the file will say:", "bold")
     for name, words in (description.space or {}).items():
-        say(f"  {name} is {words.type}, from {number(words.low)} to {number(words.high)}{', by factors' * words.log}.")
+        say(f"  {name}: {words.type}, {values_text(words.made())}.")
     if description.pool is not None:
         say(f"  Designs come from {description.pool.file}.")
+    for condition in description.where:
+        say(f"  Every design satisfies {condition}.")
     for sentence in (decision_sentence, objective_sentence, stop_sentence):
         say(f"  {sentence(description)}")
     return answered("Write it?", "yes", _yes)

@@ -194,7 +194,7 @@ def note_versions(study: Study) -> None:
 
 def say_first(study: Study) -> None:
     """How many first designs are still to come and why, as long as there are any."""
-    if said := to_come(study.first, len(study.space.names), study.records):
+    if said := to_come(study.first, len(study.space.fields), study.records):
         say(said)
 
 

@@ -101,8 +101,10 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
     say(decision_sentence(description))
     say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
     say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries)}")
-    if to_be := to_come(it.log.first, len(it.log.space.names), it.log.trials):
+    if to_be := to_come(it.log.first, len(it.log.space.fields), it.log.trials):
         say(to_be)
+    for line in it.log.notes:
+        say(f"Note: {line}.", "yellow")
     if why := it.log.stopped():
         say(f"It has ended: {why}.")
     for entry in entries:

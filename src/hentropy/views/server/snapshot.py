@@ -68,7 +68,7 @@ class Snapshot:
     @property
     def to_come(self) -> str:
         """How many first designs are still to come and why; nothing once they are all out."""
-        return to_come(self.first, len(self.space.names), self.trials)
+        return to_come(self.first, len(self.space.fields), self.trials)
 
 
 @dataclass(frozen=True)

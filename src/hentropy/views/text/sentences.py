@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from hentropy.core.spaces import usual_first
+from hentropy.core.spaces import Choice, DesignSpace, Fractions, Parameter, Space, usual_first
+from hentropy.core.spaces.parameters import written
 from hentropy.studies.definition import CHOICES, Description
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.storage.turns import is_gone, who
-from hentropy.studies.study.rules import first_left, in_state
+from hentropy.studies.study.rules import first_left, in_state, space_notes
 from hentropy.views.text.formats import ago, counted, number
 
 
@@ -58,6 +59,59 @@ def holder(entry: Entry, now: float) -> str:
     if entry.lease_until < now:
         return f"was with {who(entry.owner)}, which is silent; the next worker takes it ({since})"
     return f"runs with {who(entry.owner)}, {since}"
+
+
+SHOWN_OPTIONS = 12
+"""Options of a parameter that are listed."""
+
+
+def values_text(parameter: Parameter) -> str:
+    """The values that a parameter can have, in short."""
+    if isinstance(parameter, Fractions):
+        return _parts_text(parameter)
+    [field] = parameter.fields("")
+    unit = f" {field.unit}" if field.unit else ""
+    if field.options:
+        shown = [written(option) for option in field.options[:SHOWN_OPTIONS]]
+        more = len(field.options) - len(shown)
+        listed = (" < " if field.ordered else ", ").join(shown) + (f" and {more} more" if more > 0 else "")
+        descriptors = parameter.descriptors if isinstance(parameter, Choice) else ()
+        by = f"; described by {', '.join(descriptors)}" if descriptors else ""
+        return f"{listed}{unit}{', logarithmic' * field.log}{by}"
+    step = f" in steps of {number(field.grid)}" if field.grid and not (field.whole and field.grid == 1) else ""
+    return f"{number(field.low)} to {number(field.high)}{unit}{step}{', logarithmic' * field.log}"
+
+
+def _parts_text(parts: Fractions) -> str:
+    unit = f" {parts.unit}" if parts.unit else ""
+    most = f", at most {parts.at_most} above zero" if parts.at_most is not None else ""
+    bounds = [
+        f"; {field.name} from {number(field.low)} to {number(field.high)}"
+        for field in parts.fields("")
+        if field.low > 0 or field.high < parts.total
+    ]
+    return f"{' + '.join(parts.names)} = {number(parts.total)}{unit}{most}{''.join(bounds)}"
+
+
+def conditions_sentences(space: DesignSpace) -> list[str]:
+    """What designs must satisfy, and how much that leaves."""
+    said = []
+    if isinstance(space, Space) and space.where:
+        said += [f"Every design satisfies {condition}." for condition in space.where if isinstance(condition, str)]
+        anywhere = Space(**space.parameters).sample(TRIED, seed=0)
+        count = int(space.holds(anywhere).sum())
+        said.append(f"Of {TRIED} designs spread over the space, {count} satisfy {_them(len(space.where))}.")
+    if space.same_in_batch:
+        said.append(f"Experiments that are asked for together have the same {', '.join(space.same_in_batch)}.")
+    return said
+
+
+TRIED = 100
+"""Designs by which it is said how many satisfy the conditions."""
+
+
+def _them(conditions: int) -> str:
+    return "this condition" if conditions == 1 else f"all {conditions} conditions"
 
 
 MODELS = {
@@ -110,7 +164,7 @@ def first_sentence(first: int, description: Description, trials: Sequence[Trial]
     """How it begins and goes on."""
     what = "the space" if description.pool is None else "the pool"
     model = MODELS[description.model.hyperparameters]
-    parameters = len(description.designs().names)
+    parameters = len(description.designs().fields)
     left = first_left(first, trials)
     so_far = f" {left} of them {'is' if left == 1 else 'are'} still to come." if trials and left else ""
     so_far = " All of them are out." if trials and not left else so_far
@@ -122,9 +176,9 @@ def first_sentence(first: int, description: Description, trials: Sequence[Trial]
 
 
 def notes_of(description: Description) -> tuple[str, ...]:
-    """What a person should know of the decision before the study begins; of a class of one's own nothing is known."""
-    words = description.decision
-    return words.made().notes(description.designs()) if isinstance(words, Named) else ()
+    """What a person should know before the study begins; of a decision of one's own nothing is known."""
+    words, space = description.decision, description.designs()
+    return (*(words.made().notes(space) if isinstance(words, Named) else ()), *space_notes(space))
 
 
 def objective_sentence(description: Description) -> str:

@@ -1,0 +1,138 @@
+"""Parameters, tables and conditions as people type them, in flags and in answers.
+
+20 to 120 °C in steps of 5     a number; `whole` and `log` may be added: 1 to 64 whole log
+PPh3, XPhos, dppf              options without an order
+0.5, 1, 2 mol%                 levels: numbers, or names from the least on: low < middle < high
+A + B + C = 100 %              parts of a whole; of 1 if nothing else is said; `at most 2` may be added
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, Real
+from hentropy.errors import InputError
+from hentropy.studies.records.numbers import plain_number, plain_whole
+
+FORM = (
+    'NAME=VALUES, such as "t=20 to 120 °C in steps of 5", "n=1 to 8 whole", "rate=0.01 to 10 log",'
+    ' "solvent=THF, water", "loading=0.5, 1, 2 mol%", "size=small < large", "mix=A + B + C = 100 %"'
+)
+_NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})\s*(?:to\b|\.\.)\s*({_NUMBER})(.*)", re.DOTALL)
+_STEP = re.compile(rf"\b(?:in )?steps? (?:of )?({_NUMBER})")
+_PRECISE = re.compile(r"(.*)=((?:real|integer):.*)", re.DOTALL)
+_PARTS = re.compile(rf"([^,+=]+(?:\+[^,+=]+)+)(?:=\s*({_NUMBER})\s*([^,]*))?(?:,?\s*at most (\d+))?")
+
+
+def read_parameters(texts: Sequence[str]) -> dict[str, Parameter]:
+    """Parameters by name."""
+    found: dict[str, Parameter] = {}
+    for text in texts:
+        precise = _PRECISE.fullmatch(text)
+        name, words = precise.groups() if precise else text.partition("=")[::2]
+        try:
+            if not name.strip() or not words.strip():
+                raise InputError(f"write it as {FORM}")
+            if name.strip() in found:
+                raise InputError("this name appears twice")
+            found[name.strip()] = parameter(words)
+        except InputError as error:
+            raise typer.BadParameter(f"{text!r}: {error}", param_hint="--parameter") from None
+    return found
+
+
+def parameter(words: str) -> Parameter:
+    """A parameter from its values as they are typed, or from real:0:10, integer:1:8, real:0.01:10:log."""
+    text = words.strip()
+    if text.startswith(("real:", "integer:")):
+        return _precise(text)
+    if number := _RANGE.fullmatch(text):
+        return _number(*number.groups())
+    if parts := _PARTS.fullmatch(text):
+        names, total, unit, at_most = parts.groups()
+        return Fractions(
+            [name.strip() for name in names.split("+")],
+            total=1.0 if total is None else _plain(total),
+            at_most=None if at_most is None else int(at_most),
+            unit=(unit or "").strip(),
+        )
+    for mark in ("<", ","):
+        if mark in text:
+            return _listed([each.strip() for each in text.split(mark) if each.strip()], ordered=mark == "<")
+    raise InputError(f"{text!r} is not understood; write {FORM.removeprefix('NAME=VALUES, such as ')}")
+
+
+def _precise(text: str) -> Parameter:
+    kind, *bounds = text.split(":")
+    log = bounds[2:] == ["log"]
+    if len(bounds) != 2 + log:
+        raise InputError(f"write it as NAME={kind}:LOW:HIGH, with :log at the end for a logarithmic one")
+    return _made(bounds[0], bounds[1], whole=kind == "integer", log=log)
+
+
+def _number(low: str, high: str, more: str) -> Parameter:
+    """A number, with what is said after its bounds: a step, whole, log, and what is left is the unit."""
+    step = _STEP.search(more)
+    said = _STEP.sub(" ", more).replace(",", " ").split()
+    unit = " ".join(word for word in said if word not in ("whole", "log"))
+    return _made(low, high, whole="whole" in said, log="log" in said, step=step[1] if step else None, unit=unit)
+
+
+def _made(low: str, high: str, *, whole: bool, log: bool, step: str | None = None, unit: str = "") -> Parameter:
+    try:
+        if whole:
+            return Integer(plain_whole(low), plain_whole(high), log, None if step is None else plain_whole(step), unit)
+        return Real(plain_number(low), plain_number(high), log, None if step is None else plain_number(step), unit)
+    except InputError:
+        raise
+    except OverflowError:
+        raise InputError("the range is too wide for double precision") from None
+    except ValueError:
+        raise InputError(f"the bounds {low} and {high} must be {'whole numbers' if whole else 'numbers'}") from None
+
+
+def _listed(items: list[str], ordered: bool) -> Parameter:
+    """Numbers, the last one perhaps with the unit of all, are levels; names are if they are put in order."""
+    if not items:
+        raise InputError(f"there are no values; write {FORM.removeprefix('NAME=VALUES, such as ')}")
+    last = re.fullmatch(rf"({_NUMBER})\s*(.*)", items[-1])
+    others = [_option(each) for each in items[:-1]]
+    if last is not None and not any(isinstance(each, str) for each in others):
+        return Levels([*others, _option(last[1])], unit=last[2])
+    options = [*others, _option(items[-1])]
+    return Levels(options) if ordered else Choice(options)
+
+
+def _option(text: str) -> Any:
+    """A number if it is one, else the text."""
+    for read in (plain_whole, plain_number):
+        try:
+            return read(text)
+        except ValueError:
+            pass
+    return text.strip()
+
+
+def _plain(text: str) -> float:
+    try:
+        return plain_number(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a number") from None
+
+
+def read_tables(texts: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Tables by name, from NAME=OPTION:NUMBER,OPTION:NUMBER."""
+    found: dict[str, dict[str, float]] = {}
+    for text in texts:
+        name, _, rows = text.partition("=")
+        pairs = [row.rpartition(":")[::2] for row in rows.split(",") if row.strip()]
+        try:
+            if not name.strip() or not pairs or not all(option.strip() for option, _ in pairs):
+                raise InputError("write it as NAME=OPTION:NUMBER,OPTION:NUMBER, such as boils=THF:66,water:100")
+            found[name.strip()] = {option.strip(): _plain(number.strip()) for option, number in pairs}
+        except InputError as error:
+            raise typer.BadParameter(f"{text!r}: {error}", param_hint="--table") from None
+    return found
