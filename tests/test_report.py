@@ -11,6 +11,7 @@ import hentropy as he
 from hentropy.views.plots.pictures import PICTURES
 from hentropy.views.report import contents, report_html
 from hentropy.views.report.contents import trials_shown
+from hentropy.views.text.formats import design_columns
 from hentropy.views.web.templating import environment, json_data
 from support.studies import LINE, Worst, begun
 
@@ -144,7 +145,7 @@ def test_a_long_action_is_folded() -> None:
 def test_trials_are_sorted_by_numbers_not_by_what_is_shown() -> None:
     study = begun(LINE, count=2)
     study.tell(study.ask(), (1.0 / 3.0, 0.25))
-    table = trials_shown(tuple(study.log.entries.values()), study.space.names)
+    table = trials_shown(tuple(study.log.entries.values()), design_columns(study.space))
     titles = [column.title for column in table.columns]
     assert titles[:4] == ["trial", "x", "value", "standard error"]
     assert "note" not in titles

@@ -159,7 +159,7 @@ class Study:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of this decision, this space and the attached data, in sentences; mostly nothing."""
+        """What a person should know of the decision, the space and attached data, in sentences; mostly nothing."""
         return (*self.decision.notes(self.decide_on), *space_notes(self.space), *self.log.notes)
 
     @property

@@ -7,15 +7,14 @@ from threading import Lock
 from cachetools import LRUCache
 
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.definition import Description
+from hentropy.studies.definition import Description, stopping_of
 from hentropy.studies.definition.decisions import OwnClass
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
 from hentropy.studies.storage import Store
-from hentropy.studies.study.rules import spent_on
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.text.formats import DesignColumn, design_columns
-from hentropy.views.text.sentences import to_come
+from hentropy.views.text.sentences import spent_text, to_come
 
 REMEMBERED = 64
 """The studies whose trials are kept in memory, so that only what is new is read."""
@@ -48,6 +47,7 @@ class Snapshot:
     stopped: str | None
     enough: str | None
     trials_left: float
+    notes: tuple[str, ...]
     computable: str | None
 
     @property
@@ -61,9 +61,9 @@ class Snapshot:
         return any(trial.cost is not None for trial in self.trials)
 
     @property
-    def spent(self) -> float:
-        """What the trials that have ended cost, as far as it is known."""
-        return spent_on(self.trials)
+    def spent(self) -> str:
+        """What was spent, in words; nothing while nobody knows of costs."""
+        return spent_text(stopping_of(self.description), self.trials)
 
     @property
     def to_come(self) -> str:
@@ -119,6 +119,7 @@ class SnapshotCache:
             log.stopped(),
             log.stopped(running=True),
             log.trials_left,
+            log.notes,
             why_not_computable(known.description),
         )
 

@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -41,6 +41,11 @@ def measured(value: float | None, std_error: float | None) -> str:
 def design(params: Mapping[str, Any], between: str = ", ") -> str:
     """A design on one line, or on one for each parameter."""
     return between.join(f"{name} {value_text(value)}" for name, value in params.items())
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def value_text(value: Any) -> str:

@@ -1,15 +1,16 @@
 """A study in a few plain sentences: its first designs, where its trials stand, and whether they are enough."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from hentropy.core.spaces import Choice, DesignSpace, Fractions, Parameter, Space, usual_first
+from hentropy.core.spaces import Choice, DesignSpace, Field, Fractions, Parameter, Space, usual_first
 from hentropy.core.spaces.parameters import written
 from hentropy.studies.definition import CHOICES, Description
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
 from hentropy.studies.records import Entry, State, Trial
+from hentropy.studies.stopping import Budget, StoppingRule
 from hentropy.studies.storage.turns import is_gone, who
-from hentropy.studies.study.rules import first_left, in_state, space_notes
+from hentropy.studies.study.rules import first_left, in_state, space_notes, spent_on
 from hentropy.views.text.formats import ago, counted, number
 
 
@@ -70,14 +71,20 @@ def values_text(parameter: Parameter) -> str:
     if isinstance(parameter, Fractions):
         return _parts_text(parameter)
     [field] = parameter.fields("")
-    unit = f" {field.unit}" if field.unit else ""
     if field.options:
+        unit = f" {field.unit}" if field.unit else ""
         shown = [written(option) for option in field.options[:SHOWN_OPTIONS]]
         more = len(field.options) - len(shown)
         listed = (" < " if field.ordered else ", ").join(shown) + (f" and {more} more" if more > 0 else "")
         descriptors = parameter.descriptors if isinstance(parameter, Choice) else ()
         by = f"; described by {', '.join(descriptors)}" if descriptors else ""
         return f"{listed}{unit}{', logarithmic' * field.log}{by}"
+    return field_text(field)
+
+
+def field_text(field: Field) -> str:
+    """The range of a number, in short."""
+    unit = f" {field.unit}" if field.unit else ""
     step = f" in steps of {number(field.grid)}" if field.grid and not (field.whole and field.grid == 1) else ""
     return f"{number(field.low)} to {number(field.high)}{unit}{step}{', logarithmic' * field.log}"
 
@@ -193,6 +200,15 @@ def objective_sentence(description: Description) -> str:
     timeout = "" if said.timeout is None else f", each for at most {number(said.timeout)} s"
     retries = f"; a failed one is tried again {counted(said.retries, 'time')}" if said.retries else ""
     return f"{who}{timeout}{retries}."
+
+
+def spent_text(stop: Iterable[StoppingRule], trials: Sequence[Trial]) -> str:
+    """What was spent, of what there is: spent 42 of 60 hours; nothing while nobody knows of costs."""
+    spent = spent_on(trials)
+    for rule in stop:
+        if isinstance(rule, Budget) and rule.cost is not None:
+            return f"spent {rule.spending(spent)}"
+    return f"spent {number(spent)}" if any(trial.spent is not None for trial in trials) else ""
 
 
 def stop_sentence(description: Description) -> str:
