@@ -17,7 +17,7 @@ import hentropy as he
 from hentropy.bench.problems import Problem, alpine
 from hentropy.views.plots import Picture, Scene, draw, scene_of
 from hentropy.views.plots.marks import Dots, Heat, Panel, Role
-from hentropy.views.plots.shown_trials import plane_dots, shown_trials
+from hentropy.views.plots.shown_trials import place_dots, shown_trials
 from hentropy.views.plots.terrain import terrains
 
 FIRST = 10
@@ -64,11 +64,12 @@ def beside_the_truth(scene: Scene, truth: Callable[[Tensor], Tensor], title: str
     true = truth(torch.stack(torch.meshgrid(torch.from_numpy(x), torch.from_numpy(y), indexing="xy"), -1)).numpy()
     ends = float(min(ground.mean.min(), true.min())), float(max(ground.mean.max(), true.max()))
     trials = shown_trials(scene)
-    made = plane_dots(trials, (0, 1), np.ones(len(trials.kinds), dtype=bool))
+    made = place_dots(trials, ground, np.ones(len(trials.kinds), dtype=bool), 0.0)
     chosen = scene.action.cpu().numpy()
     stars = Dots(chosen[:, 0], chosen[:, 1], Role.DECIDED, "decision")
-    known = Panel("what is known", ground.across, ground.up, (Heat(x, y, ground.mean, "value", *ends), *made, stars))
-    real = Panel("the truth", ground.across, ground.up, (Heat(x, y, true, "value", *ends), stars))
+    across, up = ground.axes
+    known = Panel("what is known", across, up, (Heat(x, y, ground.mean, "value", *ends), *made, stars))
+    real = Panel("the truth", across, up, (Heat(x, y, true, "value", *ends), stars))
     caption = (
         "Left: the expected value, and where experiments were made. Right: the true function. The stars are the"
         " decision: high-scoring, diverse designs."

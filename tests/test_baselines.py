@@ -602,6 +602,7 @@ class Row:
 ROWS = {
     "BotorchKG": Row(baselines.BotorchKG(fantasies=2, restarts=1, raw_samples=4), lists=False),
     "BotorchLogEI": Row(baselines.BotorchLogEI(restarts=2, raw_samples=16)),
+    "BotorchMixed": Row(baselines.BotorchMixed(restarts=2, raw_samples=16)),
     "ExpectedFeasibility": Row(baselines.ExpectedFeasibility()),
     "ExpectedImprovement": Row(baselines.ExpectedImprovement()),
     "KnowledgeGradient": Row(baselines.KnowledgeGradient()),

@@ -82,6 +82,9 @@ def test_all_words_of_a_file_mean_something(tmp_path: Path) -> None:
         "max_seconds": 5.0,
         "max_memory": 3 * 2**19,
         "stop_when_exhausted": True,
+        "decide_on": None,
+        "cost": None,
+        "price": None,
     }
     assert d.objective.model_dump() == {
         "type": "command",

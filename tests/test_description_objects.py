@@ -82,7 +82,8 @@ def test_a_study_survives_being_stored(space: he.Space | he.Pool) -> None:
     assert torch.equal(again.bounds, space.bounds)
     assert torch.equal(again.to_unit(space.sample(4, 0)), space.to_unit(space.sample(4, 0)))
     assert torch.equal(again.sample(4, 1), space.sample(4, 1))
-    assert (stopping_of(d), options_of(d), d.own) == (rules, options, ())
+    settings = {"decide_on": None, "cost": None, "price": None}
+    assert (stopping_of(d), options_of(d), d.own) == (rules, options | settings, ())
 
 
 def test_numbers_of_other_libraries_become_plain() -> None:
@@ -157,7 +158,7 @@ def test_stopping_rules_without_words(stop: Any, kept: tuple[StoppingRule, ...],
 
 
 def test_solver_and_cost_without_words() -> None:
-    d = describe("study", SPACE, he.Maximize(), stop=[Whim()], solver_is_own=True, cost_is_own=True)
+    d = describe("study", SPACE, he.Maximize(), stop=[Whim()], solver_is_own=True, cost=len)
     assert stored(d).own == ("solver", "cost", "stop")
 
 

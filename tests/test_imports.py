@@ -26,6 +26,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "studies": (
         ("files", "records", "stopping"),
+        ("setting",),
         ("storage", "definition"),
         ("study", "testing"),
         ("execution",),

@@ -13,8 +13,19 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 
 import hentropy as he
 from hentropy.errors import InputError
-from hentropy.views.plots.marks import Axis, Band, Contour, Dots, Heat, Panel, Picture, Role, Rule, Table
-from hentropy.views.plots.matplotlib_axes import edges
+from hentropy.views.plots.marks import (
+    Axis,
+    Band,
+    Contour,
+    Dots,
+    Heat,
+    Panel,
+    Picture,
+    Role,
+    Rule,
+    Table,
+    cell_edges,
+)
 from hentropy.views.plots.matplotlib_texts import families, fitted, inches, table_width, wrapped, written
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.plotly_figure import figure
@@ -162,9 +173,9 @@ def test_no_two_roles_look_alike() -> None:
 
 
 def test_cells_lie_around_their_centres() -> None:
-    assert edges(np.array([0.0, 1.0, 3.0]), log=False) == pytest.approx([-0.5, 0.5, 2.0, 4.0])
-    assert edges(np.array([1.0, 100.0]), log=True) == pytest.approx([0.1, 10.0, 1000.0])
-    assert edges(np.array([2.0]), log=False) == pytest.approx([1.5, 2.5])
+    assert cell_edges(np.array([0.0, 1.0, 3.0]), log=False) == pytest.approx([-0.5, 0.5, 2.0, 4.0])
+    assert cell_edges(np.array([1.0, 100.0]), log=True) == pytest.approx([0.1, 10.0, 1000.0])
+    assert cell_edges(np.array([2.0]), log=False) == pytest.approx([1.5, 2.5])
 
 
 def test_names_stand_deep_in_their_areas() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hentropy as he
-from hentropy.views.plots.marks import Axis, Dots, Heat, Line, Panel, Picture, Role, Rule
+from hentropy.views.plots.marks import Axis, Dots, Heat, Line, Panel, Picture, Role, Rule, extent
 from hentropy.views.plots.pictures import picture
-from hentropy.views.plots.plotly_texts import digits, extent, offset
+from hentropy.views.plots.plotly_texts import digits, offset
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_matplotlib import draw
 from hentropy.views.plots.with_plotly import specification

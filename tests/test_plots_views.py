@@ -15,7 +15,8 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.views.plots.density import bin_edges
 from hentropy.views.plots.relevance import LengthScales, by_relevance, length_scales, relevance
 from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.views import MOST_LINES, held, parameter_axis, reference_design, slices
+from hentropy.views.plots.shown_fields import parameter_axis
+from hentropy.views.plots.views import MOST_LINES, held, reference_design, slices
 
 
 def scene(space: DesignSpace, decision: he.Decision, count: int = 6) -> Scene:

@@ -301,23 +301,48 @@ def test_a_table_of_ones_own_is_a_problem(tmp_path: Path) -> None:
 def test_known_tables_are_known_by_their_columns(name: str, tmp_path: Path) -> None:
     layout = LAYOUTS[name]
     columns = [layout.output, *layout.inputs]
-    path = tmp_path / f"{name}.csv"
-    path.write_text(
-        "\n".join([",".join(columns), *(",".join(str(i + j) for j in range(len(columns))) for i in (1, 2))])
-    )
-    problem = lab_table(name, path)
+    rows = [[f"option {i}" if column in layout.texts else str(i) for column in columns] for i in (1, 2)]
+    (tmp_path / f"{name}.csv").write_text("\n".join(",".join(row) for row in [columns, *rows]))
+    problem = lab_table(name, tmp_path)
     assert problem.name == name.replace("_", "-")
     assert problem.space.names == layout.inputs
     assert isinstance(problem.decision, he.Maximize if layout.largest else he.Minimize)
     assert problem.best is not None
     assert problem.best.loss == (-2.0 if layout.largest else 1.0)
-    chosen = lab_table(name, path, he.KGuesses(2))
+    assert {name for name, p in problem.space.parameters.items() if isinstance(p, he.Choice)} == set(layout.texts)
+    chosen = lab_table(name, tmp_path, he.KGuesses(2))
     assert isinstance(chosen.decision, he.KGuesses)
 
 
-def test_unknown_tables_are_named(tmp_path: Path) -> None:
+def test_unknown_and_missing_tables_are_named(tmp_path: Path) -> None:
     with pytest.raises(he.InputError, match="no table 'crossed_barel'; did you mean 'crossed_barrel'"):
-        lab_table("crossed_barel", tmp_path / "t.csv")
+        lab_table("crossed_barel", tmp_path)
+    expected = (
+        r"no file .*direct_arylation\.csv; this table is not shipped: make it from emdgroup/baybe on GitHub, commit"
+    )
+    with pytest.raises(he.InputError, match=expected):
+        lab_table("direct_arylation", tmp_path)
+
+
+def test_the_document_says_where_tables_come_from() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "problems.md").read_text()
+    for name, layout in LAYOUTS.items():
+        (row,) = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
+        repository, _, file = layout.source.partition(" on GitHub, ")
+        assert all(part in row for part in (repository, *file.split(", "), *layout.inputs, layout.output))
+
+
+def test_texts_of_a_table_are_choices(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("acid,heat,gain\ny,1,5.0\nx,2,7.0\ny,1,6.0\ny,2,1.0\n")
+    problem = table(tmp_path / "t.csv", ["acid", "heat"], "gain", he.Maximize(), texts=["acid"])
+    assert problem.at(acid="y", heat=1) == 5.5  # measured twice
+    assert problem.at(acid="x", heat=2) == 7.0
+    assert problem.best is not None
+    assert problem.best.action is not None
+    assert problem.space.decode(problem.best.action[0]) == {"acid": "x", "heat": 2.0}
+    (tmp_path / "t.csv").write_text("acid,heat,gain\n ,1,5.0\n")
+    with pytest.raises(he.InputError, match=r"line 2 of .*t\.csv has nothing in column acid"):
+        table(tmp_path / "t.csv", ["acid", "heat"], "gain", he.Maximize(), texts=["acid"])
 
 
 def test_fullerenes_are_the_measurements() -> None:

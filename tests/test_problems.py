@@ -27,6 +27,7 @@ from hentropy.bench.problems import (
     optima,
     problem,
     standard,
+    two_fidelities,
     vaccination,
 )
 from hentropy.bench.problems.subsets import BranchAndBound, best_subset
@@ -357,3 +358,22 @@ def test_standard_functions_have_the_dimension_of_their_name(name: str, dim: int
 def test_unknown_standard_functions_are_named(name: str, said: str) -> None:
     with pytest.raises(he.InputError, match=said):
         standard(name)
+
+
+@pytest.mark.parametrize("name", ["hartmann-6", "branin"])
+def test_at_the_highest_fidelity_a_function_is_what_is_decided_about(name: str) -> None:
+    made = two_fidelities(name)
+    x = made.space.sample(64, 0)
+    assert set(x[:, -1].tolist()) == {0.2, 1.0}
+    assert made.cost(x).tolist() == [20.0 if fidelity == 1.0 else 1.0 for fidelity in x[:, -1].tolist()]
+    x[:, -1] = made.target
+    torch.testing.assert_close(made(x), made.decided(x[:, :-1]), rtol=1e-6, atol=1e-6)
+    x[:, -1] = 0.2
+    gap = (made(x) - made.decided(x[:, :-1])).abs().max()
+    assert 0.0 < float(gap) <= (0.08 if name == "hartmann-6" else 260.0)
+    assert made.space.names == (*made.decided.space.names, "fidelity")
+
+
+def test_functions_without_fidelities_are_named() -> None:
+    with pytest.raises(he.InputError, match=r"no function with fidelities 'levy-4'; .*known are branin, hartmann-6"):
+        two_fidelities("levy-4")

@@ -1,4 +1,4 @@
-"""Pages, API and client for laboratories' designs: choices, levels, units, conditions, plates, lists with ids, costs."""
+"""Pages, API and client for designs of laboratories: choices, units, conditions, plates, lists with ids, costs."""
 
 import re
 from collections.abc import Iterator

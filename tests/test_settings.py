@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -257,3 +258,92 @@ def test_an_experiment_must_save_more_than_it_costs() -> None:
     while not study.stopped:
         run(study, 1)
     assert study.stopped.endswith("and costs 1")
+
+
+FILE = """\
+version = 1
+name = "two fidelities"
+first = 5
+
+[space.x]
+type = "real"
+low = 0
+high = 1
+
+[space.fidelity]
+type = "levels"
+values = [0.2, 1.0]
+
+[decide_on.values]
+fidelity = 1.0
+
+[decision]
+name = "maximize"
+
+[cost]
+of = "1 if fidelity < 1 else 20"
+unit = "hours"
+price = 0.001
+
+[stop]
+spend = 60
+worth_its_cost = true
+"""
+
+
+def test_files_and_stores_know_settings(tmp_path: Path, sqlite_url: str) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(FILE)
+    study = he.Study.from_file(file, storage=sqlite_url)
+    assert study.stop == (he.Budget(cost=60.0, unit="hours"), he.GainBelowCost(price=0.001))
+    assert (study.costs.stated, study.costs.price) == ("1 if fidelity < 1 else 20", 0.001)
+    trial = study.ask()
+    study.tell(trial, 1.0, cost=3.0)
+    study.close()
+    again = he.load_study("two fidelities", sqlite_url)
+    assert again.records[0].spent == 3.0
+    assert again.decide().action[0]["fidelity"] == 1.0
+    made = he.Study(
+        again.space,
+        he.Maximize(),
+        decide_on={"fidelity": 1.0},
+        cost="1 if fidelity < 1 else 20",
+        price=0.001,
+        stop=[he.Budget(cost=60.0, unit="hours"), he.GainBelowCost(price=0.001)],
+        first=5,
+        name="two fidelities",
+        storage=sqlite_url,
+    )
+    assert made.records == again.records
+    made.close()
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("fidelity = 1.0", "fidelity = 0.7", "decide_on: parameter fidelity is 0.7; the options are 0.2, 1"),
+        ("fidelity < 1 else", "fidelty < 1 else", "cost.of: .*fidelity"),
+        ('of = "1 if fidelity < 1 else 20"', 'of = "x - 0.5"', "cost.of: the cost of the design .* above 0"),
+        ("[cost]\n", "[prices]\n", "prices"),
+    ],
+)
+def test_mistakes_in_settings_are_named(old: str, new: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(FILE.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        he.Study.from_file(file)
+
+
+def test_shelves_are_kept_in_stores(sqlite_url: str) -> None:
+    space = Space(a=["x", "y", "z"], t=Real(0.0, 1.0), where=["t <= 0.9"])
+    shelf = Pool([["s1", "x", 0.1], ["s2", "y", 0.5], ["s3", "z", 0.7]], ["name", "a", "t"], id="name")
+    study = he.Study(shelf, he.Maximize(), decide_on=space, storage=sqlite_url, name="shelf")
+    study.attach({"name": "s2"}, 1.0)
+    study.attach({"name": "s3"}, 2.0)
+    study.close()
+    again = he.load_study("shelf", sqlite_url)
+    assert [trial.params["name"] for trial in again.records] == ["s2", "s3"]
+    assert repr(again.decide_on) == repr(space)
+    assert again.ask().params["name"] == "s1"
+    again.close()

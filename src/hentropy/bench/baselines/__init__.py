@@ -4,6 +4,7 @@
 the choice of the query is the rule's.
 """
 
+from hentropy.bench.baselines.botorch_models import BotorchMixed
 from hentropy.bench.baselines.classic import (
     ExpectedImprovement,
     KnowledgeGradient,
@@ -18,6 +19,7 @@ from hentropy.bench.baselines.with_botorch import BotorchKG, BotorchLogEI
 __all__ = [
     "BotorchKG",
     "BotorchLogEI",
+    "BotorchMixed",
     "ExpectedFeasibility",
     "ExpectedImprovement",
     "KnowledgeGradient",

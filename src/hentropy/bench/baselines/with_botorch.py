@@ -50,12 +50,17 @@ def optimised(
     ends = torch.arange(2.0).to(appraisal.belief.X)
     bounds = ends.unsqueeze(-1).expand(2, appraisal.space.cube).contiguous()
     u, _ = optimize_acqf(
-        acquisition, bounds, q=q, num_restarts=restarts, raw_samples=raw_samples, timeout_sec=_left(appraisal.clock)
+        acquisition,
+        bounds,
+        q=q,
+        num_restarts=restarts,
+        raw_samples=raw_samples,
+        timeout_sec=seconds_left(appraisal.clock),
     )
     return appraisal.space.project(appraisal.space.from_cube(u.detach()))
 
 
-def _left(clock: Clock) -> float | None:
+def seconds_left(clock: Clock) -> float | None:
     """Seconds until the time is up, at least a little: BoTorch returns nothing where it may not begin."""
     return None if clock.seconds == float("inf") else max(clock.seconds - clock.spent, 1e-3)
 

@@ -3,16 +3,19 @@
 from hentropy.bench.problems.alpine import Alpine, alpine, alpine_levels
 from hentropy.bench.problems.base import Best, Problem, UnitL1
 from hentropy.bench.problems.catalogue import PROBLEMS, problem
+from hentropy.bench.problems.fidelities import FidelityProblem, two_fidelities
 from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
 from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
 from hentropy.bench.problems.measurements import Measurements, lab_table, table
 from hentropy.bench.problems.multihills import Multihills, multihills_level, multihills_levels, multihills_sequence
+from hentropy.bench.problems.reactions import reaction
 from hentropy.bench.problems.standard import standard
 
 __all__ = [
     "PROBLEMS",
     "Alpine",
     "Best",
+    "FidelityProblem",
     "Measurements",
     "Multihills",
     "Problem",
@@ -29,8 +32,10 @@ __all__ = [
     "photo_pce10_levels",
     "photo_pce10_top_k",
     "problem",
+    "reaction",
     "standard",
     "table",
+    "two_fidelities",
     "vaccination",
     "vaccination_sequence",
 ]

@@ -47,7 +47,7 @@ class Problem:
         """Values at designs ... x d: ... ."""
         return self.function(x)
 
-    def at(self, **params: float) -> float:
+    def at(self, **params: Any) -> float:
         """The value of one design given by name."""
         return float(self(self.space.encode(params)))
 

@@ -8,6 +8,7 @@ from hentropy.bench.problems.base import Problem, named
 from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
 from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
 from hentropy.bench.problems.multihills import multihills_level, multihills_levels, multihills_sequence
+from hentropy.bench.problems.reactions import reaction
 from hentropy.bench.problems.standard import standard
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
@@ -17,6 +18,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "alpine-2-two-levels": partial(alpine_levels, (0.35, 0.6)),
     "alpine-3-top-3": partial(alpine, 3),
     "alpine-5-top-5": partial(alpine, 5),
+    "baumgartner-aniline": partial(reaction, "baumgartner-aniline"),
     "branin": partial(standard, "branin"),
     "fullerenes-levels": fullerenes_levels,
     "fullerenes-top-5": fullerenes_top_k,
@@ -28,6 +30,8 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "night-light-one-level": night_light,
     "photo-pce10-levels": photo_pce10_levels,
     "photo-pce10-top-5": photo_pce10_top_k,
+    "reizman-suzuki-1": partial(reaction, "reizman-suzuki-1"),
+    "reizman-suzuki-2": partial(reaction, "reizman-suzuki-2"),
     "rosenbrock-4": partial(standard, "rosenbrock-4"),
     "vaccination-pennsylvania-sequence": partial(vaccination_sequence, "pennsylvania"),
     "vaccination-pennsylvania-top-5": partial(vaccination, "pennsylvania"),

@@ -79,7 +79,8 @@ class Field:
 
 def nearest(text: str, known: Sequence[str], most: int = 12, what: str = "options") -> str:
     """What may have been meant, and what there is."""
-    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
+    is_word = any(letter.isalpha() for letter in text)  # a number that is not there is not misspelt
+    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5) if is_word else []
     listed = ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
     return f"did you mean {close[0]}? The {what} are {listed}" if close else f"the {what} are {listed}"
 

@@ -380,6 +380,15 @@ class Space(DesignSpace):
         """The conditions that a design (d) does not satisfy."""
         return [] if self._feasible is None else self._feasible.violated(row)
 
+    @property
+    def held_values(self) -> dict[str, Any]:
+        """The values of parameters that are held, as `fixed` takes them."""
+        found = {}
+        for name, row in self.held.items():
+            columns, values = self.parameters[name].columns(name), self.parameters[name].decode(row.tolist())
+            found[name] = values[0] if columns == (name,) else dict(zip(columns, values, strict=True))
+        return found
+
     def idle_conditions(self) -> list[str]:
         """The conditions that exclude nothing."""
         return [] if self._feasible is None else self._feasible.idle()

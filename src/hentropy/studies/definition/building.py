@@ -67,7 +67,7 @@ def _own(words: OwnClass, folder: Path | None, space: DesignSpace) -> Decision:
 
 def stopping_of(description: Description) -> tuple[StoppingRule, ...]:
     """The stopping rules."""
-    return description.stop.made()
+    return description.stop.made(description.cost)
 
 
 def options_of(description: Description) -> dict[str, Any]:
@@ -79,6 +79,9 @@ def options_of(description: Description) -> dict[str, Any]:
         "max_seconds": description.solver.max_seconds,
         "max_memory": description.solver.memory,
         "stop_when_exhausted": description.stop.when_exhausted,
+        "decide_on": None if description.decide_on is None else description.decide_on.made(),
+        "cost": None if description.cost is None else description.cost.of,
+        "price": None if description.cost is None else description.cost.price,
     }
 
 

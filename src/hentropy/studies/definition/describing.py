@@ -35,16 +35,19 @@ def describe(
     max_seconds: float | None = None,
     max_memory: int | None = None,
     solver_is_own: bool = False,
-    cost_is_own: bool = False,
+    cost: Any = None,
+    price: float | None = None,
+    decide_on: DesignSpace | None = None,
     stop_when_exhausted: bool = True,
 ) -> Description:
     """A study made in Python, in words; parts that have none are named in `own` and have to be handed over again."""
     in_words = _decision(decision)
     rules, all_rules = _stop(stop)
+    unit = next((rule.unit for rule in stop if isinstance(rule, Budget)), "")
     own = {
         "decision": in_words is None,
         "solver": solver_is_own,
-        "cost": cost_is_own,
+        "cost": callable(cost),
         "stop": not all_rules,
         "where": isinstance(space, Space) and any(callable(condition) for condition in space.where),
     }
@@ -55,13 +58,22 @@ def describe(
         "seed": seed,
         "first": first,
         **_designs(space),
+        "decide_on": None if decide_on is None else _decide_on(decide_on),
         "decision": {"own": repr(decision)} if in_words is None else in_words,
+        "cost": None if cost is None or callable(cost) else {"of": _plain(cost), "unit": unit, "price": price},
         "model": {"hyperparameters": hyperparameters},
         "solver": {key: None if value is None else _plain(value) for key, value in solver.items()},
         "stop": {**rules, "when_exhausted": stop_when_exhausted},
         "own": tuple(part for part, is_own in own.items() if is_own),
     }
     return validated(words, f"the study {name!r}")
+
+
+def _decide_on(space: DesignSpace) -> dict[str, Any]:
+    if isinstance(space, Space) and space.held:
+        return {"values": {name: _plain(value) for name, value in space.held_values.items()}}
+    words = _designs(space)
+    return {part: words[part] for part in ("space", "where", "tables", "pool") if part in words}
 
 
 def _designs(space: DesignSpace) -> dict[str, Any]:
@@ -153,23 +165,26 @@ def _plain(value: Any) -> Any:
 def _stop(rules: Sequence[StoppingRule]) -> tuple[dict[str, Any], bool]:
     """Stopping rules in words, and whether these are all of them."""
     words: dict[str, Any] = {}
+    taken = 0
     for rule in rules:
         said = _rule(rule)
         if said is None or said.keys() & words.keys():
             continue
         words.update(said)
-    return words, sum(key != "patience" for key in words) == len(rules)
+        taken += 1
+    return words, taken == len(rules)
 
 
 def _rule(rule: StoppingRule) -> dict[str, Any] | None:
     if type(rule) is Budget:
-        said: dict[str, Any] = {"trials": rule.trials}
+        spend = {} if rule.cost is None else {"spend": rule.cost}
+        said: dict[str, Any] = {**({} if rule.trials is None else {"trials": rule.trials}), **spend}
     elif type(rule) is TimeLimit:
         said = {"seconds": rule.seconds}
     elif type(rule) is GainBelow:
         said = {"gain_below": rule.threshold, "patience": rule.patience}
     elif type(rule) is GainBelowCost:
-        said = {"cost": rule.cost}
+        said = {"worth_its_cost": True} if rule.cost is None else {"cost": rule.cost}
     else:
         return None
     try:

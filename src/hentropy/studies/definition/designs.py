@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, Pool, Real
+from hentropy.core.spaces import Choice, DesignSpace, Fractions, Integer, Levels, Parameter, Pool, Real, Space
 from hentropy.core.spaces.parameters import nearest, written
 from hentropy.errors import InputError
-from hentropy.studies.definition.base import Cells, Label, Number, Plain, Unit, Whole, Words, YesNo
+from hentropy.studies.definition.base import Cells, Label, Number, Plain, Text, Unit, Whole, Words, YesNo
 from hentropy.studies.files import MOST_IN_TABLE, read_text
 from hentropy.studies.records.csv_tables import CsvTable, csv_table, number_in
 from hentropy.studies.records.numbers import counted, plain_number
@@ -202,6 +202,39 @@ class PoolWords(Words):
             return {**kept, "names": self.names, "rows": self.rows}
         names, rows = designs_in(folder / self.file, self.id, self.ignore)
         return {**kept, "names": names, "rows": rows}
+
+
+class DecideOnWords(Words):
+    """Where the decision may lie, if not anywhere in the space: values that are fixed, another space, or a pool."""
+
+    model_config = ConfigDict(title="Decide on")
+
+    values: Annotated[
+        dict[Label, JsonValue] | None, Field(description="Values that are fixed, such as fidelity = 1.0.")
+    ] = None
+    space: Annotated[
+        dict[Label, ParameterWords] | None, Field(min_length=1, description="The same parameters, with other ranges.")
+    ] = None
+    where: Annotated[tuple[Label, ...], Field(description="Conditions on what may be decided, for a space.")] = ()
+    tables: Annotated[
+        dict[Label, dict[Text, Number]], Field(default_factory=dict, description="Numbers that conditions look up.")
+    ]
+    pool: Annotated[PoolWords | None, Field(description="A list of what may be decided.")] = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "DecideOnWords":
+        if sum(part is not None for part in (self.values, self.space, self.pool)) != 1:
+            raise InputError("give values, a space, or a pool, one of them")
+        return self
+
+    def made(self) -> DesignSpace | dict[str, Any]:
+        """As `Study` takes it."""
+        if self.values is not None:
+            return dict(self.values)
+        if self.pool is not None:
+            return self.pool.made()
+        made = {name: parameter.made() for name, parameter in (self.space or {}).items()}
+        return Space(**made, where=self.where, tables=self.tables)
 
 
 def designs_in(

@@ -68,6 +68,29 @@ class SolverWords(Words):
         return None if self.max_memory is None else bytes_of(self.max_memory)
 
 
+class CostWords(Words):
+    """What experiments cost."""
+
+    model_config = ConfigDict(title="Cost")
+
+    of: Annotated[
+        Number | Label,
+        Field(
+            description='A number, an expression such as "2 + 0.1 * minutes + price[ligand]", or "told" if each result'
+            " comes with its cost."
+        ),
+    ]
+    unit: Annotated[Text, Field(description='The unit of the cost, such as "hours".')] = ""
+    price: Annotated[
+        Number | None,
+        Field(
+            gt=0,
+            description="What a unit of cost is worth, in the units of the loss: experiments are then chosen by gain"
+            " less price times cost. If left out: by gain per cost.",
+        ),
+    ] = None
+
+
 class StopWords(Words):
     """When the study ends: as soon as one of these holds."""
 
@@ -88,15 +111,24 @@ class StopWords(Words):
         ),
     ] = None
 
+    spend: Annotated[Number | None, Field(gt=0, description="After experiments that cost so much in all.")] = None
+    worth_its_cost: Annotated[
+        YesNo,
+        Field(description="When the best experiment is expected to save less than it costs, at the price of [cost]."),
+    ] = False
     when_exhausted: Annotated[
         YesNo, Field(description="When no experiment is expected to improve the decision any more.")
     ] = True
 
-    def made(self) -> tuple[StoppingRule, ...]:
+    def made(self, cost: CostWords | None = None) -> tuple[StoppingRule, ...]:
         """The rules themselves; `when_exhausted` is an option of the study."""
         rules: list[StoppingRule] = []
         if self.trials is not None:
             rules.append(Budget(self.trials))
+        if self.spend is not None:
+            rules.append(Budget(cost=self.spend, unit="" if cost is None else cost.unit))
+        if self.worth_its_cost:
+            rules.append(GainBelowCost(price=1.0 if cost is None or cost.price is None else cost.price))
         if self.seconds is not None:
             rules.append(TimeLimit(self.seconds))
         if self.gain_below is not None:

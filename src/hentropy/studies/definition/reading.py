@@ -28,6 +28,8 @@ def read(path: str | Path) -> Description:
     if "own" in words or (isinstance(decision, Mapping) and "own" in decision and "python" not in decision):
         raise InputError(told(str(file), ["own: it stands for parts made in Python; a file cannot give it"]))
     description = validated(words, str(file))
+    if description.decide_on is not None and description.decide_on.pool is not None:
+        words = {**words, "decide_on": {"pool": description.decide_on.pool.read(file.parent)}}
     if description.pool is not None:
         if description.is_read:
             return description

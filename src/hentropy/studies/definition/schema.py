@@ -12,9 +12,10 @@ from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import InputError
 from hentropy.studies.definition.base import Label, Number, StudyName, Text, Whole, Words
 from hentropy.studies.definition.decisions import AnyDecision, Named, Own
-from hentropy.studies.definition.designs import ParameterWords, PoolWords
+from hentropy.studies.definition.designs import DecideOnWords, ParameterWords, PoolWords
 from hentropy.studies.definition.objectives import AnyObjective, Manual
-from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
+from hentropy.studies.definition.parts import CostWords, ModelWords, SolverWords, StopWords, StorageWords
+from hentropy.studies.setting import Costs, setting
 
 VERSION = 1
 
@@ -65,7 +66,11 @@ class Description(Words):
     pool: Annotated[
         PoolWords | None, Field(description="A list of the designs that can be run. Give either this or a space.")
     ] = None
+    decide_on: Annotated[
+        DecideOnWords | None, Field(description="Where the decision may lie. If left out: anywhere in the space.")
+    ] = None
     decision: Annotated[AnyDecision, Field(description="What will be decided in the end, with its options.")]
+    cost: Annotated[CostWords | None, Field(description="What experiments cost. If left out: all the same.")] = None
     model: Annotated[ModelWords, Field(description="How the model is fitted to the outcomes.")] = ModelWords()
     solver: Annotated[SolverWords, Field(description="Bounds on each search for a next experiment.")] = SolverWords()
     objective: Annotated[
@@ -134,11 +139,24 @@ class Description(Words):
         if not self.is_read:
             return self
         designs = self.designs()
+        actions_on = designs
+        try:
+            if self.decide_on is not None and (self.decide_on.pool is None or self.decide_on.pool.rows is not None):
+                designs, actions_on = setting(designs, self.decide_on.made())
+        except InputError as error:
+            raise InputError(f"decide_on: {error}") from None
         if isinstance(self.decision, Named):
             try:
-                self.decision.made().within(designs)
+                self.decision.made().within(actions_on)
             except InputError as error:
                 raise InputError(f"decision: {error}") from None
+        if self.cost is not None:
+            try:
+                Costs.of(self.cost.of, self.cost.price, designs)
+            except InputError as error:
+                raise InputError(f"cost.of: {error}") from None
+        elif self.stop.worth_its_cost or self.stop.spend is not None:
+            raise InputError("stop: spend and worth_its_cost need to know what experiments cost; give [cost]")
         return self
 
     def __eq__(self, other: Any) -> bool:

@@ -15,7 +15,7 @@ from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import StudyError
 from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import short
-from hentropy.studies.study.costs import Costs
+from hentropy.studies.setting import Costs
 from hentropy.studies.study.left_to_ask import (
     NONE_LEFT,
     Among,

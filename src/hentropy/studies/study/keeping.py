@@ -17,7 +17,10 @@ from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.studies.study.words import StudyParts, as_words, in_words
 
-MATERIAL = ("space", "where", "tables", "same_in_batch", "pool", "decision", "seed", "first", "model", "own")
+MATERIAL = (
+    *("space", "where", "tables", "same_in_batch", "pool", "decide_on"),
+    *("decision", "cost", "seed", "first", "model", "own"),
+)
 """The parts of a definition that proposals depend on."""
 
 LONGEST = 60

@@ -27,15 +27,15 @@ from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import Advice, Outdated, StudyError
 from hentropy.studies.records import State, Trial, Value, Verdict
+from hentropy.studies.setting import Costs, setting
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
-from hentropy.studies.study.costs import Costs
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
 from hentropy.studies.study.rules import NOTHING_LEFT, checked_record, in_state, space_notes, spent_on
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.studies.study.words import LocatedDescription, check_options, setting
+from hentropy.studies.study.words import LocatedDescription, check_options
 
 if TYPE_CHECKING:
     import pandas

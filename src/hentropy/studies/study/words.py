@@ -12,12 +12,12 @@ from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
 from hentropy.core.solvers import Solver
-from hentropy.core.spaces import DesignSpace, Pool
+from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import StudyRecord
+from hentropy.studies.setting import Costs
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Store
-from hentropy.studies.study.costs import Costs
 
 if TYPE_CHECKING:
     from hentropy.studies.definition import Description
@@ -39,29 +39,6 @@ def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparamet
         raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
     if not isinstance(stop, Sequence) or not all(isinstance(rule, StoppingRule) for rule in stop):
         raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
-
-
-def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpace]:
-    """What can be run, and what may be decided on, in the same coordinates."""
-    if decide_on is None:
-        return space, space
-    if isinstance(decide_on, Mapping):
-        return space, space.fixed(**decide_on)
-    if not isinstance(decide_on, DesignSpace):
-        raise InputError(
-            'decide_on must be a space, a pool, or values that are fixed, such as {"fidelity": 1.0};'
-            f" got {decide_on!r}"
-        )
-    if isinstance(space, Pool) and not isinstance(decide_on, Pool):
-        return space.within(decide_on), decide_on
-    if isinstance(decide_on, Pool):
-        return space, decide_on.within(space)
-    if [(f.name, f.options) for f in space.fields] != [(f.name, f.options) for f in decide_on.fields]:
-        raise InputError(
-            f"decide_on has the parameters {', '.join(decide_on.names)}, the space has {', '.join(space.names)};"
-            " they must be the same, with the same options"
-        )
-    return space, decide_on
 
 
 @dataclass(frozen=True)
@@ -97,7 +74,9 @@ def in_words(options: StudyParts) -> dict[str, Any]:
         max_seconds=options.limits.max_seconds,
         max_memory=options.limits.max_memory,
         solver_is_own=options.solver is not None,
-        cost_is_own=options.costs.is_own,
+        cost=options.costs.stated,
+        price=options.costs.price,
+        decide_on=options.decide_on,
         stop_when_exhausted=options.stop_when_exhausted,
     )
     return description.model_dump(mode="json", exclude={"objective", "storage"})

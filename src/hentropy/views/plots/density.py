@@ -12,23 +12,51 @@ from hentropy.core.decisions.max_value import log_density
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short
-from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Panel, Picture, Role, Rule, Table, in_rows
+from hentropy.views.plots.marks import (
+    Axis,
+    Bars,
+    Dots,
+    Heat,
+    Line,
+    Panel,
+    Picture,
+    Role,
+    Rule,
+    Table,
+    cell_edges,
+    in_rows,
+)
 from hentropy.views.plots.relevance import by_relevance
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.views import PAIRED, parameter_axis
+from hentropy.views.plots.shown_fields import cell, grid_of, grid_step, parameter_axis, seen, varying
+from hentropy.views.plots.views import MOST_OPTIONS, PAIRED
 
 
 def bin_edges(space: DesignSpace, bins: int) -> tuple[np.ndarray, ...]:
-    """For each parameter edges of so many bins, evenly spaced on its own scale; few whole values have a bin each."""
+    """For each field edges of so many bins, evenly spaced on its own scale; options and few values have a bin each."""
     made = []
-    for index in range(space.dim):
+    for index, field in enumerate(space.fields):
         axis = parameter_axis(space, index)
         low, high = float(axis.low or 0.0), float(axis.high or 0.0)
-        if axis.whole and not axis.log and high - low < bins:
-            made.append(np.arange(low, high + 2.0) - 0.5)
+        step = grid_step(space, index)
+        if axis.names:
+            made.append(np.arange(len(axis.names) + 1) - 0.5)
+        elif len(field.options) > 1 or (step and not axis.log and (high - low) / step < bins):
+            made.append(cell_edges(grid_of(space, index, bins + 1).numpy(), log=axis.log))
         else:
             made.append(np.geomspace(low, high, bins + 1) if axis.log else np.linspace(low, high, bins + 1))
     return tuple(made)
+
+
+def bars_at(axis: Axis, edges: np.ndarray, heights: np.ndarray, role: Role, label: str) -> tuple[Axis, Bars]:
+    """Bars between edges (n + 1), with their axis; of many names those with the highest bars, in their order."""
+    if len(axis.names) <= MOST_OPTIONS:
+        return over_bins(axis, edges), Bars(edges, heights, role, label)
+    kept = _likeliest(heights)
+    few = np.arange(MOST_OPTIONS + 1) - 0.5
+    title = f"{axis.title} ({MOST_OPTIONS} of {len(axis.names)})"
+    names = tuple(axis.names[place] for place in kept)
+    return Axis(title, few[0], few[-1], names=names), Bars(few, heights[kept], role, label)
 
 
 def over_bins(axis: Axis, edges: np.ndarray) -> Axis:
@@ -36,9 +64,13 @@ def over_bins(axis: Axis, edges: np.ndarray) -> Axis:
     return replace(axis, low=float(edges[0]), high=float(edges[-1]))
 
 
-def centres(edges: np.ndarray, log: bool) -> np.ndarray:
-    """The middle of each bin, on its own scale: b + 1 to b."""
-    return np.sqrt(edges[:-1] * edges[1:]) if log else 0.5 * (edges[:-1] + edges[1:])
+def bin_centres(space: DesignSpace, index: int, edges: np.ndarray) -> np.ndarray:
+    """The value of each bin (b) of a field: its own where each has a bin, else the middle on the field's scale."""
+    field = space.fields[index]
+    values = grid_of(space, index, len(edges))
+    if field.options and len(values) == len(edges) - 1:
+        return values.numpy()
+    return np.sqrt(edges[:-1] * edges[1:]) if field.log else 0.5 * (edges[:-1] + edges[1:])
 
 
 def shares(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
@@ -79,7 +111,7 @@ class MaximumInfo:
 
 @dataclass(frozen=True)
 class PlaceMap:
-    """Probabilities summed over the bins of two parameters (by their indices): h x g."""
+    """Probabilities summed over the bins of two fields (by their indices): h x g."""
 
     across: int
     up: int
@@ -88,15 +120,17 @@ class PlaceMap:
 
 @dataclass(frozen=True)
 class PlacesInfo:
-    """How probable it is that f is greatest at each candidate: designs m x d and probabilities m.
+    """How probable it is that f is greatest at each candidate: designs m x F, by field, and probabilities m.
 
-    `parameters` are the axes, `relevant` their indices, the most relevant first; `edges` each one's bins. In
-    `marginals` (one for each parameter) and `maps` probabilities are summed over the bins.
+    `parameters` are the axes of the fields, `relevant` the indices of those that vary, the most relevant first; `edges`
+    the ends and `centres` the values of each one's bins. In `marginals` (one for each field) and `maps` probabilities
+    are summed over the bins.
     """
 
     parameters: tuple[Axis, ...]
     relevant: tuple[int, ...]
     edges: tuple[np.ndarray, ...]
+    centres: tuple[np.ndarray, ...]
     designs: np.ndarray
     probabilities: np.ndarray
     marginals: tuple[np.ndarray, ...]
@@ -119,21 +153,26 @@ def maximum_info(scene: Scene, grid: int = GRID) -> MaximumInfo:
 
 
 def places_info(scene: Scene, bins: int = BINS, order: tuple[int, ...] | None = None) -> PlacesInfo:
-    """The probability that the decision states for each candidate; `order` are the parameters by relevance."""
+    """The probability that the decision states for each candidate; `order` are the fields by relevance."""
     decision = scene.decision
     if not isinstance(decision, Identify):
         raise InputError(f"{decision!r} does not identify a place")
     order = by_relevance(scene.belief, scene.space) if order is None else order
-    edges, dim = bin_edges(scene.space, bins), scene.space.dim
-    designs, chances = decision.settled_points.cpu().numpy(), scene.action.detach().cpu().numpy()
-    pairs = [sorted(pair) for pair in combinations(order[:PAIRED], 2)]
+    varies = varying(scene.space)
+    relevant = tuple(index for index in order if index in varies) or order[:1]
+    edges, count = bin_edges(scene.space, bins), len(scene.space.fields)
+    designs, chances = seen(scene.space, decision.settled_points), scene.action.detach().cpu().numpy()
+    parameters = tuple(parameter_axis(scene.space, index) for index in range(count))
+    # numbers across, names up: they are read along their lines
+    pairs = [sorted(pair, key=lambda i: (bool(parameters[i].names), i)) for pair in combinations(relevant[:PAIRED], 2)]
     return PlacesInfo(
-        parameters=tuple(parameter_axis(scene.space, index) for index in range(dim)),
-        relevant=order,
+        parameters=parameters,
+        relevant=relevant,
         edges=edges,
+        centres=tuple(bin_centres(scene.space, index, own) for index, own in enumerate(edges)),
         designs=designs,
         probabilities=chances,
-        marginals=tuple(shares(designs[:, index], edges[index], chances) for index in range(dim)),
+        marginals=tuple(shares(designs[:, index], edges[index], chances) for index in range(count)),
         maps=tuple(PlaceMap(a, b, joint_shares(designs[:, [a, b]], (edges[a], edges[b]), chances)) for a, b in pairs),
     )
 
@@ -162,19 +201,18 @@ def maximum_picture(info: MaximumInfo) -> Picture:
 
 
 def places_panels(info: PlacesInfo) -> tuple[Panel | Table, ...]:
-    """One panel: bars along a line, or the map over the two most relevant parameters."""
-    if len(info.parameters) == 1:
-        return (_marginal(info, 0),)
+    """One panel: bars along a line, or the map over the two most relevant fields."""
+    if len(info.relevant) == 1:
+        return (_marginal(info, info.relevant[0]),)
     return (_map(info, info.maps[0]),)
 
 
 def places_picture(info: PlacesInfo) -> Picture:
     """Where f is likely to be greatest."""
     columns = (*(axis.title for axis in info.parameters), "probability")
-    widths = [(axis.high or 0.0) - (axis.low or 0.0) for axis in info.parameters]
     rows = tuple(
         (
-            *(short(value, width) for value, width in zip(info.designs[i].tolist(), widths, strict=True)),
+            *(cell(axis, value) for axis, value in zip(info.parameters, info.designs[i].tolist(), strict=True)),
             f"{info.probabilities[i]:.3g}",
         )
         for i in info.likeliest
@@ -182,7 +220,7 @@ def places_picture(info: PlacesInfo) -> Picture:
     table = Table("the likeliest places", columns, rows)
     panels: tuple[Panel | Table, ...] = places_panels(info)
     more: tuple[Panel, ...] = ()
-    if len(info.parameters) > 2:
+    if len(info.relevant) > 2:
         panels = tuple(_map(info, each) for each in info.maps)
         more = tuple(_marginal(info, index) for index in info.relevant[:MOST_MARGINALS])
     best = info.probabilities.max(initial=0.0)
@@ -195,25 +233,46 @@ def places_picture(info: PlacesInfo) -> Picture:
 
 
 def _marginal(info: PlacesInfo, index: int) -> Panel:
-    edges = info.edges[index]
-    axis = over_bins(info.parameters[index], edges)
-    bars = Bars(edges, info.marginals[index], Role.DECIDED, "probability")
-    return Panel(f"along {axis.title}" if len(info.parameters) > 1 else "", axis, Axis("probability", low=0.0), (bars,))
+    edges, heights = info.edges[index], info.marginals[index]
+    axis, bars = bars_at(info.parameters[index], edges, heights, Role.DECIDED, "probability")
+    title = f"{'by' if axis.names else 'along'} {info.parameters[index].title}" if len(info.relevant) > 1 else ""
+    return Panel(title, axis, Axis("probability", low=0.0), (bars,))
 
 
 def _map(info: PlacesInfo, pair: PlaceMap) -> Panel:
-    across, up = pair.across, pair.up
-    edges = info.edges[across], info.edges[up]
-    x, y = over_bins(info.parameters[across], edges[0]), over_bins(info.parameters[up], edges[1])
-    heat = Heat(centres(edges[0], x.log), centres(edges[1], y.log), pair.z, "probability", low=0.0)
+    (x, columns, across), (y, rows, up) = (_side(info, index) for index in (pair.across, pair.up))
+    heat = Heat(across, up, pair.z[np.ix_(rows, columns)], "probability", low=0.0)
     best = info.likeliest
-    at = info.designs[best, across], info.designs[best, up]
+    at = _along_side(info, pair.across, best, columns), _along_side(info, pair.up, best, rows)
     free = _apart(_along(x, at[0]), _along(y, at[1]))
     texts = tuple(
         f"{chance:.2g}" if alone else "" for chance, alone in zip(info.probabilities[best], free, strict=True)
     )
     dots = Dots(*at, Role.DECIDED, "likeliest places", texts=texts)
     return Panel("", x, y, (heat, dots))
+
+
+def _side(info: PlacesInfo, index: int) -> tuple[Axis, np.ndarray, np.ndarray]:
+    """The axis of a field on a map, its bins that are shown and their centres: of many options, the likeliest."""
+    edges, heights = info.edges[index], info.marginals[index]
+    axis, _ = bars_at(info.parameters[index], edges, heights, Role.DECIDED, "")
+    if len(axis.names) == len(info.parameters[index].names):
+        return axis, np.arange(len(heights)), info.centres[index]
+    return axis, _likeliest(heights), np.arange(MOST_OPTIONS, dtype=float)
+
+
+def _likeliest(heights: np.ndarray) -> np.ndarray:
+    """The places of the highest bars of many, in their order."""
+    return np.sort(np.argsort(-heights, kind="stable")[:MOST_OPTIONS])
+
+
+def _along_side(info: PlacesInfo, index: int, best: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """Where the likeliest designs lie along an axis of a map of which some bins are shown."""
+    values = info.designs[best, index]
+    if not info.parameters[index].names:
+        return values
+    at = {float(position): float(place) for place, position in enumerate(bins.tolist())}
+    return np.array([at.get(value, np.nan) for value in values.tolist()])
 
 
 def _along(axis: Axis, values: np.ndarray) -> np.ndarray:

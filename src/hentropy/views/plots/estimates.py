@@ -9,10 +9,12 @@ from torch import Tensor
 from hentropy.core.decisions import Estimate, Identify
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role, Table
+from hentropy.views.plots.by_option import intervals_at, option_places, over_pair, panel_axes, side_by_side, titled
+from hentropy.views.plots.marks import Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.terrain import SHARES, Terrain, bars_to, intervals, mean_and_sd, terrains, value_axis
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, parameter_axis
+from hentropy.views.plots.shown_fields import cell, parameter_axis, seen, varying
+from hentropy.views.plots.terrain import SHARES, Terrain, intervals, mean_and_sd, terrains, value_axis
+from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS
 
 FEW = 60
 """Up to so many points each has bars of its own; more are joined to bands."""
@@ -23,9 +25,10 @@ TABLE_ROWS = 12
 
 @dataclass(frozen=True)
 class EstimatesInfo:
-    """Points (m x d) with the values reported for them and their standard deviations (m each), on their ground.
+    """Points (m x F, by field) with the values reported for them and their standard deviations (m each).
 
-    `quantiles` (4 x m) bound the 95 % and the 50 % intervals. `given` says that the points were named, not filled in.
+    `grounds` are what they are shown on. `quantiles` (4 x m) bound the 95 % and the 50 % intervals. `given` says that
+    the points were named, not filled in.
     """
 
     parameters: tuple[Axis, ...]
@@ -50,9 +53,9 @@ def estimates_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_P
         estimates, sd = action.numpy(), mean_and_sd(scene.belief, at)[1]
         quantiles = intervals(scene.belief, at)
     return EstimatesInfo(
-        parameters=tuple(parameter_axis(scene.space, index) for index in range(scene.space.dim)),
-        grounds=terrains(scene, points, plane) if scene.space.dim <= 2 else (),
-        points=at.detach().cpu().numpy(),
+        parameters=tuple(parameter_axis(scene.space, index) for index in range(len(scene.space.fields))),
+        grounds=terrains(scene, points, plane) if len(varying(scene.space)) <= 2 else (),
+        points=seen(scene.space, at),
         estimates=estimates,
         sd=sd,
         quantiles=quantiles,
@@ -64,23 +67,22 @@ def estimates_panels(info: EstimatesInfo) -> tuple[Panel | Table, ...]:
     """One panel: the values against the parameter or by rank; over a plane two, the values and what is uncertain."""
     if info.grounds:
         [ground] = info.grounds
-        if ground.is_plane:
-            return _maps(info, ground)
-        along = info.points[:, ground.indices[0]]
+        if ground.is_pair:
+            return _pair(info, ground)
+        [along] = ground.places(info.points)
         order = np.argsort(along, kind="stable")
-        return (Panel("", ground.across, value_axis(), _intervals(info, along[order], order)),)
+        return (
+            Panel("", *panel_axes(ground, value_axis()), _intervals(info, along[order], order, ground.has_options)),
+        )
     order = np.argsort(info.estimates, kind="stable")
     rank = np.arange(1.0, len(order) + 1.0)
     return (Panel("the estimates, in order", Axis("rank", whole=True), value_axis(), _intervals(info, rank, order)),)
 
 
-def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray) -> tuple[Mark, ...]:
+def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray, apart: bool = False) -> tuple[Mark, ...]:
     value, (low, lower, upper, high) = info.estimates[order], info.quantiles[:, order]
-    if len(order) <= FEW:
-        return (
-            Dots(x, value, Role.UNCERTAINTY, "95 % interval", error=bars_to(value, low, high)),
-            Dots(x, value, Role.DECIDED, "estimate, 50 % interval", error=bars_to(value, lower, upper)),
-        )
+    if apart or len(order) <= FEW:
+        return intervals_at(x, value, info.quantiles[:, order], "estimate", Role.DECIDED)
     return (
         Band(x, low, high, Role.UNCERTAINTY, "95 % interval"),
         Band(x, lower, upper, Role.UNCERTAINTY, "50 % interval"),
@@ -88,22 +90,25 @@ def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray) -> tuple[M
     )
 
 
-def _maps(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
-    values = Heat(ground.grids[0], ground.grids[1], ground.mean, "estimate")
-    spread = Heat(ground.grids[0], ground.grids[1], ground.sd, "standard deviation", low=0.0)
+def _pair(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
+    values = over_pair(ground, ground.mean, "estimate", Role.MEAN)
+    spread = over_pair(ground, ground.sd, "standard deviation", Role.MEAN, (0.0, None))
+    axes, sds = panel_axes(ground, value_axis()), panel_axes(ground, Axis("standard deviation", low=0.0))
     return (
-        Panel("the estimates", ground.across, ground.up, (values, *_named(info, info.estimates))),
-        Panel("how uncertain they are", ground.across, ground.up, (spread, *_named(info, info.sd))),
+        Panel(titled(ground, "the estimates"), *axes, (*values, *_named(info, ground, info.estimates))),
+        Panel(titled(ground, "how uncertain they are"), *sds, (*spread, *_named(info, ground, info.sd))),
     )
 
 
-def _named(info: EstimatesInfo, values: np.ndarray) -> tuple[Mark, ...]:
+def _named(info: EstimatesInfo, ground: Terrain, values: np.ndarray) -> tuple[Mark, ...]:
     """The points that were named, with their values where they are few."""
     if not info.given or len(info.points) > SHOWN_POINTS:
         return ()
     spread = span(values.tolist())
     texts = tuple(short(value, spread, least=3) for value in values.tolist()) if len(values) <= TABLE_ROWS else ()
-    return (Dots(info.points[:, 0], info.points[:, 1], Role.DECIDED, "where a value is reported", texts=texts),)
+    places, label = side_by_side(ground, ground.places(info.points)), "where a value is reported"
+    height, group = (places[1], None) if ground.is_plane else (values, option_places(ground, info.points))
+    return (Dots(places[0], height, Role.DECIDED, label, texts=texts, options=group),)
 
 
 def estimates_picture(info: EstimatesInfo) -> Picture:
@@ -115,11 +120,10 @@ def estimates_picture(info: EstimatesInfo) -> Picture:
 
 def _table(info: EstimatesInfo) -> Table:
     columns = (*(axis.title for axis in info.parameters), "estimate", "sd", "2.5 %", "97.5 %")
-    widths = [span([axis.low or 0.0, axis.high or 0.0]) for axis in info.parameters]
     rows = []
     for place, point in enumerate(info.points.tolist()):
         sd = float(info.sd[place])
-        design = (short(value, width) for value, width in zip(point, widths, strict=True))
+        design = (cell(axis, value) for axis, value in zip(info.parameters, point, strict=True))
         low, _, _, high = (short(float(quantile), sd) for quantile in info.quantiles[:, place])
         rows.append((*design, short(float(info.estimates[place]), sd), short(sd), low, high))
     return Table("the estimates", columns, tuple(rows))
@@ -128,12 +132,10 @@ def _table(info: EstimatesInfo) -> Table:
 def _caption(info: EstimatesInfo) -> str:
     count = len(info.points)
     where = f"The value that would be reported at each of {count} points" if count > 1 else "The value to be reported"
-    if not (info.grounds and info.grounds[0].is_plane):
+    if not (info.grounds and info.grounds[0].is_pair):
         drawn = ", with the intervals that hold it with 50 and 95 % probability"
     elif count <= TABLE_ROWS:
-        drawn = (
-            ", over maps of the expected value and of its standard deviation; the table has the ends of the interval"
-        )
+        drawn = ", over the expected value and its standard deviation; the table has the ends of the interval"
         drawn += " that holds it with 95 % probability"
     else:
         drawn = ", and how uncertain it is (its standard deviation)"

@@ -21,11 +21,11 @@ from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Decision
 from hentropy.core.gain import Appraisal, Effort
 from hentropy.core.solvers.propose import AUDIT_SEED
-from hentropy.views.plots.marks import Axis
 from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.shown_fields import seen
 from hentropy.views.plots.shown_trials import near
 from hentropy.views.plots.target import Explained, Target
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, held, parameter_axis, slices
+from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, SliceFrame, slices
 
 GRIDS = ((LINE_POINTS, PLANE_POINTS), (61, 31), (41, 21), (31, 15), (21, 11), (15, 9), (11, 7))
 """Points along a line and along each axis of a plane, from fine to coarse."""
@@ -68,17 +68,12 @@ Gains = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class GainSlice:
-    """Gains along one or two parameters: g or h x g.
+class GainSlice(SliceFrame):
+    """Gains over one or two fields: g or h x g, NaN where nothing can be run.
 
-    `indices` say which parameters, `grids` their values, `held` what the others are held at, in words. `near` (n) are
-    the trials that bear on the slice.
+    `near` (n) are the trials that bear on the slice.
     """
 
-    indices: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    grids: tuple[np.ndarray, ...]
-    held: str
     gains: np.ndarray
     near: np.ndarray
 
@@ -216,18 +211,16 @@ def _views(scene: Scene, reference: Tensor, place: int) -> tuple[Slice, ...]:
 
 def through_reference(view: Slice) -> Slice:
     """The slice with the values of its reference among those of its grids: a narrow peak there is not missed."""
+    own = torch.from_numpy(seen(view.space, view.reference))
     grids = tuple(
-        torch.unique(torch.cat([grid, view.reference[axis : axis + 1].to(grid)]))
+        torch.unique(torch.cat([grid, own[axis : axis + 1].to(grid)]))
         for axis, grid in zip(view.axes, view.grids, strict=True)
     )
-    across = torch.meshgrid(*reversed(grids), indexing="ij")  # the first axis runs fastest
-    designs = view.reference.repeat(across[0].numel(), 1)
-    designs[:, list(reversed(view.axes))] = torch.stack([values.flatten() for values in across], -1)
-    return replace(view, grids=grids, designs=designs)
+    return Slice.over(view.space, view.reference, view.axes, grids)
 
 
 def _designs(views: Sequence[Slice]) -> int:
-    return sum(len(view.designs) for view in views)
+    return sum(len(view.runnable) for view in views)
 
 
 def _finest(scene: Scene, reference: Tensor, designs: float) -> tuple[Slice, ...]:
@@ -245,19 +238,12 @@ def _over(scene: Scene, views: Sequence[Slice], way: Gains, designs: np.ndarray)
 
 def _relative(views: tuple[GainSlice, ...], at_target: float) -> GainMap:
     """The map as shares of its greatest gain."""
-    top = max([at_target, *(float(view.gains.max()) for view in views)])
+    top = max([at_target, *(float(np.nanmax(view.gains)) for view in views)])  # all pass through the target
     top = top if top > 0 else 1.0
     return GainMap(tuple(replace(view, gains=view.gains / top) for view in views), at_target / top, relative=True)
 
 
 def _valued(scene: Scene, view: Slice, way: Gains, designs: np.ndarray) -> GainSlice:
-    x = view.designs.to(scene.belief.X).unsqueeze(-2)
-    gains = torch.cat([way(part) for part in x.split(PART)])
-    return GainSlice(
-        indices=view.axes,
-        axes=tuple(parameter_axis(scene.space, index) for index in view.axes),
-        grids=view.values_along(),
-        held=held(scene.space, view),
-        gains=view.shaped(gains),
-        near=near(scene, view, designs),
-    )
+    x = view.runnable.to(scene.belief.X).unsqueeze(-2)
+    gains = torch.cat([way(part) for part in x.split(PART)] if len(x) else [x.new_zeros(0)])
+    return GainSlice(**vars(view.frame()), gains=view.filled(gains), near=near(scene, view, designs))

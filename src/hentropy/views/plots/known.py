@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from hentropy.views.plots.marks import Axis, Band, Dots, Heat, Line, Mark, Panel, Picture, Role, in_rows
+from hentropy.views.plots.by_option import over_number, over_pair, panel_axes, titled
+from hentropy.views.plots.marks import Axis, Dots, Panel, Picture, Role, in_rows
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_trials import ROLES, ShownTrials, line_dots, near, plane_dots, shown_trials
+from hentropy.views.plots.shown_fields import in_words
+from hentropy.views.plots.shown_trials import ROLES, ShownTrials, near, place_dots, shown_trials, value_dots
 from hentropy.views.plots.terrain import Terrain, mean_and_sd, terrain_of
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, in_words, slices
+from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, slices
 
 PANELS_IN_A_ROW = 3
 
@@ -50,8 +52,7 @@ def known_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINT
 
 
 def _known(scene: Scene, view: Slice, trials: ShownTrials) -> KnownSlice:
-    onto = view.reference.repeat(len(trials.kinds), 1)
-    onto[:, list(view.axes)] = torch.from_numpy(view.seen(torch.from_numpy(trials.designs))).to(onto)
+    onto = view.onto(torch.from_numpy(trials.designs))
     expected = mean_and_sd(scene.belief, onto)[0] if len(onto) else trials.expected
     return KnownSlice(
         ground=terrain_of(scene, view),
@@ -62,82 +63,95 @@ def _known(scene: Scene, view: Slice, trials: ShownTrials) -> KnownSlice:
 
 
 def known_picture(info: KnownInfo) -> Picture:
-    """Lines with bands; maps of the expected value and of its uncertainty."""
-    lines = [view for view in info.slices if not view.ground.is_plane]
-    planes = [view for view in info.slices if view.ground.is_plane]
-    values = _value_axis(info, lines)
-    mean_range = _range([view.ground.mean for view in planes])
-    sd_range = (0.0, _range([view.ground.sd for view in planes])[1])
+    """Lines with bands, options with intervals; of pairs the expected value and its uncertainty."""
+    lines = [view for view in info.slices if not view.ground.is_pair]
+    pairs = [view for view in info.slices if view.ground.is_pair]
+    values = _value_axis(info, lines or [view for view in pairs if view.ground.has_lines])
     line_panels = [_line_panel(info, view, values) for view in lines]
-    means = [_map(info, view, view.ground.mean, "expected value", mean_range) for view in planes]
-    spreads = [_map(info, view, view.ground.sd, "uncertainty (standard deviation)", sd_range) for view in planes]
-    maps = [(means[0], spreads[0])] if len(planes) == 1 else [tuple(row) for row in (means, spreads) if row]
+    mean_range = _range([view.ground.mean for view in pairs])
+    sd_range = (0.0, _range([view.ground.sd for view in pairs])[1])
+    means = [_pair(info, view, view.ground.mean, "expected value", mean_range, values) for view in pairs]
+    sds = Axis("standard deviation", 0.0, 1.05 * sd_range[1] or 1.0)
+    what = "uncertainty (standard deviation)"
+    spreads = [_pair(info, view, view.ground.sd, what, sd_range, sds) for view in pairs]
+    maps = [(means[0], spreads[0])] if len(pairs) == 1 else [tuple(row) for row in (means, spreads) if row]
     rows = in_rows(line_panels, PANELS_IN_A_ROW)
-    return Picture("known", "What is known", _caption(info, bool(lines), bool(planes)), (*rows, *maps))
+    return Picture("known", "What is known", _caption(info), (*rows, *maps))
 
 
 def _range(values: list[np.ndarray]) -> tuple[float, float]:
-    """The least and the greatest of all values."""
-    if not values:
-        return 0.0, 1.0
-    return min(float(each.min()) for each in values), max(float(each.max()) for each in values)
+    """The least and the greatest of all values that are there."""
+    there = np.concatenate([np.zeros(0), *(each[np.isfinite(each)] for each in values)])
+    return (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
 
 
 def _value_axis(info: KnownInfo, lines: list[KnownSlice]) -> Axis:
     """One range for the values of all lines, with the data that are drawn on them."""
     errors = np.nan_to_num(info.trials.errors)
     shown = [(view.heights + side * errors)[view.near] for view in lines for side in (-1.0, 1.0)]
-    found = [view.ground.quantiles for view in lines] + [each[np.isfinite(each)] for each in shown]
-    low, high = _range([each for each in found if each.size])
+    known = [view.ground.mean if view.ground.is_pair else view.ground.quantiles for view in lines]
+    low, high = _range(known + shown)
     margin = 0.05 * (high - low) or 0.5
     return Axis("value", low - margin, high + margin)
 
 
 def _line_panel(info: KnownInfo, view: KnownSlice, values: Axis) -> Panel:
-    [x] = view.ground.grids
-    [axis] = view.ground.axes
-    low95, low50, high50, high95 = view.ground.quantiles
-    floor = values.low if values.low is not None else float(low95.min())
-    marks: tuple[Mark, ...] = (
-        Band(x, low95, high95, Role.UNCERTAINTY, "95 % interval"),
-        Band(x, low50, high50, Role.UNCERTAINTY, "50 % interval"),
-        Line(x, view.ground.mean, Role.MEAN, "expected value", dots=axis.whole),
-        *_line_dots(info.trials, view, floor),
-    )
-    return Panel(f"along {axis.title}" if view.ground.held else "", axis, values, marks)
+    ground = view.ground
+    [axis] = ground.axes
+    marks = over_number(ground, ground.mean, ground.quantiles, "expected value")
+    title = f"{'by' if axis.names else 'along'} {axis.title}" if ground.held else ""
+    return Panel(title, axis, values, (*marks, *_value_dots(info.trials, view, values.low or 0.0)))
 
 
-def _line_dots(trials: ShownTrials, view: KnownSlice, floor: float) -> tuple[Dots, ...]:
+def _value_dots(trials: ShownTrials, view: KnownSlice, floor: float) -> tuple[Dots, ...]:
     """Trials where the slice has them; what is said of each is what was measured."""
     moved = replace(trials, values=view.heights, expected=view.expected)
-    said = {role: trials.texts(trials.of_kind(kind) & view.near) for kind, role in ROLES.items()}
-    marks = line_dots(moved, view.ground.indices[0], view.near, floor)
+    marks = value_dots(moved, view.ground, view.near, floor)
+    there = np.isfinite(np.stack(view.ground.places(trials.fields))).all(0)
+    said = {role: trials.texts(trials.of_kind(kind) & view.near & there) for kind, role in ROLES.items()}
     return tuple(replace(dots, texts=said[dots.role]) for dots in marks)
 
 
-def _map(info: KnownInfo, view: KnownSlice, z: np.ndarray, label: str, scale: tuple[float, float]) -> Panel:
-    x, y = view.ground.grids
-    first, second = view.ground.indices
+def _pair(
+    info: KnownInfo, view: KnownSlice, z: np.ndarray, label: str, scale: tuple[float, float], values: Axis
+) -> Panel:
+    """A map or matrix with the trials on it; or a line for each option, with the trials about their expected values."""
+    ground = view.ground
     low, high = scale
-    heat = Heat(x, y, z, label, low=low, high=high if high > low else low + 1.0)
-    dots = plane_dots(info.trials, (first, second), view.near)
-    return Panel(label, view.ground.across, view.ground.up, (heat, *dots))
+    marks = over_pair(ground, z, label, Role.MEAN, (low, high if high > low else low + 1.0))
+    if ground.is_plane or z is ground.sd:
+        dots = place_dots(info.trials, ground, view.near, 0.0)
+    else:
+        dots = _value_dots(info.trials, view, values.low or 0.0)
+    return Panel(titled(ground, label), *panel_axes(ground, values), (*marks, *dots))
 
 
-def _caption(info: KnownInfo, lines: bool, planes: bool) -> str:
+def _caption(info: KnownInfo) -> str:
     trials = info.trials
+    grounds = [view.ground for view in info.slices]
+    lines = any(not ground.is_plane for ground in grounds)
+    options = any(ground.has_options for ground in grounds)
     measured = sum(kind in ("first", "proposed", "attached") for kind in trials.kinds)
     said = []
-    if lines:
+    if any(not ground.is_pair and not ground.has_options for ground in grounds):
         said.append(
             "The line is the expected value; the true one lies within the inner band with a probability of 50 %,"
             " and within the outer one with 95 %, if the model is right."
         )
-    if planes:
+    if options:
+        said.append(
+            "Of each option the point is the expected value, and the bars hold the true one with a probability of 50"
+            " and 95 %; what was measured stands beside it."
+        )
+    if any(ground.is_plane for ground in grounds):
         said.append(
             "Maps show the expected value and how uncertain it still is (its standard deviation): small near what was"
             " measured, large where nothing is known."
         )
+    if any(ground.has_lines for ground in grounds):
+        said.append("Of a choice and a number, each option has a line: the expected value, and how uncertain it is.")
+    if any(np.isnan(ground.mean).any() for ground in grounds):
+        said.append("What the conditions of the space exclude is left blank.")
     said.append(f"{measured} measured value{'' if measured == 1 else 's'}.")
     if "pending" in trials.kinds and lines:
         said.append("Experiments still waited for stand at the value that is expected of them.")

@@ -12,6 +12,7 @@ from hentropy.core.decisions import LevelSets
 from hentropy.core.decisions.normal import distribution
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
+from hentropy.views.plots.by_option import over_pair, panel_axes, titled, within
 from hentropy.views.plots.marks import (
     Axis,
     Bars,
@@ -28,8 +29,9 @@ from hentropy.views.plots.marks import (
     in_rows,
 )
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.terrain import Terrain, ground_marks, terrain_of
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, in_words, slices
+from hentropy.views.plots.shown_fields import in_words, seen
+from hentropy.views.plots.terrain import Terrain, ground_marks, terrain_of, value_axis
+from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, slices
 
 ROLES = (Role.LOW, Role.MIDDLE, Role.HIGH)
 SHOWN_POINTS = 300
@@ -39,8 +41,8 @@ SHOWN_POINTS = 300
 class LevelView:
     """One slice: the ground, the labels (shape of the slice), the probability of being above each threshold (T x it).
 
-    `evidence` (T x it) is above 0 where the label says "above": mean less threshold, or probability less a half.
-    `boundaries` are, on a line, for each threshold the places where the label changes.
+    NaN where nothing can be run. `evidence` (T x it) is above 0 where the label says "above": mean less threshold, or
+    probability less a half. `boundaries` are, along a number, for each threshold the places where the label changes.
     """
 
     ground: Terrain
@@ -52,7 +54,7 @@ class LevelView:
 
 @dataclass(frozen=True)
 class LevelsInfo:
-    """Views of the space, and the decision's own points (m x d) with their labels (m).
+    """Views of the space, and the decision's own points (m x F, by field) with their labels (m).
 
     A label is the number of thresholds that the point is above; `counts` says how many points have each (T + 1).
     `given` says that the points were named, not filled in. `reference` is the design that slices pass through.
@@ -94,7 +96,7 @@ def levels_info(
         thresholds=decision.thresholds,
         relation=decision.relation,
         views=tuple(_view(scene, decision, view) for view in views),
-        points=decision.settled_points.cpu().numpy(),
+        points=seen(scene.space, decision.settled_points),
         labels=labels,
         counts=np.bincount(labels, minlength=len(decision.thresholds) + 1),
         given=isinstance(asked, LevelSets) and asked.at is not None,
@@ -105,17 +107,19 @@ def levels_info(
 @torch.no_grad()
 def _view(scene: Scene, decision: LevelSets, view: Slice) -> LevelView:
     ground = terrain_of(scene, view)
-    designs = view.designs.to(scene.belief.X)
-    # the same rule at other points
-    elsewhere = LevelSets(decision.thresholds, designs, decision.relation)
-    labels = elsewhere.bayes_action(scene.belief.moments(designs, decision.needs)).sum(0)
-    above = chances_above(scene.belief, designs, decision.thresholds)
-    count = len(decision.thresholds)
+    designs = view.runnable.to(scene.belief.X)
     levels = np.array(decision.thresholds).reshape(-1, *[1] * len(view.shape))
-    chances = above.cpu().reshape(count, *view.shape).numpy()
+    if len(designs):
+        # the same rule at other points
+        elsewhere = LevelSets(decision.thresholds, designs, decision.relation)
+        labels = view.filled(elsewhere.bayes_action(scene.belief.moments(designs, decision.needs)).sum(0))
+        chances = view.filled(chances_above(scene.belief, designs, decision.thresholds))
+    else:
+        labels, chances = ground.mean, ground.mean + 0.0 * levels
     evidence = ground.mean - levels if decision.relation == "difference" else chances - 0.5
-    places = () if view.is_plane else boundaries(ground.grids[0], evidence)
-    return LevelView(ground, view.shaped(labels).astype(int), chances, evidence, places)
+    nowhere: tuple[tuple[float, ...], ...] = tuple(() for _ in decision.thresholds)
+    along = not ground.is_pair and not _is_stepped(ground)
+    return LevelView(ground, labels, chances, evidence, boundaries(ground.grids[0], evidence) if along else nowhere)
 
 
 def chances_above(belief: Belief, designs: Tensor, thresholds: tuple[float, ...]) -> Tensor:
@@ -131,21 +135,22 @@ def boundaries(x: np.ndarray, evidence: np.ndarray) -> tuple[tuple[float, ...], 
     """On a line (g), for each threshold, where the evidence (T x g) changes its sign, by straight lines in between."""
     found = []
     for values in evidence:
-        change = np.flatnonzero((values[:-1] > 0) != (values[1:] > 0))
+        there = np.isfinite(values[:-1]) & np.isfinite(values[1:])
+        change = np.flatnonzero(there & ((values[:-1] > 0) != (values[1:] > 0)))
         part = values[change] / (values[change] - values[change + 1])
         found.append(tuple((x[change] + part * (x[change + 1] - x[change])).tolist()))
     return tuple(found)
 
 
 def levels_panels(info: LevelsInfo) -> tuple[Panel | Table, ...]:
-    """One panel: the labels along a line, or the map of labels of the leading plane."""
-    planes = [view for view in info.views if view.ground.is_plane]
+    """One panel: the labels along a line, or the map of labels of the leading pair."""
+    planes = [view for view in info.views if view.ground.is_pair]
     return (_map(info, planes[0]) if planes else _line(info, info.views[0]),)
 
 
 def levels_picture(info: LevelsInfo) -> Picture:
     """The labels, and how probable they are."""
-    planes = [view for view in info.views if view.ground.is_plane]
+    planes = [view for view in info.views if view.ground.is_pair]
     rows: tuple[tuple[Panel | Table, ...], ...]
     if not planes:
         view = info.views[0]
@@ -154,7 +159,7 @@ def levels_picture(info: LevelsInfo) -> Picture:
         maps = tuple(_chance_map(info, planes[0], level) for level in range(len(info.thresholds)))
         rows = in_rows((_map(info, planes[0]), *maps), 3)
     else:
-        chances = tuple(_chances_on_line(info, view) for view in info.views if not view.ground.is_plane)
+        chances = tuple(_chances_on_line(info, view) for view in info.views if not view.ground.is_pair)
         maps = tuple(_map(info, view) for view in planes)
         own = tuple(_own_points(info, view) for view in planes)
         rows = (maps, own, *in_rows((_counts(info), *chances), 3))
@@ -165,7 +170,12 @@ def _line(info: LevelsInfo, view: LevelView) -> Panel:
     marks: list[Mark] = list(ground_marks(view.ground))
     marks += [Rule(threshold, "y", Role.LIMIT, "threshold") for threshold in info.thresholds]
     marks += _boundary_rules(info, view)
-    return Panel("the levels", view.ground.across, view.ground.up, tuple(marks))
+    return Panel("the levels", *panel_axes(view.ground, value_axis()), tuple(marks))
+
+
+def _is_stepped(ground: Terrain) -> bool:
+    """Whether an axis has options or levels: there is nothing between two of them, and no boundary."""
+    return any(axis.names or axis.ticks for axis in ground.axes)
 
 
 def _boundary_rules(info: LevelsInfo, view: LevelView) -> list[Mark]:
@@ -175,60 +185,73 @@ def _boundary_rules(info: LevelsInfo, view: LevelView) -> list[Mark]:
 
 def _chances_on_line(info: LevelsInfo, view: LevelView) -> Panel:
     [x] = view.ground.grids
-    lines = [
-        Line(x, chance, _role(place, len(info.thresholds)), f"above {level}", dashed=place % 2 == 1)
-        for place, (level, chance) in enumerate(zip(info.levels, view.above, strict=True))
-    ]
-    title = "how probable it is to be above"
-    axes = view.ground.across, Axis("probability", 0.0, 1.0)
-    return Panel(title, *axes, (*lines, *_boundary_rules(info, view)))
+    marks: list[Mark] = []
+    for place, (level, chance) in enumerate(zip(info.levels, view.above, strict=True)):
+        role, label = _role(place, len(info.thresholds)), f"above {level}"
+        if view.ground.has_options:
+            marks.append(Dots(x, chance, role, label))
+        else:
+            marks.append(Line(x, chance, role, label, dashed=place % 2 == 1, dots=view.ground.listed[0]))
+    axes = panel_axes(view.ground, Axis("probability", 0.0, 1.0))
+    return Panel("how probable it is to be above", *axes, (*marks, *_boundary_rules(info, view)))
 
 
 def _steps(info: LevelsInfo, view: LevelView) -> Panel:
-    """The label along a line, each step upright."""
-    label = Line(np.repeat(view.ground.grids[0], 2)[1:], np.repeat(view.labels, 2)[:-1].astype(float), Role.DECIDED)
+    """The label along a line, each step upright; of options, a mark for each."""
+    [x] = view.ground.grids
+    label: Mark = Line(np.repeat(x, 2)[1:], np.repeat(view.labels, 2)[:-1], Role.DECIDED)
+    if view.ground.has_options:
+        label = Dots(x, view.labels, Role.DECIDED)
     names = Axis("level", -0.5, len(info.thresholds) + 0.5, names=info.names)
-    return Panel("the label", view.ground.across, names, (label,))
+    return Panel("the label", view.ground.axes[0], names, (label,))
 
 
 def _map(info: LevelsInfo, view: LevelView) -> Panel:
+    """Labels over a pair; of a choice and a number each option has a row, as labels have no height."""
     ground = view.ground
     x, y = ground.grids
-    marks: list[Mark] = [Heat(x, y, view.labels.astype(float), "level", names=info.names)]
+    marks: list[Mark] = [Heat(x, y, view.labels, "level", names=info.names)]
     marks += _contours(info, view)
     if info.given and len(info.views) == 1 and len(info.points) <= SHOWN_POINTS:
         marks += _labelled(info, ground)
-    return Panel("the levels", ground.across, ground.up, tuple(marks))
+    return Panel("the levels", ground.axes[0], ground.axes[1], tuple(marks))
 
 
 def _contours(info: LevelsInfo, view: LevelView) -> list[Mark]:
+    """The boundaries between two numbers; between options there are none."""
+    if _is_stepped(view.ground):
+        return []
     x, y = view.ground.grids
     named = zip(info.levels, view.evidence, strict=True)
     return [Contour(x, y, evidence, 0.0, Role.DECIDED, f"boundary at {level}") for level, evidence in named]
 
 
 def _chance_map(info: LevelsInfo, view: LevelView, level: int) -> Panel:
-    ground = view.ground
-    heat = Heat(ground.grids[0], ground.grids[1], view.above[level], "probability", 0.0, 1.0)
+    ground, chance = view.ground, Axis("probability", 0.0, 1.0)
+    marks = over_pair(ground, view.above[level], "probability", Role.MEAN, (0.0, 1.0))
     title = f"how probable it is to be above {info.levels[level]}"
-    return Panel(title, ground.across, ground.up, (heat, _contours(info, view)[level]))
+    return Panel(
+        titled(ground, title), *panel_axes(ground, chance), (*marks, *_contours(info, view)[level : level + 1])
+    )
 
 
 def _own_points(info: LevelsInfo, view: LevelView) -> Panel:
     ground = view.ground
     title = "the labelled points, projected onto two parameters"
-    return Panel(title, ground.across, ground.up, tuple(_labelled(info, ground)))
+    return Panel(title, ground.axes[0], ground.axes[1], tuple(_labelled(info, ground)))
 
 
 def _labelled(info: LevelsInfo, ground: Terrain) -> list[Mark]:
     """The decision's own points, a mark for each label that occurs."""
-    across, up = ground.indices
+    places = ground.places(info.points)
+    there = np.isfinite(np.stack(places)).all(0)  # not all options may have room
+    x, y = within(ground, places)
     top = len(info.thresholds)
     marks: list[Mark] = []
     for label in range(top + 1):
-        own = info.points[info.labels == label]
-        if len(own):
-            marks.append(Dots(own[:, across], own[:, up], _role(label, top + 1), f"points {info.names[label]}"))
+        own = (info.labels == label) & there
+        if own.any():
+            marks.append(Dots(x[own], y[own], _role(label, top + 1), f"points {info.names[label]}"))
     return marks
 
 

@@ -5,7 +5,7 @@ is (its role), not how it looks: colours and markers are the theme's. Arrays are
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -36,7 +36,10 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its title, its range if it is given, a logarithmic scale, whole numbers, names in place of numbers."""
+    """An axis: its title, its range if it is given, a logarithmic scale, whole numbers, names in place of numbers.
+
+    `ticks` are the only numbers that are written along it, where they are given: few levels.
+    """
 
     title: str
     low: float | None = None
@@ -44,11 +47,16 @@ class Axis:
     log: bool = False
     whole: bool = False
     names: tuple[str, ...] = ()
+    ticks: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line through points (g each); NaN breaks it. `dots` marks the points, `label` is for the legend."""
+    """A line through points (g each); NaN breaks it. `dots` marks the points, `label` is for the legend.
+
+    Of several lines of one role, one for each of some options, `option` is the place of its own: it has a colour and a
+    dash for itself.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -56,6 +64,7 @@ class Line:
     label: str = ""
     dashed: bool = False
     dots: bool = False
+    option: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,8 @@ class Band:
 class Dots:
     """Points (n each), and a text for each where one is wanted.
 
-    `error` are bars of so much to both sides (n), or below and above (2 x n).
+    `error` are bars of so much to both sides (n), or below and above (2 x n). Beside lines for options, `options` (n)
+    says to which each point belongs.
     """
 
     x: np.ndarray
@@ -82,6 +92,7 @@ class Dots:
     label: str = ""
     error: np.ndarray | None = None
     texts: tuple[str, ...] = ()
+    options: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class Heat:
     """Values (h x g) over a plane: `z[j, i]` is at (x[i], y[j]); NaN is left blank.
 
     With `names`, the values are 0, 1, ... and stand for these, as on a map of labels. `low` and `high` fix the scale,
-    so that panels can share it.
+    so that panels can share it. `texts` (h x g) are written at the foot of the cells, of a matrix with few of them.
     """
 
     x: np.ndarray
@@ -99,6 +110,7 @@ class Heat:
     low: float | None = None
     high: float | None = None
     names: tuple[str, ...] = ()
+    texts: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -178,3 +190,43 @@ def in_rows(panels: Sequence[Panel | Table], across: int) -> tuple[tuple[Panel |
     rows = math.ceil(len(panels) / across)
     width = math.ceil(len(panels) / rows) if rows else 1
     return tuple(tuple(panels[start : start + width]) for start in range(0, len(panels), width))
+
+
+def cell_edges(centres: np.ndarray, *, log: bool) -> np.ndarray:
+    """The borders (g + 1) of the cells around centres (g): halfway between them, on the scale of the axis."""
+    at = np.log(centres) if log else np.asarray(centres, float)
+    if len(at) == 1:
+        borders = np.array([at[0] - 0.5, at[0] + 0.5])
+    else:
+        half = np.diff(at) / 2
+        borders = np.concatenate([[at[0] - half[0]], at[:-1] + half, [at[-1] + half[-1]]])
+    return np.asarray(np.exp(borders) if log else borders)
+
+
+def extent(panel: Panel, axis: Axis, letter: str) -> tuple[float, float]:
+    """The least and the greatest value along an axis: as it is given, or that of the marks."""
+    found = [axis.low, axis.high]
+    if axis.low is None or axis.high is None:
+        parts = [np.ravel(values) for mark in panel.marks for values in _values(mark, letter)]
+        together = np.concatenate([np.zeros(0), *parts])
+        finite = together[np.isfinite(together)]
+        ends = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+        found = [end if given is None else given for given, end in zip(found, ends, strict=True)]
+    low, high = (float(value or 0.0) for value in found)
+    return low, high
+
+
+def _values(mark: Mark, letter: str) -> Iterator[np.ndarray]:
+    """All that a mark has along an axis."""
+    if isinstance(mark, Line | Dots | Heat | Contour):
+        values = mark.x if letter == "x" else mark.y
+        yield values
+        if isinstance(mark, Dots) and mark.error is not None and letter == "y":
+            below, above = np.broadcast_to(mark.error, (2, len(values)))
+            yield from (values - below, values + above)
+    elif isinstance(mark, Band):
+        yield from (mark.x,) if letter == "x" else (mark.low, mark.high)
+    elif isinstance(mark, Bars):
+        yield mark.edges if letter == "x" else np.append(mark.heights, 0.0)
+    elif mark.axis == letter:
+        yield np.array([mark.at])

@@ -12,11 +12,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
-from hentropy.views.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule
+from hentropy.studies.records.numbers import short
+from hentropy.views.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule, cell_edges
 from hentropy.views.plots.matplotlib_texts import written
 from hentropy.views.plots.theme import (
     BAND,
     BLACK,
+    CELL_FOOT,
     DASHES,
     HATCHES,
     LIGHT,
@@ -27,15 +29,20 @@ from hentropy.views.plots.theme import (
     abbreviated,
     dash_of,
     from_below,
+    ink_on,
     label_colours,
     label_places,
     look,
     marker_size,
+    option_colour,
     passes,
     place_of,
     shows_texts,
     stroke,
 )
+
+MANY_NAMES = 10
+"""More names along an axis are smaller, and stand upright below it."""
 
 
 def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
@@ -59,14 +66,15 @@ def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
 
 def _line(axes: Axes, line: Line, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
     style = look(line)
+    colour = stroke(line.role) if line.option is None else option_colour(line.option)
     points: dict[str, Any] = {}
     if line.dots:
         points = {"marker": style.marker, "markersize": style.size}
-        points |= {"markeredgecolor": BLACK, "markerfacecolor": style.colour}
+        points |= {"markeredgecolor": BLACK, "markerfacecolor": style.colour if line.option is None else colour}
     [artist] = axes.plot(
         line.x,
         line.y,
-        color=stroke(line.role),
+        color=colour,
         linestyle=DASHES[dash_of(line, dashes)][0],
         linewidth=1.8,
         zorder=place_of(line),
@@ -107,6 +115,13 @@ def _dots(axes: Axes, dots: Dots, panel: Panel, dashes: Dashes) -> dict[str, Art
         edge |= {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > MANY else {}
     # designs on the border keep their markers whole
     [artist] = axes.plot(x, y, style.marker, color=style.colour, markersize=size, clip_on=False, zorder=place, **edge)
+    if dots.options is not None and style.filled:
+        # over the same markers in the colour of their role, which is that of the legend
+        own = np.asarray(dots.options, float)[seen]
+        for option in np.unique(own[np.isfinite(own)]):
+            at = own == option
+            faces = {**edge, "color": option_colour(option), "markersize": size, "clip_on": False}
+            axes.plot(x[at], y[at], style.marker, **faces, zorder=place)
     if shows_texts(dots):
         for text, a, b in zip(np.array(dots.texts)[seen], x, y, strict=True):
             axes.annotate(
@@ -129,7 +144,7 @@ def _within(values: np.ndarray, axis: Axis) -> np.ndarray:
 
 
 def _heat(axes: Axes, heat: Heat, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
-    x, y = edges(heat.x, log=panel.x.log), edges(heat.y, log=panel.y.log)
+    x, y = cell_edges(heat.x, log=panel.x.log), cell_edges(heat.y, log=panel.y.log)
     shown = np.ma.masked_invalid(heat.z)
     if heat.names:
         return _labels(axes, heat, x, y, shown)
@@ -138,6 +153,11 @@ def _heat(axes: Axes, heat: Heat, panel: Panel, dashes: Dashes) -> dict[str, Art
         low, high = 0.0, 1.0
     drawn = axes.pcolormesh(x, y, shown, cmap=MAP, vmin=low, vmax=high, rasterized=True, zorder=0)
     axes.figure.colorbar(drawn, ax=axes, label=written(heat.label, 48), pad=0.02, aspect=26)
+    for j, row in enumerate(heat.texts):
+        for i, text in enumerate(row):
+            if text:
+                ink, foot = ink_on(heat, float(heat.z[j, i])), float(heat.y[j]) - CELL_FOOT
+                axes.text(float(heat.x[i]), foot, text, ha="center", va="center", fontsize=7.5, color=ink, zorder=16)
     return {}
 
 
@@ -168,17 +188,6 @@ def _labels(axes: Axes, heat: Heat, x: np.ndarray, y: np.ndarray, shown: Any) ->
             bbox={"boxstyle": "round,pad=0.2", "facecolor": WHITE, "edgecolor": "none", "alpha": 0.8},
         )
     return legend
-
-
-def edges(centres: np.ndarray, *, log: bool) -> np.ndarray:
-    """The borders (g + 1) of the cells around centres (g): halfway between them, on the scale of the axis."""
-    at = np.log(centres) if log else np.asarray(centres, float)
-    if len(at) == 1:
-        borders = np.array([at[0] - 0.5, at[0] + 0.5])
-    else:
-        half = np.diff(at) / 2
-        borders = np.concatenate([[at[0] - half[0]], at[:-1] + half, [at[-1] + half[-1]]])
-    return np.asarray(np.exp(borders) if log else borders)
 
 
 def _contour(axes: Axes, contour: Contour, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
@@ -238,7 +247,22 @@ def dress(axes: Axes, panel: Panel) -> None:
             ticks.set_ticks(range(len(axis.names)), [written(abbreviated(name, 18)) for name in axis.names])
             ticks.set_minor_locator(NullLocator())
             ticks.set_minor_formatter(NullFormatter())
+        elif axis.ticks:
+            ticks.set_ticks(axis.ticks, [short(value) for value in axis.ticks])
+            ticks.set_minor_locator(NullLocator())
+            ticks.set_minor_formatter(NullFormatter())
         elif axis.whole and not axis.log:
-            ticks.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+            ticks.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    many = len(panel.x.names) > MANY_NAMES
     if len(panel.x.names) > 5 or any(len(name) > 12 for name in panel.x.names):
-        axes.tick_params(axis="x", labelrotation=35)
+        # each ends below its place
+        axes.set_xticks(
+            axes.get_xticks(),
+            [label.get_text() for label in axes.get_xticklabels()],
+            rotation=90 if many else 35,
+            ha="center" if many else "right",
+            rotation_mode="default" if many else "anchor",
+            fontsize=8 if many else None,
+        )
+    if len(panel.y.names) > MANY_NAMES:
+        axes.tick_params(axis="y", labelsize=8)

@@ -2,14 +2,14 @@
 
 import html
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hentropy.studies.records.numbers import short
-from hentropy.views.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel
+from hentropy.views.plots.marks import Axis, Panel, extent
 
 DIGITS = 7
 """Significant digits of numbers whose spread is as large as they are: more than can be seen."""
@@ -136,32 +136,3 @@ def digits(low: float, high: float) -> int:
     if not (length > 0.0 and math.isfinite(largest)):
         return HOVER
     return min(15, HOVER + max(0, math.ceil(math.log10(largest / length))))
-
-
-def extent(panel: Panel, axis: Axis, letter: str) -> tuple[float, float]:
-    """The least and the greatest value along an axis: as it is given, or that of the marks."""
-    found = [axis.low, axis.high]
-    if axis.low is None or axis.high is None:
-        parts = [np.ravel(values) for mark in panel.marks for values in _values(mark, letter)]
-        together = np.concatenate([np.zeros(0), *parts])
-        finite = together[np.isfinite(together)]
-        ends = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-        found = [end if given is None else given for given, end in zip(found, ends, strict=True)]
-    low, high = (float(value or 0.0) for value in found)
-    return low, high
-
-
-def _values(mark: Mark, letter: str) -> Iterator[np.ndarray]:
-    """All that a mark has along an axis."""
-    if isinstance(mark, Line | Dots | Heat | Contour):
-        values = mark.x if letter == "x" else mark.y
-        yield values
-        if isinstance(mark, Dots) and mark.error is not None and letter == "y":
-            below, above = np.broadcast_to(mark.error, (2, len(values)))
-            yield from (values - below, values + above)
-    elif isinstance(mark, Band):
-        yield from (mark.x,) if letter == "x" else (mark.low, mark.high)
-    elif isinstance(mark, Bars):
-        yield mark.edges if letter == "x" else np.append(mark.heights, 0.0)
-    elif mark.axis == letter:
-        yield np.array([mark.at])

@@ -12,6 +12,7 @@ from hentropy.views.plots.plotly_texts import hover, number, numbers, offset, sh
 from hentropy.views.plots.theme import (
     BAND,
     BLACK,
+    CELL_FOOT,
     DASHES,
     GREY,
     LIGHT,
@@ -21,10 +22,12 @@ from hentropy.views.plots.theme import (
     Dashes,
     dash_of,
     from_below,
+    ink_on,
     label_colours,
     label_places,
     look,
     marker_size,
+    option_colour,
     passes,
     shows_texts,
     stroke,
@@ -70,6 +73,7 @@ class Traces:
 
     def _line(self, line: Line, panel: Panel, position: int) -> None:
         style = look(line)
+        colour = stroke(line.role) if line.option is None else option_colour(line.option)
         made = {
             **_place(position),
             **self._named(line.label),
@@ -77,11 +81,11 @@ class Traces:
             "mode": "lines+markers" if line.dots else "lines",
             "x": numbers(line.x),
             "y": numbers(line.y),
-            "line": {"color": stroke(line.role), "width": 2, "dash": DASHES[dash_of(line, self.dashes)][1]},
+            "line": {"color": colour, "width": 2, "dash": DASHES[dash_of(line, self.dashes)][1]},
             "hovertemplate": hover(panel, line.label),
         }
         if line.dots:
-            made["marker"] = _marker(line, style.size)
+            made["marker"] = _marker(line, style.size) | ({} if line.option is None else {"color": colour})
         self.data.append(made)
 
     def _band(self, band: Band, panel: Panel, position: int) -> None:
@@ -122,6 +126,13 @@ class Traces:
         if dots.error is not None:
             ink = GREY if dots.role in LIGHT else style.colour
             made["error_y"] = {**_bars_of(dots.error), "color": ink, "thickness": 1.2, "width": 3}
+        if dots.options is not None and style.filled:
+            if made["showlegend"]:  # the legend has the colour of the role: a mark for it alone
+                alone = {"x": [None], "y": [None], "mode": "markers", "marker": _marker(dots, style.size)}
+                named = {key: made[key] for key in ("type", "xaxis", "yaxis", "name", "legendgroup", "showlegend")}
+                self.data.append({**named, **alone})
+            colours = [option_colour(own) if math.isfinite(own) else style.colour for own in dots.options.tolist()]
+            made |= {"marker": {**made["marker"], "color": colours}, "showlegend": False}
         self.data.append(made)
 
     def _heat(self, heat: Heat, panel: Panel, position: int) -> None:
@@ -143,6 +154,12 @@ class Traces:
                 self.annotations.append(_written(place.name, place.x, place.y, panel, position))
         self.data.append(made)
         self.colours[position] = _labelled(heat) if heat.names else _scaled(heat)
+        for j, row in enumerate(heat.texts):
+            for i, text in enumerate(row):
+                if text:
+                    foot = _written(text, float(heat.x[i]), float(heat.y[j]) - CELL_FOOT, panel, position)
+                    font = {"size": 10, "color": ink_on(heat, float(heat.z[j, i]))}
+                    self.annotations.append(foot | {"font": font, "bgcolor": "rgba(0,0,0,0)", "borderpad": 0})
 
     def _contour(self, contour: Contour, panel: Panel, position: int) -> None:
         if not passes(contour):

@@ -9,9 +9,11 @@ from torch import Tensor
 from hentropy.core.beliefs import Gaussian, Needs
 from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import short, span
+from hentropy.views.plots.by_option import beside, option_places, within
 from hentropy.views.plots.marks import Dots, Role
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.views import Slice
+from hentropy.views.plots.shown_fields import can_run, design_id, seen, varying
+from hentropy.views.plots.views import Slice, SliceFrame
 
 KINDS = ("first", "proposed", "attached", "failed", "pending")
 """What a trial is to a picture; one that was withdrawn is not shown."""
@@ -40,11 +42,14 @@ NEAR = 0.9
 class ShownTrials:
     """n trials: numbers, designs (n x d), kinds, values and standard errors (n; NaN where there are none).
 
-    `expected` (n) is what is expected of the function there now.
+    `ids` are those of a pool's designs, or empty; `fields` (n x F) are the designs as they stand along axes, `expected`
+    (n) is what is expected of the function there now.
     """
 
     numbers: tuple[int, ...]
+    ids: tuple[str, ...]
     designs: np.ndarray
+    fields: np.ndarray
     kinds: tuple[str, ...]
     values: np.ndarray
     errors: np.ndarray
@@ -60,11 +65,10 @@ class ShownTrials:
 
     def _text(self, index: int) -> str:
         value, error = self.values[index], self.errors[index]
+        name = f"trial {self.numbers[index]}" + (f" ({self.ids[index]})" if self.ids[index] else "")
         if not np.isfinite(value):
-            return f"trial {self.numbers[index]}, {LABELS[self.kinds[index]]}"
-        return f"trial {self.numbers[index]}: {short(value, span(self.values.tolist()))}" + (
-            f" ± {error:.2g}" if np.isfinite(error) else ""
-        )
+            return f"{name}, {LABELS[self.kinds[index]]}"
+        return f"{name}: {short(value, span(self.values.tolist()))}" + (f" ± {error:.2g}" if np.isfinite(error) else "")
 
 
 def _kind(trial: Trial) -> str:
@@ -83,7 +87,9 @@ def shown_trials(scene: Scene) -> ShownTrials:
     moments = scene.belief.moments(rows, Needs.MEAN)
     return ShownTrials(
         numbers=tuple(trial.number for trial in trials),
+        ids=tuple(design_id(scene.space, row) for row in rows),
         designs=rows.cpu().numpy(),
+        fields=seen(scene.space, rows),
         kinds=tuple(map(_kind, trials)),
         values=_numbers([trial.value if trial.state is State.COMPLETE else None for trial in trials]),
         errors=_numbers([trial.std_error if trial.state is State.COMPLETE else None for trial in trials]),
@@ -97,49 +103,51 @@ def _numbers(values: list[float | None]) -> np.ndarray:
 
 @torch.no_grad()
 def near(scene: Scene, view: Slice, designs: np.ndarray) -> np.ndarray:
-    """Which designs (n x d) bear on a slice by the model: n; all of them where the model does not say."""
+    """Which designs (n x d) bear on a slice by the model: n; all of them where the model does not say.
+
+    A design whose place on the slice cannot be run does not.
+    """
     rows = torch.from_numpy(designs)
     belief = scene.belief
-    if not len(rows) or not isinstance(belief, Gaussian) or len(view.axes) == scene.space.dim:
+    if not len(rows) or set(view.axes) >= set(varying(scene.space)):
         return np.ones(len(rows), dtype=bool)
-    onto = view.reference.repeat(len(rows), 1)
-    onto[:, list(view.axes)] = rows[:, list(view.axes)]
+    onto = view.onto(rows).to(rows)
+    runs = can_run(scene.space, onto).numpy()
+    if not isinstance(belief, Gaussian):
+        return runs
     # each design with its place on the slice, as n pairs of points
     pairs: Tensor = belief.frame.transform(torch.stack([rows, onto], 1).to(belief.X))
     covariance, variance = belief.kernel(pairs[:, :1], pairs[:, 1:])[..., 0, 0], belief.kernel.diagonal(pairs)
     correlation = covariance / variance.prod(-1).sqrt()
-    return ((belief.weights[:, None] * correlation).sum(0) >= NEAR).cpu().numpy()
+    return runs & ((belief.weights[:, None] * correlation).sum(0) >= NEAR).cpu().numpy()
 
 
-def line_dots(trials: ShownTrials, axis: int, shown: np.ndarray, floor: float) -> tuple[Dots, ...]:
-    """Trials over one parameter: values with their errors, failed ones at the floor, pending ones where expected."""
+def value_dots(trials: ShownTrials, frame: SliceFrame, shown: np.ndarray, floor: float) -> tuple[Dots, ...]:
+    """Trials over a field: values with their errors, failed ones at the floor, pending ones where expected."""
+    heights = trials.values.copy()
+    for kind, other in (("failed", np.full(len(heights), floor)), ("pending", trials.expected)):
+        heights = np.where(trials.of_kind(kind), other, heights)
+    return _dots(trials, frame, heights, shown, trials.errors)
+
+
+def place_dots(trials: ShownTrials, frame: SliceFrame, shown: np.ndarray, foot: float) -> tuple[Dots, ...]:
+    """Where trials lie on a map, or along a field, all at one height."""
+    return _dots(trials, frame, np.full(len(trials.kinds), foot), shown)
+
+
+def _dots(
+    trials: ShownTrials, frame: SliceFrame, heights: np.ndarray, shown: np.ndarray, errors: np.ndarray | None = None
+) -> tuple[Dots, ...]:
+    places = frame.places(trials.fields)
+    options = option_places(frame, trials.fields)
+    x, y = within(frame, places) if frame.is_plane else (beside(frame.axes[0], places[0]), heights)
+    there = np.isfinite(np.stack(places)).all(0)  # not all options may have room
     marks = []
     for kind in KINDS:
-        own = trials.of_kind(kind) & shown
-        if not own.any():
-            continue
-        heights = {"failed": np.full(int(own.sum()), floor), "pending": trials.expected[own]}
-        bars = trials.errors[own]
-        error = np.nan_to_num(bars) if np.isfinite(bars).any() else None
-        y = heights.get(kind, trials.values[own])
-        marks.append(Dots(trials.designs[own, axis], y, ROLES[kind], LABELS[kind], error, trials.texts(own)))
+        own = trials.of_kind(kind) & shown & there
+        if own.any():
+            bars = errors[own] if errors is not None and np.isfinite(errors[own]).any() else None
+            error = None if bars is None else np.nan_to_num(bars)
+            group = None if options is None else options[own]
+            marks.append(Dots(x[own], y[own], ROLES[kind], LABELS[kind], error, trials.texts(own), group))
     return tuple(marks)
-
-
-def plane_dots(trials: ShownTrials, axes: tuple[int, int], shown: np.ndarray) -> tuple[Dots, ...]:
-    """Where trials lie on a plane."""
-    return _dots(trials, trials.designs[:, axes[0]], trials.designs[:, axes[1]], shown)
-
-
-def foot_dots(trials: ShownTrials, axis: int, shown: np.ndarray, foot: float) -> tuple[Dots, ...]:
-    """Where trials lie along one parameter, all at one height."""
-    return _dots(trials, trials.designs[:, axis], np.full(len(trials.kinds), foot), shown)
-
-
-def _dots(trials: ShownTrials, x: np.ndarray, y: np.ndarray, shown: np.ndarray) -> tuple[Dots, ...]:
-    owners = {kind: trials.of_kind(kind) & shown for kind in KINDS}
-    return tuple(
-        Dots(x[own], y[own], ROLES[kind], LABELS[kind], texts=trials.texts(own))
-        for kind, own in owners.items()
-        if own.any()
-    )

@@ -187,7 +187,7 @@ def _starts(scene: Scene, points: Tensor, values: Tensor, today: Tensor) -> tupl
         return points[index].unsqueeze(1), matters
     actions = points.unsqueeze(-2)
     losses = checked_loss(decision, values.unsqueeze(-1), actions.expand(len(values), *actions.shape))
-    unit, apart = scene.space.to_unit(points), APART * scene.space.dim**0.5
+    unit, apart = scene.space.to_unit(points), APART * scene.space.cube**0.5
     chosen = []
     for _ in range(STARTS):
         chosen.append(losses.argmin(-1))

@@ -22,6 +22,7 @@ from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import short
 from hentropy.studies.study import Study
 from hentropy.studies.study.asking import Asker
+from hentropy.views.plots.shown_fields import can_run, in_words, seen, varied, varying
 
 LOOK = Effort(replicates=2, outcomes=8, steps=8)
 CAREFUL = Effort(replicates=8, outcomes=32, steps=12)
@@ -33,12 +34,13 @@ AROUND = 12
 class Target:
     """The experiment that is explained: its design (d), its number if it was asked, its gain today with its error.
 
-    `weighed` is what counted beside the gain when it was chosen, in words, or nothing. While `left` of the `first`
-    designs that fill the space are still to be asked, an experiment without a number is not the next one, but the one
-    that is best by gain.
+    `fields` (F) are the design as it stands along axes. `weighed` is what counted beside the gain when it was chosen,
+    in words, or nothing. While `left` of the `first` designs that fill the space are still to be asked, an experiment
+    without a number is not the next one, but the one that is best by gain.
     """
 
     design: np.ndarray
+    fields: np.ndarray
     words: str
     number: int | None
     gain: float
@@ -93,7 +95,8 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
     states = [trial.state for trial in trials]
     target = Target(
         design=row.cpu().numpy(),
-        words=_words(space, row),
+        fields=seen(space, row),
+        words=in_words(space, row),
         number=None if asked is None else asked.number,
         gain=float(audit.gain.value),
         error=float(audit.gain.std_error),
@@ -124,13 +127,6 @@ def _improved(appraisal: Appraisal, action: object) -> Appraisal:
     if not isinstance(action, Tensor) or appraisal.applicable(1) is not None:
         return appraisal
     return replace(appraisal, search=appraisal.search.improved_by(action.to(appraisal.belief.X)[None, None]))
-
-
-def _words(space: DesignSpace, row: Tensor) -> str:
-    """A design (d), parameter by parameter."""
-    widths = (space.bounds[1] - space.bounds[0]).tolist()
-    named = zip(space.decode(row).items(), widths, strict=True)
-    return ", ".join(f"{name} = {short(value, width)}" for (name, value), width in named)
 
 
 def _weighed(cost: bool, failed: bool) -> str:
@@ -181,12 +177,16 @@ def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal
 
 
 def _designs_around(space: DesignSpace, row: Tensor | None, seed: int) -> Tensor:
-    """Designs that fill the space and, around a row (d), designs that differ from it in one parameter: m x d."""
+    """Designs that fill the space and, around a row (d), designs that differ from it in one field: m x d."""
     filling = space.sample(AROUND, seed + 5)
-    if row is None or space.points is not None:
+    fields = varying(space)
+    if row is None or space.points is not None or not fields:
         return filling
-    count = max(AROUND, 2 * space.dim)
-    along = row.repeat(count, 1)
-    varied = torch.arange(count) % space.dim
-    along[torch.arange(count), varied] = space.sample(count, seed + 6)[torch.arange(count), varied]
-    return torch.cat([row.unsqueeze(0), along, filling])
+    count = max(AROUND, 2 * len(fields))
+    values = torch.from_numpy(seen(space, space.sample(count, seed + 6)))
+    along = [
+        varied(space, row.cpu().unsqueeze(0), {index: values[place : place + 1, index]})
+        for place, index in enumerate(fields[place % len(fields)] for place in range(count))
+    ]
+    others = torch.cat(along)
+    return torch.cat([row.unsqueeze(0), others[can_run(space, others)].to(row), filling.to(row)])

@@ -38,6 +38,9 @@ MAP_STOPS = (
 LABELS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, BLUE, VERMILION, GREY)
 """Colours of a map of labels, in the order of the labels; where there are more of these they begin anew."""
 
+OPTIONS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY, "#8c510a")
+"""Colours of options that have a line each; each has a dash of its own too."""
+
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "||")
 """The same labels without colour, in files; pages write the names on the map."""
 
@@ -106,6 +109,11 @@ def look(mark: Band | Bars | Contour | Dots | Line | Rule) -> RoleStyle:
     return LOOKS[mark.role]
 
 
+def option_colour(option: float) -> str:
+    """The colour of an option by its place among those shown."""
+    return OPTIONS[int(option) % len(OPTIONS)]
+
+
 def stroke(role: Role) -> str:
     """The colour of what a role draws as a line or an area."""
     return GREY if role in LIGHT else LOOKS[role].colour
@@ -135,6 +143,8 @@ def _key(mark: Contour | Rule) -> tuple[type, Role, str]:
 
 
 def _usual_dash(mark: Line | Contour | Rule) -> str:
+    if isinstance(mark, Line) and mark.option is not None:
+        return list(DASHES)[mark.option % len(DASHES)]
     usual = look(mark).dash
     return "dashed" if mark.dashed and usual == "solid" else usual
 
@@ -183,6 +193,17 @@ def label_colours(count: int) -> list[str]:
     """The colours of so many labels."""
     return [LABELS[position % len(LABELS)] for position in range(count)]
 
+
+def ink_on(heat: Heat, value: float) -> str:
+    """The colour of a text on a map of numbers that is read on the colour of a value: white on the dark half."""
+    finite = heat.z[np.isfinite(heat.z)]
+    low = float(finite.min()) if heat.low is None else heat.low
+    high = float(finite.max()) if heat.high is None else heat.high
+    return WHITE if high > low and (value - low) / (high - low) < 0.5 else BLACK
+
+
+CELL_FOOT = 0.36
+"""Texts in the cells of a matrix stand so far below their middle, in cells: the middle is free for marks."""
 
 LEAST = 0.05
 """How deep an area must be for a name to be written in it, as a share of the sides of the map."""

@@ -10,6 +10,7 @@ from hentropy.errors import InputError
 from hentropy.views.plots.marks import Axis, Dots, Line, Panel, Picture, Role, Rule
 from hentropy.views.plots.relevance import length_scales, relevance
 from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.shown_fields import varying
 from hentropy.views.plots.terrain import SHARES, bars_to
 
 FEW = 4
@@ -42,7 +43,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class ReachInfo:
-    """Length scales as shares of each parameter's range (d): median, least and greatest over the mixture."""
+    """Length scales as shares of each field's range (F): median, least and greatest over the mixture."""
 
     median: np.ndarray
     low: np.ndarray
@@ -57,10 +58,13 @@ class TrustInfo:
     `quantiles` (4 x n) by `SHARES` bound the 95 % and the 50 % interval of the observation, its noise included;
     `inside50` and `inside95` say whether it lies in them. `chance` is how probable counts of both as rare
     as these, or rarer, are with a model that is right. `reach` is None for a model without length scales; `relevance`
-    (d) is how much the expected value changes along each parameter, as a share of all its variation.
+    (F) is how much the expected value changes along each field, as a share of all its variation. `varies` says which
+    fields do, `choices` names those that are choices.
     """
 
     names: tuple[str, ...]
+    varies: tuple[bool, ...]
+    choices: tuple[str, ...]
     observed: np.ndarray
     predicted: np.ndarray
     sd: np.ndarray
@@ -85,7 +89,9 @@ def trust_info(scene: Scene) -> TrustInfo:
     inside95 = (quantiles[0] <= observed) & (observed <= quantiles[3])
     inside50 = (quantiles[1] <= observed) & (observed <= quantiles[2])
     return TrustInfo(
-        names=tuple(scene.space.names),
+        names=tuple(field.name for field in scene.space.fields),
+        varies=tuple(index in varying(scene.space) for index in range(len(scene.space.fields))),
+        choices=tuple(field.name for field in scene.space.fields if len(field.options) > 1 and not field.ordered),
         observed=observed,
         predicted=left_out.mean.cpu().numpy(),
         sd=left_out.sd.cpu().numpy(),
@@ -209,8 +215,15 @@ def _caption(info: TrustInfo) -> str:
             " other, as a share of the parameter's range: small means that the value goes up and down along it, large"
             " that it changes evenly, be it little or much."
         )
-    idle = [name for name, share in zip(info.names, info.relevance, strict=True) if share < IDLE]
-    if idle and len(idle) < len(info.names):
+    if info.choices:
+        said.append(
+            f"Of {' and '.join(info.choices)} the range is how far two options are apart: small means that the options"
+            " have little to do with each other, large that they behave alike."
+        )
+    idle = [
+        name for name, share, one in zip(info.names, info.relevance, info.varies, strict=True) if one and share < IDLE
+    ]
+    if idle and len(idle) < sum(info.varies):
         said.append(f"By the model the value hardly depends on {', '.join(idle)}.")
     return " ".join(said)
 

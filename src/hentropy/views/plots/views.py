@@ -1,52 +1,136 @@
-"""How a space of any dimension is looked at: a line, a plane, or slices through a reference design.
+"""How a space is looked at: a line, a plane, or slices through a reference design.
 
-One parameter is a line, two are a plane. Of more parameters each is varied alone, and a few pairs together, while the
-others are held at a reference design. A parameter that never varies (a constant column of a pool) is not looked at.
+One field is a line, two are a pair. Of more fields each is varied alone, and a few pairs together, while the others are
+held at a reference design. A field that never varies (a constant column of a pool) is not looked at. Options stand side
+by side in place of a line; with a number they are a line each, and two choices are a matrix.
 
-    d  parameters of a design        g, h  grid points along the first and the second axis
+    d  coordinates of a design    F  fields of a design    g, h  values along the first and the second axis
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Identify, LevelSets
-from hentropy.core.spaces import DesignSpace, Space
+from hentropy.core.spaces import DesignSpace, Fractions
 from hentropy.studies.records import State
-from hentropy.studies.records.numbers import short
-from hentropy.views.plots.marks import Axis
+from hentropy.views.plots.marks import Axis, cell_edges
 from hentropy.views.plots.relevance import by_relevance
 from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.shown_fields import (
+    can_run,
+    grid_of,
+    grid_step,
+    in_words,
+    is_named,
+    owner,
+    parameter_axis,
+    seen,
+    varied,
+    varying,
+)
 
 LINE_POINTS = 101
 PLANE_POINTS = 41
 MOST_LINES = 8
-"""Of many parameters, so many are shown alone: the most relevant ones."""
+"""Of many fields, so many are shown alone: the most relevant ones. As many options have lines of their own."""
 
 PAIRED = 3
-"""Every two of so many most relevant parameters are shown as a plane."""
+"""Every two of so many most relevant fields are shown together."""
+
+MOST_OPTIONS = 20
+"""Of more options only so many are shown side by side: those that are expected to do best."""
+
+LISTED = 40
+"""So few values of a number are marked one by one."""
+
+
+@dataclass(frozen=True)
+class SliceFrame:
+    """Where a slice is drawn: which one or two fields vary (`indices`, `names`), their axes, the values along these.
+
+    Of options `grids` has the places along the axis (0, 1, ...) and `options` their positions among all options, which
+    may be more; none for numbers. Of a choice and a number, the number comes first. `listed` says of each axis whether
+    all values along it stand in `grids`. `held` is what the other fields are held at, in words.
+    """
+
+    indices: tuple[int, ...]
+    names: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    grids: tuple[np.ndarray, ...]
+    options: tuple[tuple[int, ...], ...]
+    listed: tuple[bool, ...]
+    held: str
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two fields vary."""
+        return len(self.axes) == 2
+
+    @property
+    def has_options(self) -> bool:
+        """Whether a single field varies, which is a choice."""
+        return not self.is_pair and bool(self.axes[0].names)
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether a number varies, and an option with it: a line for each option."""
+        return self.is_pair and bool(self.axes[1].names) and not self.axes[0].names
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether both axes are those of fields: a map of two numbers, or a matrix of two choices."""
+        return self.is_pair and not self.has_lines
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether both fields are choices."""
+        return self.is_pair and all(axis.names for axis in self.axes)
+
+    def places(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Where designs, given by all their fields (n x F), lie along the axes (n each); NaN for what is not shown."""
+        found = []
+        for index, options in zip(self.indices, self.options, strict=True):
+            own = values[:, index].astype(float)
+            at = {position: float(place) for place, position in enumerate(options)}
+            found.append(np.array([at.get(value, np.nan) for value in own.tolist()]) if options else own)
+        return tuple(found)
 
 
 @dataclass(frozen=True)
 class Slice:
-    """One or two parameters varied over a grid, the others held at a reference design.
+    """One or two fields varied over a grid, the others held at a reference design.
 
-    `axes` are their indices, `grids` their values (g, and h), `reference` the design (d). `designs` are all designs of
-    the slice: g x d along a line, and h g x d over a plane, the first axis running fastest.
+    `axes` are their indices, `grids` their values (g, and h; of options their positions), `reference` the design (d).
+    `designs` are all designs of the slice: g x d along a line, and h g x d over a plane, the first axis running
+    fastest. Those that cannot be run are not in `runs`.
     """
 
+    space: DesignSpace
     axes: tuple[int, ...]
     names: tuple[str, ...]
     reference: Tensor
     grids: tuple[Tensor, ...]
     designs: Tensor
+    runs: Tensor
+
+    @classmethod
+    def over(cls, space: DesignSpace, reference: Tensor, axes: tuple[int, ...], grids: tuple[Tensor, ...]) -> "Slice":
+        """The slice in which fields have such values."""
+        # "xy" over (g, h) gives h x g: the first axis runs fastest
+        mesh = torch.meshgrid(*grids, indexing="xy") if len(grids) == 2 else grids
+        held = reference.to(torch.float64).repeat(mesh[0].numel(), 1)
+        designs = varied(space, held, {index: each.reshape(-1) for index, each in zip(axes, mesh, strict=True)})
+        names = tuple(space.fields[index].name for index in axes)
+        return cls(space, axes, names, reference, grids, designs, can_run(space, designs))
 
     @property
     def is_plane(self) -> bool:
-        """Whether two parameters vary."""
+        """Whether two fields vary."""
         return len(self.axes) == 2
 
     @property
@@ -54,17 +138,73 @@ class Slice:
         """g of a line, (h, g) of a plane."""
         return tuple(len(grid) for grid in reversed(self.grids))
 
-    def shaped(self, values: Tensor) -> np.ndarray:
-        """Values at all designs (g or h g) as marks take them: g along a line, h x g over a plane."""
-        return values.detach().cpu().reshape(self.shape).numpy()
+    @property
+    def runnable(self) -> Tensor:
+        """The designs that can be run: n x d."""
+        return self.designs[self.runs]
 
-    def values_along(self) -> tuple[np.ndarray, ...]:
-        """The values along the axes as arrays: g, or g and h."""
-        return tuple(grid.numpy() for grid in self.grids)
+    def shaped(self, values: Tensor | np.ndarray) -> np.ndarray:
+        """Values at all designs (... x g or h g) as marks take them: ... x g along a line, ... x h x g over a plane."""
+        array = values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+        return array.reshape(*array.shape[:-1], *self.shape)
+
+    def filled(self, values: Tensor | np.ndarray) -> np.ndarray:
+        """Values at the designs that can be run (... x n), as marks take them: NaN where nothing can be run."""
+        array = values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+        every = np.full((*array.shape[:-1], len(self.designs)), np.nan)
+        every[..., self.runs.numpy()] = array
+        return self.shaped(every)
 
     def seen(self, rows: Tensor) -> np.ndarray:
-        """Designs (n x d) as this slice sees them, the other parameters left out: n x 1 or n x 2."""
-        return rows.detach().cpu()[:, list(self.axes)].numpy()
+        """Designs (n x d) as this slice sees them, the other fields left out: n x 1 or n x 2."""
+        return seen(self.space, rows)[:, list(self.axes)]
+
+    def onto(self, rows: Tensor) -> Tensor:
+        """Where designs (n x d) lie on the slice: the fields that vary are theirs, the others the reference's."""
+        own = torch.from_numpy(self.seen(rows))
+        held = self.reference.to(torch.float64).repeat(len(rows), 1)
+        return varied(self.space, held, {index: own[:, k] for k, index in enumerate(self.axes)})
+
+    def frame(self) -> SliceFrame:
+        """Where the slice is drawn."""
+        fields = [self.space.fields[index] for index in self.axes]
+        options = tuple(
+            tuple(int(v) for v in grid.tolist()) if is_named(field) else ()
+            for field, grid in zip(fields, self.grids, strict=True)
+        )
+        return SliceFrame(
+            indices=self.axes,
+            names=self.names,
+            axes=tuple(_axis(self.space, index, own) for index, own in zip(self.axes, options, strict=True)),
+            grids=tuple(
+                np.arange(len(own), dtype=float) if own else grid.numpy()
+                for own, grid in zip(options, self.grids, strict=True)
+            ),
+            options=options,
+            listed=tuple(
+                bool(field.options or grid_step(self.space, index)) and len(grid) <= LISTED
+                for index, field, grid in zip(self.axes, fields, self.grids, strict=True)
+            ),
+            held=held(self.space, self),
+        )
+
+
+def _axis(space: DesignSpace, index: int, options: tuple[int, ...]) -> Axis:
+    """The axis of a field in a slice: only the options that are shown; the title of a part says how it is varied.
+
+    Levels that are numbers have a cell each, also the first and the last.
+    """
+    axis, field = parameter_axis(space, index), space.fields[index]
+    if len(field.options) > 1 and not axis.names:
+        ends = cell_edges(np.array(field.options, dtype=float), log=axis.log)
+        return replace(axis, low=float(ends[0]), high=float(ends[-1]))
+    if isinstance(owner(space, index)[1], Fractions):
+        return replace(axis, title=f"{axis.title}, the rest in proportion")
+    if not options or len(options) == len(axis.names):
+        return axis
+    names = tuple(axis.names[position] for position in options)
+    title = f"{axis.title} ({len(options)} of {len(axis.names)})"
+    return Axis(title, -0.5, len(names) - 0.5, names=names)
 
 
 def reference_design(scene: Scene) -> Tensor:
@@ -79,17 +219,20 @@ def reference_design(scene: Scene) -> Tensor:
     if isinstance(scene.decision, Identify) and scene.decision.what == "argmax":
         return scene.decision.settled_points[int(scene.action.argmax())].detach().cpu().to(torch.float64)
     told = [trial for trial in scene.in_state(State.COMPLETE) if trial.value is not None]
+    rows = scene.rows(told).detach().cpu().to(torch.float64)
+    runs = can_run(scene.space, rows)
+    if bool(runs.any()):  # data from elsewhere may be what cannot be run here
+        told, rows = [trial for trial, own in zip(told, runs.tolist(), strict=True) if own], rows[runs]
     if not told:
         return scene.belief.X[-1].detach().cpu().to(torch.float64)
+    values = torch.tensor([trial.value for trial in told], dtype=torch.float64)
     if isinstance(scene.decision, Identify) and scene.decision.what == "max":
-        return scene.space.encode(max(told, key=lambda trial: trial.value or 0.0).params)
+        return rows[values.argmax()]
     if isinstance(scene.decision, LevelSets):
-        levels = scene.decision.thresholds
-        nearest = min(told, key=lambda trial: min(abs((trial.value or 0.0) - level) for level in levels))
-        return scene.space.encode(nearest.params)
-    rows = torch.stack([scene.space.encode(trial.params) for trial in told])
+        levels = torch.tensor(scene.decision.thresholds, dtype=torch.float64)
+        return rows[(values[:, None] - levels).abs().amin(-1).argmin()]
     unit = scene.space.to_unit(rows)
-    return rows[(unit - unit.median(0).values).square().sum(-1).argmin()].to(torch.float64)
+    return rows[(unit - unit.median(0).values).square().sum(-1).argmin()]
 
 
 def slices(
@@ -103,87 +246,70 @@ def slices(
     """How a space is looked at, with `points` along a line and `plane` along each axis of a plane; lines come first.
 
     The reference is a scene's `reference_design`, or the middle of a space, unless it is given. `order` names the
-    parameters from the most to the least relevant: by a scene's belief (`by_relevance`), unless it is given.
+    fields from the most to the least relevant: by a scene's belief (`by_relevance`), unless it is given.
     """
     space = where.space if isinstance(where, Scene) else where
     if reference is None:
         reference = reference_design(where) if isinstance(where, Scene) else _middle(space)
     if order is None:
-        order = by_relevance(where.belief, space) if isinstance(where, Scene) else range(space.dim)
-    low, high = space.bounds
-    shown = [index for index in order if bool(high[index] > low[index])] or [order[0]]
-    if len(shown) == 1:
-        return (_slice(space, reference, (shown[0],), points),)
-    if len(shown) == 2:
-        return (_slice(space, reference, (min(shown), max(shown)), plane),)
-    lines = [(index,) for index in shown[:MOST_LINES]]
-    leading = shown[:PAIRED]
-    pairs = [(first, second) for k, first in enumerate(leading) for second in leading[k + 1 :]]
-    alone = tuple(_slice(space, reference, axes, points) for axes in lines)
-    return alone + tuple(_slice(space, reference, axes, plane) for axes in pairs)
+        order = by_relevance(where.belief, space) if isinstance(where, Scene) else range(len(space.fields))
+    varies = varying(space)
+    views: list[tuple[int, ...]]
+    shown = [index for index in order if index in varies] or [order[0]]
+    if len(shown) > 2:
+        leading = shown[:PAIRED]
+        pairs = [(first, second) for k, first in enumerate(leading) for second in leading[k + 1 :]]
+        views = [*((index,) for index in shown[:MOST_LINES]), *(pair for pair in pairs if not _bound(space, pair))]
+    elif len(shown) == 2 and not _bound(space, (shown[0], shown[1])):
+        views = [tuple(sorted(shown))]
+    else:
+        views = [(shown[0],)]
+    made = []
+    for view in views:
+        # a number first, and a line of it for each option
+        axes = tuple(sorted(view, key=lambda index: is_named(space.fields[index])))
+        mixed = is_named(space.fields[axes[-1]]) and not is_named(space.fields[axes[0]])
+        most = MOST_LINES if mixed else MOST_OPTIONS
+        count = plane if len(axes) == 2 else points
+        grids = tuple(_few(where, reference, index, grid_of(space, index, count), most) for index in axes)
+        made.append(Slice.over(space, reference, axes, grids))
+    return tuple(made)
+
+
+def _bound(space: DesignSpace, pair: tuple[int, int]) -> bool:
+    """Whether two fields are the only parts of a whole: one says what the other is."""
+    (first, whole, _), (second, _, _) = (owner(space, index) for index in pair)
+    return first == second and isinstance(whole, Fractions) and len(whole.names) == 2
+
+
+def _few(where: Scene | DesignSpace, reference: Tensor, index: int, grid: Tensor, most: int) -> Tensor:
+    """The values of a field; of many options the reference's own and those expected to do best, in their order."""
+    space = where.space if isinstance(where, Scene) else where
+    if not is_named(space.fields[index]) or len(grid) <= most:
+        return grid
+    rank = -grid
+    if isinstance(where, Scene):
+        rank = _expected(where, varied(space, reference.repeat(len(grid), 1), {index: grid}))
+    own = int(seen(space, reference[None])[0, index])
+    rank[own] = torch.inf
+    return rank.topk(most).indices.sort().values.to(grid)
+
+
+@torch.no_grad()
+def _expected(scene: Scene, designs: Tensor) -> Tensor:
+    moments = scene.belief.moments(designs.to(scene.belief.X), Needs.MEAN)
+    return moments.expect_vector(moments.mean).cpu()
 
 
 def _middle(space: DesignSpace) -> Tensor:
     return space.project(space.from_cube(torch.full((space.cube,), 0.5, dtype=torch.float64)))
 
 
-def _slice(space: DesignSpace, reference: Tensor, axes: tuple[int, ...], count: int) -> Slice:
-    grids = tuple(_grid(space, index, count) for index in axes)
-    # "xy" over (g, h) gives h x g: the first axis runs fastest
-    mesh = torch.meshgrid(*grids, indexing="xy") if len(grids) == 2 else grids
-    designs = reference.to(torch.float64).repeat(mesh[0].numel(), 1)
-    for index, values in zip(axes, mesh, strict=True):
-        designs[:, index] = values.reshape(-1)
-    return Slice(
-        axes=axes,
-        names=tuple(space.names[index] for index in axes),
-        reference=reference,
-        grids=grids,
-        designs=designs,
-    )
-
-
-def _grid(space: DesignSpace, index: int, count: int) -> Tensor:
-    """Values of one parameter from end to end: evenly spaced in the unit cube, whole ones each at most once."""
-    whole = _is_whole(space, index)
-    low, high = space.bounds[:, index]
-    if whole and 0 < high - low < count:
-        return torch.arange(int(low), int(high) + 1, dtype=torch.float64)
-    unit = torch.full((max(count, 2), space.cube), 0.5, dtype=torch.float64)
-    unit[:, index] = torch.linspace(0.0, 1.0, max(count, 2), dtype=torch.float64)
-    values = space.from_cube(unit)[:, index]
-    if not bool(high > low):
-        return values - 0.5  # a constant column: the unit cube gives it a width of one
-    values = values.clamp(float(low), float(high))
-    return torch.unique(values.round()) if whole else values
-
-
-def _is_whole(space: DesignSpace, index: int) -> bool:
-    """Whether a parameter takes whole values only; of a pool, whether its column has no others."""
-    if isinstance(space, Space):
-        return space.fields[index].grid == 1.0
-    listed = space.points
-    return listed is not None and bool((listed[:, index] == listed[:, index].round()).all())
-
-
-def parameter_axis(space: DesignSpace, index: int) -> Axis:
-    """The axis of a parameter: its name, its bounds, whether it is logarithmic, whether it takes whole values."""
-    low, high = (float(bound) for bound in space.bounds[:, index])
-    name = space.names[index]
-    if not high > low:
-        return Axis(name, low - 0.5, high + 0.5)
-    log = space.fields[index].log
-    return Axis(name, low, high, log=log, whole=_is_whole(space, index))
-
-
 def held(space: DesignSpace, view: Slice) -> str:
-    """What a slice holds the other parameters at, in words; empty where there are no others."""
-    return in_words(space, view.reference, without=view.names)
-
-
-def in_words(space: DesignSpace, design: Tensor, without: Sequence[str] = ()) -> str:
-    """A design (d), parameter by parameter, each as exact as its range calls for."""
-    ranges = (space.bounds[1] - space.bounds[0]).tolist()
-    values = space.decode(design)
-    named = zip(space.names, ranges, strict=True)
-    return ", ".join(f"{name} = {short(values[name], width)}" for name, width in named if name not in without)
+    """What a slice holds the other fields at, in words; empty where there are no others."""
+    own = list(view.names)
+    for index in view.axes:  # the other parts of a whole are not held
+        name, parameter, _ = owner(space, index)
+        if isinstance(parameter, Fractions):
+            own += parameter.columns(name)
+    return in_words(space, view.reference, without=tuple(own))

@@ -7,12 +7,13 @@ import torch
 
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
+from hentropy.views.plots.by_option import over_pair, panel_axes, side_by_side, titled
 from hentropy.views.plots.decided import decided_panels
 from hentropy.views.plots.gain_map import NUMBERS, GainSlice, gain_map
-from hentropy.views.plots.marks import Axis, Band, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table, in_rows
+from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table, extent, in_rows
 from hentropy.views.plots.outcomes import OutcomeInfo, outcomes
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_trials import ShownTrials, foot_dots, plane_dots, shown_trials
+from hentropy.views.plots.shown_trials import ShownTrials, place_dots, shown_trials
 from hentropy.views.plots.target import Target, filling_words, gain_words
 from hentropy.views.plots.views import reference_design
 
@@ -61,10 +62,10 @@ def why_info(scene: Scene, numbers: float = NUMBERS) -> WhyInfo:
 
 def why_picture(info: WhyInfo) -> Picture:
     """The gain with the experiment marked; below, what would be decided after its outcomes, side by side."""
-    lines = [_line_panel(info, view) for view in info.slices if len(view.axes) == 1]
-    planes = [view for view in info.slices if len(view.axes) == 2]
-    _, top = _ends([view.gains for view in planes])
-    maps = [_map_panel(info, view, top) for view in planes]
+    lines = [_panel(info, view, 0.0) for view in info.slices if not view.is_pair]
+    pairs = [view for view in info.slices if view.is_pair]
+    _, top = _ends([view.gains for view in pairs])
+    maps = [_panel(info, view, top) for view in pairs]
     apart, _ = _apart(info)
     after = [_titled(outcome, _drawn(decided_panels(outcome.decided)), apart) for outcome in info.outcomes]
     sides = tuple(_on_one_scale(panels) for panels in zip(*after, strict=False))
@@ -88,13 +89,12 @@ def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...], apart: floa
 
 def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
     """Panels side by side, to be compared: one scale for their maps of numbers, or for the height of bands and bars."""
-    marks = [mark for panel in panels if isinstance(panel, Panel) for mark in panel.marks]
-    maps = [mark.z for mark in marks if isinstance(mark, Heat) and not mark.names]
-    heights = [end for mark in marks if isinstance(mark, Band) for end in (mark.low, mark.high)]
-    heights += [np.append(mark.heights, 0.0) for mark in marks if isinstance(mark, Bars)]
-    dots = [mark.y for mark in marks if isinstance(mark, Dots)] if heights else []
+    drawn = [panel for panel in panels if isinstance(panel, Panel)]
+    maps = [mark.z for panel in drawn for mark in panel.marks if isinstance(mark, Heat) and not mark.names]
+    # the height of a panel without an upper end is that of its marks
+    heights = [np.array(extent(panel, replace(panel.y, low=None), "y")) for panel in drawn if panel.y.high is None]
     low, high = _ends(maps)
-    bottom, top = _ends(heights + dots)
+    bottom, top = _ends(heights)
     margin = 0.05 * (top - bottom)
     # bars stand on zero, which needs no room beyond it
     below = bottom if bottom == 0.0 else bottom - margin
@@ -132,31 +132,26 @@ def _measure(info: WhyInfo) -> str:
     return "gain, as a share of the greatest" if info.relative else "expected fall of the loss"
 
 
-def _line_panel(info: WhyInfo, view: GainSlice) -> Panel:
-    [x] = view.grids
-    [axis] = view.axes
-    marks: list[Line | Dots] = [Line(x, view.gains, Role.GAIN, "gain", dots=axis.whole)]
-    marks += foot_dots(info.trials, view.indices[0], view.near & ~_explained(info), 0.0)
+def _panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
+    """Gains over a slice with the experiment marked: a line, options as bars, a line for each option, or a map."""
+    marks: list[Mark] = []
+    if view.is_pair:
+        marks += over_pair(view, view.gains, _measure(info), Role.GAIN, (min(0.0, top), max(0.0, top)))
+    elif view.has_options:
+        marks.append(Bars(np.arange(len(view.gains) + 1) - 0.5, view.gains, Role.GAIN, "gain"))
+    else:
+        marks.append(Line(view.grids[0], view.gains, Role.GAIN, "gain", dots=view.listed[0]))
+    marks += place_dots(info.trials, view, view.near & ~_explained(info), 0.0)
     target = info.target
     if target is not None:
         label, text = _marked(target)
-        height = info.at_target if info.relative else target.gain
-        error = None if target.exact or info.relative else np.array([target.error])
-        where = target.design[[view.indices[0]]]
-        marks.append(Dots(where, np.array([height]), Role.PROPOSED, label, error, (text,)))
-    return Panel(f"gain along {axis.title}" if view.held else "gain", axis, Axis(_measure(info)), (*marks,))
-
-
-def _map_panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
-    x, y = view.grids
-    first, second = view.indices
-    heat = Heat(x, y, view.gains, _measure(info), low=min(0.0, top), high=max(0.0, top))
-    marks: list[Heat | Dots] = [heat, *plane_dots(info.trials, (first, second), view.near & ~_explained(info))]
-    target = info.target
-    if target is not None:
-        label, text = _marked(target)
-        marks.append(Dots(target.design[[first]], target.design[[second]], Role.PROPOSED, label, texts=(text,)))
-    return Panel("gain", view.axes[0], view.axes[1], (*marks,))
+        places = side_by_side(view, view.places(target.fields[None]))
+        error = None if view.is_plane or target.exact or info.relative else np.array([target.error])
+        height = np.array([info.at_target if info.relative else target.gain])
+        marks.append(Dots(places[0], places[1] if view.is_plane else height, Role.PROPOSED, label, error, (text,)))
+    title = f"gain {'by' if view.axes[0].names else 'along'} {view.axes[0].title}"
+    axes = panel_axes(view, Axis(_measure(info)))
+    return Panel(titled(view, "gain") if view.is_pair or not view.held else title, *axes, (*marks,))
 
 
 def _explained(info: WhyInfo) -> np.ndarray:
@@ -191,6 +186,8 @@ def _caption(info: WhyInfo) -> str:
         )
     if any(view.held for view in info.slices):
         said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
+    if any(np.isnan(view.gains).any() for view in info.slices):
+        said.append("What the conditions of the space exclude is left blank.")
     if info.outcomes:
         said.append(
             "Side by side: what would be decided if it gave a low, a middle or a high value (one outcome in ten is"

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hentropy.views.plots.marks import Axis, Dots, Heat, Panel, Picture, Table
-from hentropy.views.plots.plotly_texts import extent, number, offset, shown, wrapped
+from hentropy.studies.records.numbers import short
+from hentropy.views.plots.marks import Axis, Dots, Heat, Panel, Picture, Table, extent
+from hentropy.views.plots.plotly_texts import number, offset, shown, wrapped
 from hentropy.views.plots.plotly_traces import Traces, nth
 from hentropy.views.plots.theme import abbreviated, dashes
 
@@ -138,11 +139,16 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
     if axis.names:
         names = [shown(abbreviated(name, 20)) for name in axis.names]
         made |= {"tickvals": list(range(len(names))), "ticktext": names}
+    elif axis.ticks:
+        made |= {
+            "tickvals": [number(value) for value in axis.ticks],
+            "ticktext": [short(value) for value in axis.ticks],
+        }
     elif axis.whole and not axis.log and _length(panel, axis, letter) <= 8:
         made["dtick"] = 1
     elif axis.log:
         made["dtick"] = "D2" if _decades(panel, axis, letter) < 1.5 else 1
-    away = None if axis.names or axis.log else offset(*extent(panel, axis, letter))
+    away = None if axis.names or axis.ticks or axis.log else offset(*extent(panel, axis, letter))
     if away is not None:
         made |= {"tickvals": list(away.places), "ticktext": list(away.texts)}
         made["title"]["text"] = shown(away.titled(axis.title), 64)

@@ -1,4 +1,6 @@
-"""What experiments cost: as it is stated, as it was told, and how it counts when the next one is chosen.
+"""The setting of a study: what can be run, what may be decided on, and what experiments cost.
+
+Costs, as they are stated or were told, count when the next experiment is chosen:
 
 a number         every experiment costs the same
 an expression    "2 + 0.1 * minutes + price[ligand]", over the parameters and the tables of the space
@@ -6,7 +8,7 @@ a function       of designs b x q x d, which returns b costs
 "told"           each result comes with its cost; a model of the logarithm predicts that of other designs
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +20,35 @@ from hentropy.core.given import is_finite
 from hentropy.core.models import fit
 from hentropy.core.solvers import Cost, CostFunction, NetOfCost
 from hentropy.core.solvers.base import checked_cost
-from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
 from hentropy.errors import InputError
 from hentropy.studies.records import Trial
+
+
+def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpace]:
+    """What can be run, and what may be decided on, in the same coordinates."""
+    if decide_on is None:
+        return space, space
+    if isinstance(decide_on, Mapping):
+        return space, space.fixed(**decide_on)
+    if not isinstance(decide_on, DesignSpace):
+        raise InputError(
+            'decide_on must be a space, a pool, or values that are fixed, such as {"fidelity": 1.0};'
+            f" got {decide_on!r}"
+        )
+    if isinstance(space, Pool) and not isinstance(decide_on, Pool):
+        return space.within(decide_on), decide_on
+    if isinstance(decide_on, Pool):
+        return space, decide_on.within(space)
+    if [(f.name, f.options) for f in space.fields] != [(f.name, f.options) for f in decide_on.fields]:
+        raise InputError(
+            f"decide_on has the parameters {', '.join(decide_on.names)}, the space has {', '.join(space.names)};"
+            " they must be the same, with the same options"
+        )
+    return space, decide_on
+
 
 TOLD = "told"
 
