@@ -16,10 +16,12 @@ from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.plots.with_plotly import specification
-from hentropy.views.text.formats import DesignColumn, clock, counted, design_columns, json_text, value_text
+from hentropy.views.text.formats import DesignColumn, clock, counted, design_columns, json_text, titled, value_text
 from hentropy.views.text.sentences import (
     conditions_sentences,
+    cost_sentences,
     counts,
+    decide_on_sentences,
     decided_sentence,
     decision_sentence,
     first_sentence,
@@ -57,7 +59,7 @@ class TrialsShown:
 ORIGINS = {"first": "first design", "proposed": "proposed", "attached": "attached"}
 
 
-def trials_shown(entries: Sequence[Entry], design: Sequence[DesignColumn]) -> TrialsShown:
+def trials_shown(entries: Sequence[Entry], design: Sequence[DesignColumn], cost_unit: str = "") -> TrialsShown:
     """All trials in the order of their numbers; columns that say nothing of any trial are left out."""
     columns = [
         Column("trial", "number"),
@@ -67,8 +69,8 @@ def trials_shown(entries: Sequence[Entry], design: Sequence[DesignColumn]) -> Tr
         Column("state"),
         Column("from"),
         Column("expected gain", "number"),
-        Column("expected cost", "number"),
-        Column("cost", "number"),
+        Column(titled("expected cost", cost_unit), "number"),
+        Column(titled("cost", cost_unit), "number"),
         Column("note", "note"),
         Column("asked"),
         Column("ended"),
@@ -162,7 +164,7 @@ def contents(study: Study) -> Contents:
         titles={field.name: field.title for field in study.space.fields},
         pictures=pictures,
         troubles=troubles,
-        trials=trials_shown(entries, design_columns(study.space)),
+        trials=trials_shown(entries, design_columns(study.space), description.cost.unit if description.cost else ""),
         facts=_facts(study, description, entries),
         definition=json_text(description.model_dump(mode="json"), indent=2),
         made_at=now,
@@ -202,9 +204,14 @@ def _standing(study: Study, entries: Sequence[Entry]) -> str:
 
 def _facts(study: Study, description: Description, entries: Sequence[Entry]) -> list[Fact]:
     record = study.log.record
+    rules = {
+        "Conditions": conditions_sentences(study.space),
+        "Decided on": decide_on_sentences(description),
+        "Costs": cost_sentences(description),
+    }
     facts = [
         *(Fact(name, values_text(parameter)) for name, parameter in study.space.parameters.items()),
-        *([Fact("Conditions", " ".join(rules))] if (rules := conditions_sentences(study.space)) else []),
+        *(Fact(name, " ".join(said)) for name, said in rules.items() if said),
         Fact("Kept in", study.store.place),
         Fact("Begun", clock(record.created_at)),
         Fact("Seed", str(study.seed)),

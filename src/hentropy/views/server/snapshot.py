@@ -10,6 +10,7 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description, stopping_of
 from hentropy.studies.definition.decisions import OwnClass
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
+from hentropy.studies.setting import TOLD
 from hentropy.studies.storage import Store
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
@@ -58,7 +59,13 @@ class Snapshot:
     @property
     def tells_cost(self) -> bool:
         """Whether results come with their costs."""
-        return any(trial.cost is not None for trial in self.trials)
+        cost = self.description.cost
+        return (cost is not None and cost.of == TOLD) or any(trial.cost is not None for trial in self.trials)
+
+    @property
+    def cost_unit(self) -> str:
+        """What costs are measured in, if that is known."""
+        return "" if self.description.cost is None else self.description.cost.unit
 
     @property
     def spent(self) -> str:

@@ -53,6 +53,11 @@ def value_text(value: Any) -> str:
     return number(value) if value is None or is_number(value) else str(value)
 
 
+def titled(name: str, unit: str) -> str:
+    """The title of a column or a field: its name, with its unit."""
+    return f"{name} ({unit})" if unit else name
+
+
 @dataclass(frozen=True)
 class DesignColumn:
     """A value that all designs have, as a column of a table; numbers stand to the right."""
@@ -64,7 +69,7 @@ class DesignColumn:
     @property
     def title(self) -> str:
         """The name, with its unit."""
-        return f"{self.name} ({self.unit})" if self.unit else self.name
+        return titled(self.name, self.unit)
 
     def text(self, value: Any) -> str:
         """A value with its unit."""

@@ -13,7 +13,9 @@ from hentropy.views.server.work import Look
 from hentropy.views.text.formats import iso
 from hentropy.views.text.sentences import (
     conditions_sentences,
+    cost_sentences,
     counts,
+    decide_on_sentences,
     decision_sentence,
     first_sentence,
     holder,
@@ -89,6 +91,8 @@ def says(description: Description, first: int, trials: Sequence[Trial] = ()) -> 
         decision_sentence(description),
         *notes_of(description),
         *conditions_sentences(description.designs()),
+        *decide_on_sentences(description),
+        *cost_sentences(description),
         first_sentence(first, description, trials),
         objective_sentence(description),
         stop_sentence(description),

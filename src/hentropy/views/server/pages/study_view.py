@@ -17,10 +17,12 @@ from hentropy.views.server.problems import sentence
 from hentropy.views.server.snapshot import Snapshot
 from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Job, Look
-from hentropy.views.text.formats import clock, counted, iso, listed
+from hentropy.views.text.formats import clock, counted, iso, listed, titled
 from hentropy.views.text.sentences import (
     conditions_sentences,
+    cost_sentences,
     counts,
+    decide_on_sentences,
     decided_sentence,
     first_sentence,
     notes_of,
@@ -130,7 +132,8 @@ class StudyView:
     no_pictures: str
     counts: str
     trials: TrialTablePage
-    tells_cost: bool
+    cost_title: str
+    """The label of costs where results come with them, else nothing."""
     plate: str
     own: Form
     own_fields: tuple[DesignField, ...]
@@ -191,9 +194,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         and not looking
         and not case.computable,
         worth=_worth(case),
-        pending=tuple(
-            pending(entry, case.columns, now, forms.told.get(entry.trial.number, Form())) for entry in running
-        ),
+        pending=tuple(pending(entry, case, now, forms.told.get(entry.trial.number, Form())) for entry in running),
         no_pending=_no_pending(case),
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
@@ -204,8 +205,8 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
         counts="; ".join(part for part in (_counts(case.entries), case.spent) if part),
-        trials=trial_table(case.entries, case.columns, how),
-        tells_cost=case.tells_cost,
+        trials=trial_table(case.entries, case.columns, how, case.cost_unit),
+        cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
         plate=_plate(case),
         own=forms.own,
         own_fields=design_fields(case.space),
@@ -317,7 +318,7 @@ def _sentences(case: Snapshot) -> tuple[str, ...]:
     by_hand = isinstance(description.objective, Manual)
     who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
     course = first_sentence(case.first, description, case.trials)
-    rules = conditions_sentences(case.space)
+    rules = [*conditions_sentences(case.space), *decide_on_sentences(description), *cost_sentences(description)]
     notes = (sentence(note) for note in (*notes_of(description), *case.notes))
     return (*notes, *rules, course, who, stop_sentence(description))
 

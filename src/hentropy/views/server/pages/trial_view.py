@@ -9,7 +9,7 @@ from hentropy.studies.records import Entry, Observation, State, Trial
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.rendering import Moment, moment
 from hentropy.views.server.snapshot import Snapshot
-from hentropy.views.text.formats import DesignColumn, counted, measured, number, value_text
+from hentropy.views.text.formats import DesignColumn, counted, measured, number, titled, value_text
 from hentropy.views.text.sentences import holder
 from hentropy.views.text.trials import why
 
@@ -34,12 +34,12 @@ class Pending:
     form: Form
 
 
-def pending(entry: Entry, columns: Sequence[DesignColumn], now: float, form: Form) -> Pending:
+def pending(entry: Entry, case: Snapshot, now: float, form: Form) -> Pending:
     """A running trial for a page."""
     trial, by_hand = entry.trial, entry.lease_until is None
     held = "" if by_hand else f"{holder(entry, now)}."
-    shown = design(trial, columns)
-    return Pending(trial.number, shown, reason(trial), trial.note, held, moment(entry.asked_at), by_hand, form)
+    shown, why = design(trial, case.columns), reason(trial, case.cost_unit)
+    return Pending(trial.number, shown, why, trial.note, held, moment(entry.asked_at), by_hand, form)
 
 
 def design(trial: Trial, columns: Sequence[DesignColumn]) -> tuple[tuple[str, str], ...]:
@@ -47,11 +47,13 @@ def design(trial: Trial, columns: Sequence[DesignColumn]) -> tuple[tuple[str, st
     return tuple((column.name, column.text(trial.params[column.name])) for column in columns)
 
 
-def reason(trial: Trial) -> str:
+def reason(trial: Trial, cost_unit: str) -> str:
     """Why a trial was asked, in a sentence."""
     if trial.gain is not None:
         error = f" ± {trial.gain_error:.2g}" if trial.gain_error else ""
-        cost = "" if trial.expected_cost is None else f", and to cost {number(trial.expected_cost)}"
+        cost = (
+            "" if trial.expected_cost is None else f", and to cost {number(trial.expected_cost)} {cost_unit}".rstrip()
+        )
         return f"Expected to lower the expected loss by {trial.gain:.3g}{error}{cost}."
     return {
         "first": "One of the first designs, which fill the space.",
@@ -134,10 +136,16 @@ COSTS = {"expected_cost": "cost expected", "cost": "cost"}
 """Columns that are there if a trial has something in them."""
 
 
-def trial_table(entries: Sequence[Entry], columns: Sequence[DesignColumn], how: Wanted) -> TrialTablePage:
+def trial_table(
+    entries: Sequence[Entry], columns: Sequence[DesignColumn], how: Wanted, cost_unit: str = ""
+) -> TrialTablePage:
     """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many."""
     keys = _keys(columns)
-    costs = {name: title for name, title in COSTS.items() if any(keys[name](entry) is not None for entry in entries)}
+    costs = {
+        name: titled(title, cost_unit)
+        for name, title in COSTS.items()
+        if any(keys[name](entry) is not None for entry in entries)
+    }
     key = keys.get(how.sort, keys["number"])
     # what has no value stands at the end either way
     known = [entry for entry in entries if key(entry) is not None]
@@ -244,7 +252,7 @@ class TrialView:
     violates: str
     asked: Moment
     history: tuple[Told, ...]
-    tells_cost: bool
+    cost_title: str
     heading: str
     explained: str
     button: str
@@ -264,13 +272,13 @@ def trial_view(case: Snapshot, entry: Entry, told: Sequence[Observation], form: 
         words=WORDS[trial.state],
         design=design(trial, case.columns),
         value=measured(trial.value, trial.std_error),
-        cost=number(trial.cost),
+        cost="" if trial.cost is None else f"{number(trial.cost)} {case.cost_unit}".rstrip(),
         note=trial.note,
-        why=reason(trial),
+        why=reason(trial, case.cost_unit),
         violates=f"Its design violates {' and '.join(violated)}." if violated else "",
         asked=moment(entry.asked_at),
         history=tuple(_told(one) for one in told),
-        tells_cost=case.tells_cost,
+        cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
         heading="Correct it" if known else "Enter the result",
         explained="What was told before stays in the history." if known else "What comes of it is added to the study.",
         button="Correct" if known else "Enter result",
