@@ -319,3 +319,34 @@ def test_parts_that_do_not_add_up_are_said_of_the_whole_form(server: Served, vis
     assert page.status_code == 422
     assert 'role="alert"' in section(page.text, "own")
     assert sent(visit, study, "own", p0="30", p1="70", value="1").status_code == 200
+
+
+def test_a_study_whose_costs_are_told_asks_for_them(server: Served, visit: httpx.Client) -> None:
+    told = {"cost": {"of": "told", "unit": "hours"}, "stop": {"spend": 60.0}}
+    study = begun(server, "hours", **told)
+    first = running(server, study, gain=0.5, expected_cost=3.0)
+    page = visit.get(f"/studies/{study}").text
+    assert f'<label for="cost-{first}">Cost (hours)' in page
+    assert "and to cost 3 hours." in section(page, "next")
+    page = sent(visit, study, f"trials/{first}", what="tell", value="2", cost="4.5").text
+    assert "spent 4.5 of 60 hours" in section(page, "trials")
+    assert "Spent 4.5 of 60 hours." in section(page, "verdict")
+    assert "once 60 hours are spent" in section(page, "made")
+    assert "Each result comes with its cost in hours" in section(page, "made")
+    assert ">cost (hours)</th>" in visit.get(f"/studies/{study}/trials/{first}").text
+    assert server.http.get(f"/api/studies/{study}").json()["spending"] == "spent 4.5 of 60 hours"
+
+
+def test_what_may_be_decided_is_said(server: Served, visit: httpx.Client) -> None:
+    words = {
+        "space": {
+            "x": {"type": "real", "low": 0.0, "high": 1.0},
+            "fidelity": {"type": "levels", "values": [0.2, 1.0]},
+        },
+        "decide_on": {"values": {"fidelity": 1.0}},
+        "cost": {"of": "1 if fidelity < 1 else 20", "price": 0.5},
+    }
+    made = section(visit.get(f"/studies/{begun(server, 'fidelity', words)}").text, "made")
+    assert "What is decided has fidelity 1." in made
+    assert "What an experiment costs: 1 if fidelity &lt; 1 else 20." in made
+    assert "gain less 0.5 times cost" in made
