@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hentropy.core.spaces import DesignSpace, Field, Params, Pool
 from hentropy.core.spaces.parameters import written
@@ -52,15 +53,18 @@ def design_in(typed: Mapping[str, str], space: DesignSpace, mistakes: dict[str, 
     if isinstance(space, Pool) and space.id is not None:
         return _cleaned({space.id: typed.get("p0", "").strip()}, space, "p0", mistakes)
     keys = {field.name: key for key, field in _by_key(space).items()}
-    params = {}
+    params: Params = {}
     for key, field in _by_key(space).items():
         try:
             params[field.name] = _value(field, typed.get(key, "").strip())
         except InputError as error:
             mistakes[key] = sentence(str(error))
+            continue
+        if not field.options and not field.low <= params[field.name] <= field.high:
+            mistakes[key] = f"{typed[key].strip()} is not from {field_text(field)}."
     for name, parameter in space.parameters.items():
         columns = parameter.columns(name)
-        if any(column not in params for column in columns):
+        if any(column not in params or keys[column] in mistakes for column in columns):
             continue
         try:
             parameter.check(name, parameter.encode(name, [[params[column]] for column in columns]))
@@ -69,10 +73,10 @@ def design_in(typed: Mapping[str, str], space: DesignSpace, mistakes: dict[str, 
     return None if mistakes else _cleaned(params, space, WHOLE, mistakes)
 
 
-def _value(field: Field, text: str) -> object:
+def _value(field: Field, text: str) -> Any:
     if not text:
-        raise InputError(f"choose {field.name}" if field.options else f"{field.name} is empty")
-    return field.read(text) if field.options else number_in(field.name, text)
+        raise InputError("choose one" if field.options else "enter a number")
+    return field.read(text) if field.options else number_in("it", text)
 
 
 def _cleaned(params: Params, space: DesignSpace, key: str, mistakes: dict[str, str]) -> Params | None:

@@ -139,6 +139,7 @@ class StudyView:
     own_fields: tuple[DesignField, ...]
     attach: Form
     columns: str
+    rules: tuple[str, ...]
     sentences: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
     made: tuple[tuple[str, str], ...]
@@ -212,6 +213,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         own_fields=design_fields(case.space),
         attach=forms.attach,
         columns=", ".join([*case.space.names, "value", "and std_error if there is one"]),
+        rules=(*conditions_sentences(case.space), *decide_on_sentences(description), *cost_sentences(description)),
         sentences=_sentences(case),
         parameters=tuple((name, values_text(parameter)) for name, parameter in case.space.parameters.items()),
         made=_made(seen),
@@ -318,9 +320,8 @@ def _sentences(case: Snapshot) -> tuple[str, ...]:
     by_hand = isinstance(description.objective, Manual)
     who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
     course = first_sentence(case.first, description, case.trials)
-    rules = [*conditions_sentences(case.space), *decide_on_sentences(description), *cost_sentences(description)]
     notes = (sentence(note) for note in (*notes_of(description), *case.notes))
-    return (*notes, *rules, course, who, stop_sentence(description))
+    return (*notes, course, who, stop_sentence(description))
 
 
 def _made(seen: Seen) -> tuple[tuple[str, str], ...]:

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from hentropy.studies.records import Entry, Observation, State, Trial
+from hentropy.studies.records.numbers import short
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.rendering import Moment, moment
 from hentropy.views.server.snapshot import Snapshot
@@ -52,7 +53,9 @@ def reason(trial: Trial, cost_unit: str) -> str:
     if trial.gain is not None:
         error = f" ± {trial.gain_error:.2g}" if trial.gain_error else ""
         cost = (
-            "" if trial.expected_cost is None else f", and to cost {number(trial.expected_cost)} {cost_unit}".rstrip()
+            ""
+            if trial.expected_cost is None
+            else f", and to cost {short(trial.expected_cost, least=3)} {cost_unit}".rstrip()
         )
         return f"Expected to lower the expected loss by {trial.gain:.3g}{error}{cost}."
     return {
@@ -209,14 +212,15 @@ def _link(sort: str, down: bool, page: int = 1) -> str:
 
 def _row(entry: Entry, columns: Sequence[DesignColumn], costs: Sequence[str]) -> TrialTableRow:
     trial = entry.trial
-    known = {"expected_cost": trial.expected_cost, "cost": trial.cost}
+    expected = None if trial.expected_cost is None else short(trial.expected_cost, least=3)
+    known = {"expected_cost": expected or "", "cost": number(trial.cost)}
     return TrialTableRow(
         trial.number,
         tuple(TableCell(value_text(trial.params[column.name]), column.is_number) for column in columns),
         trial.state.value,
         WORDS[trial.state],
         measured(trial.value, trial.std_error),
-        tuple(number(known[name]) for name in costs),
+        tuple(known[name] for name in costs),
         why(trial),
         trial.note,
         moment(entry.ended_at or entry.asked_at),

@@ -100,6 +100,9 @@ def _ranges(space: DesignSpace) -> dict[str, float]:
 
 SHOWN_ROWS = 12
 
+MOST_ACROSS = 5
+"""Columns that stand beside each other in half of a window."""
+
 MEANING = (
     "What this decision is expected to cost by what is known now, in the units of the decision's loss. Lower is"
     " better; below 0 it is a gain."
@@ -128,6 +131,8 @@ class VerdictView:
 
     columns: tuple[VerdictColumn, ...]
     rows: tuple[tuple[VerdictCell, ...], ...]
+    upright: bool
+    """Whether its one row stands upright, as it has too many columns to be read across."""
     more: str
     stands_on: str
     loss: str
@@ -156,6 +161,7 @@ def verdict_view(
     return VerdictView(
         columns=tuple(VerdictColumn(titles.get(name, name), _numeric(rows, name)) for name in names),
         rows=cells,
+        upright=len(cells) == 1 and len(names) > MOST_ACROSS,
         more=f"And {counted(left, 'more row')}. {_summary(now)}" if left > 0 else "",
         stands_on=stands_on,
         loss=loss,
