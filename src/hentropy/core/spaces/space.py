@@ -258,6 +258,10 @@ class DesignSpace(ABC):
         """Which designs (... x d) satisfy all conditions: ... ."""
         return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
 
+    def violated(self, row: Tensor) -> list[str]:
+        """The conditions that a design (d) does not satisfy."""
+        return []
+
     def encode(self, params: Mapping[str, Any]) -> Tensor:
         """One design as a row (d), checked."""
         return self.encode_many([params])[0]
@@ -371,6 +375,10 @@ class Space(DesignSpace):
     def holds(self, x: Tensor) -> Tensor:
         """Which designs (... x d) satisfy all conditions: ... ."""
         return super().holds(x) if self._feasible is None else self._feasible.holds(x)
+
+    def violated(self, row: Tensor) -> list[str]:
+        """The conditions that a design (d) does not satisfy."""
+        return [] if self._feasible is None else self._feasible.violated(row)
 
     @property
     def held_values(self) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from hentropy.core.given import is_number
 from hentropy.studies.records import Verdict
-from hentropy.studies.records.numbers import short
 from hentropy.studies.study import Study
 from hentropy.views.report.contents import contents
+from hentropy.views.text.formats import value_text
 from hentropy.views.web.templating import environment, static_text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -28,7 +28,6 @@ def report_html(study: Study) -> str:
             verdict=said.verdict,
             shown_rows=_shown_rows(said.verdict),
             numeric=_numeric(said.verdict),
-            titles={field.name: field.title for field in study.space.fields},
             styles=[Markup(static_text("base.css")), Markup(_text("report.css"))],
             scripts=[
                 Markup(static_text("plotly-cartesian.min.js") if said.pictures else ""),
@@ -50,7 +49,7 @@ def _text(name: str) -> str:
 
 def _cell(value: Any) -> str:
     """A value of an action for a person."""
-    return short(value) if isinstance(value, float) else "" if value is None else str(value)
+    return value_text(value)
 
 
 def _numeric(verdict: Verdict | None) -> dict[str, bool]:
