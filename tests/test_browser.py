@@ -491,3 +491,37 @@ def test_a_newcomer_follows_the_documentation_to_a_verdict(chromium: Browser, tm
             server.terminate()
     command, first_line = blocks[2]
     assert first_line in subprocess.check_output(command.split(), cwd=tmp_path, env=environment, text=True)
+
+
+def test_an_experiment_of_ones_own_is_chosen_and_entered(lab: Lab) -> None:
+    space = {
+        "ligand": {"type": "choice", "options": ["PPh3", "XPhos", "dppf"]},
+        "loading": {"type": "levels", "values": [0.5, 1.0, 2.0], "unit": "mol%"},
+        "temperature": {"type": "real", "low": 30.0, "high": 110.0, "unit": "°C"},
+    }
+    study = lab.study(space=space, where=["ligand != 'PPh3' or temperature <= 66"])
+    page = lab.open(study)
+    page.find('label[for="own-p0"]')
+    page.click("#own-p0 option[value=PPh3]")
+    page.click("#own-p1 option[value='0.5']")
+    page.fill("#own-p2", "500")
+    page.fill("#own-value", "0.7")
+    page.click("#own-button")
+    page.shows("#own-p2-mistake", "500 is not from 30 to 110 °C.")
+    assert page.script("return document.activeElement.id") == "own-p2"
+    assert page.attribute("#own-p0", "value") == "PPh3"
+    page.fill("#own-p2", "85")
+    page.click("#own-button")
+    page.shows("#said", "Your experiment is trial 0. Its design violates a condition")
+    page.shows("#trials", "PPh3")
+    page.until(lambda: page.attribute("#own-p0", "value") == "", "an empty form")
+    [trial] = study.records
+    assert trial.params == {"ligand": "PPh3", "loading": 0.5, "temperature": 85.0}
+    assert (trial.value, trial.origin) == (0.7, "attached")
+    # a choice that somebody has made stays while news come in
+    page.click("#own-p0 option[value=dppf]")
+    study.attach({"ligand": "XPhos", "loading": 1.0, "temperature": 50.0}, 0.4)
+    page.shows("#trials", "XPhos")
+    assert page.attribute("#own-p0", "value") == "dppf"
+    assert page.not_reloaded
+    assert [error for error in page.errors() if "422" not in error] == []

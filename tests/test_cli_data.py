@@ -173,3 +173,128 @@ def test_times_may_be_left_out_of_an_import(folder: Path) -> None:
     assert first["asked_at"] == "2020-01-31T12:00:00.000Z"
     assert first["ended_at"] == second["asked_at"]
     assert second["ended_at"] is None
+
+
+CHEMIST = """
+version = 1
+name = "lab"
+first = 2
+where = ["temperature <= boils[solvent] - 5"]
+[space.solvent]
+type = "choice"
+options = ["THF", "water", "-CF3 oil"]
+[space.dry]
+type = "choice"
+options = [true, false]
+[space.loading]
+type = "levels"
+values = [0.5, 1.0, 2.0]
+unit = "mol%"
+[space.temperature]
+type = "real"
+low = 20.0
+high = 120.0
+unit = "°C"
+[space.mix]
+type = "fractions"
+names = ["A", "B"]
+total = 100.0
+[tables.boils]
+THF = 66
+water = 100
+"-CF3 oil" = 150
+[decision]
+name = "maximize"
+[model]
+hyperparameters = "map"
+"""
+
+
+def test_options_come_from_tables_by_their_names(folder: Path) -> None:
+    lab(folder, text=CHEMIST)
+    head = "solvent,dry,loading (mol%),temperature (°C),A,B,value\n"
+    rows = "THF,TRUE,1,30,40,60,1.5\n water ,false,0.5,99,0,100,2\n'-CF3 oil,True,2.0,120,100,0,3\n"
+    (folder / "old.csv").write_text(head + rows, encoding="utf-8")
+    said = hentropy("attach", "lab.toml", "old.csv")
+    assert (said.code, said.err) == (
+        0,
+        "1 of 3 earlier measurements violates the conditions of the space; the model uses them all the same\n",
+    )
+    records = he.Study.from_file(folder / "lab.toml").records
+    assert [tuple(trial.params.values()) for trial in records] == [
+        ("THF", True, 1.0, 30.0, 40.0, 60.0),
+        ("water", False, 0.5, 99.0, 0.0, 100.0),
+        ("-CF3 oil", True, 2.0, 120.0, 100.0, 0.0),
+    ]
+    assert "Note: 1 of 3 earlier measurements violates the conditions" in done("show", "lab.toml")
+    assert he.Study.from_file(folder / "lab.toml").notes[-1].startswith("1 of 3 earlier measurements violates")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            "Water,true,1,30,40,60,1",
+            "line 2: solvent is 'Water'; did you mean water? The options are THF, water, -CF3 oil",
+        ),
+        (",true,1,30,40,60,1", "line 2: solvent is empty"),
+        ("THF,maybe,1,30,40,60,1", "line 2: dry is 'maybe'; the options are True, False"),
+        ("THF,true,1.5,30,40,60,1", "line 2: loading is '1.5'; the options are 0.5, 1, 2"),
+        ("THF,true,1,30,40,50,1", "line 2: A, B add up to 90 instead of 100; correct one of them"),
+    ],
+)
+def test_unknown_options_are_answered_with_the_closest(folder: Path, row: str, said: str) -> None:
+    lab(folder, text=CHEMIST)
+    (folder / "old.csv").write_text(f"solvent,dry,loading,temperature,A,B,value\n{row}\n")
+    found = hentropy("attach", "lab.toml", "old.csv")
+    assert found.code == 1
+    assert "1 row of old.csv cannot be used" in found.err
+    assert said in found.err
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_mixed_designs_come_back_from_an_export(folder: Path, form: str) -> None:
+    lab(folder, text=CHEMIST)
+    study = he.Study.from_file(folder / "lab.toml")
+    for trial in study.ask_many(2):
+        study.tell(trial, 1.5)
+    study.attach({"solvent": "-CF3 oil", "dry": False, "loading": 2, "temperature": 50, "A": 100, "B": 0}, 2.5)
+    done("export", "lab.toml", "--out", f"out.{form}")
+    done("import", "lab.toml", f"out.{form}", "--store", "sqlite:///other.db")
+    again = he.Study.from_file(folder / "lab.toml", storage="sqlite:///other.db").records
+    assert again == study.records
+    kinds = [list(map(type, trial.params.values())) for trial in again]
+    assert kinds == [[str, bool, float, float, float, float]] * 3
+    text = (folder / f"out.{form}").read_text().replace("-CF3 oil", "CF3-oil")
+    (folder / f"bad.{form}").write_text(text)
+    refused = hentropy("import", "lab.toml", f"bad.{form}", "--store", "sqlite:///third.db").err
+    assert f"bad.{form}, line " in refused
+    assert "did you mean -CF3 oil?" in refused
+
+
+def test_a_pool_with_ids_is_told_by_ids(folder: Path) -> None:
+    pool = "[pool]\nfile = 'shelf.csv'\nid = 'sample'\nignore = ['price']\n"
+    (folder / "shelf.csv").write_text("sample,alloy,x,price\n=A1,AlCu,1,3\n007,Fe,2,\nA3,AlCu,0.5,4\n9,Ti,1,1\n")
+    lab(folder, text=STUDY.replace('[space.x]\ntype = "real"\nlow = -1.0\nhigh = 3.0\n', pool))
+    (folder / "old.csv").write_text("sample,value,day\n007,1.5,mon\n'=A1,2.5,tue\n")
+    said = hentropy("attach", "lab.toml", "old.csv")
+    assert (said.code, said.err) == (0, "unused columns: day\n")
+    study = he.Study.from_file(folder / "lab.toml")
+    assert [(trial.params["sample"], trial.params["alloy"]) for trial in study.records] == [
+        ("007", "Fe"),
+        ("=A1", "AlCu"),
+    ]
+    assert study.records[0].params == {"sample": "007", "alloy": "Fe", "x": 2.0, "price": None}
+    done("export", "lab.toml", "--out", "out.csv")
+    done("import", "lab.toml", "out.csv", "--store", "sqlite:///other.db")
+    assert he.Study.from_file(folder / "lab.toml", storage="sqlite:///other.db").records == study.records
+    for row, told in [
+        ("sample,value\nA2,1\n", "line 2: no design has sample 'A2'; did you mean A3?"),
+        ("sample,alloy,value\nA3,Fe,1\n", "line 2: sample 'A3' has alloy = AlCu in the pool, not 'Fe'"),
+        ("alloy,value\nFe,1\n", "no column 'x' for the parameter x"),
+    ]:
+        (folder / "bad.csv").write_text(row)
+        assert told in hentropy("attach", "lab.toml", "bad.csv").err
+    (folder / "good.csv").write_text("alloy,x,value\nTi,1,1\n")
+    done("attach", "lab.toml", "good.csv")
+    assert study.records[-1].params["sample"] == "9"

@@ -11,6 +11,7 @@ import hentropy as he
 from hentropy.views.plots.pictures import PICTURES
 from hentropy.views.report import contents, report_html
 from hentropy.views.report.contents import trials_shown
+from hentropy.views.text.formats import design_columns
 from hentropy.views.web.templating import environment, json_data
 from support.studies import LINE, Worst, begun
 
@@ -144,7 +145,7 @@ def test_a_long_action_is_folded() -> None:
 def test_trials_are_sorted_by_numbers_not_by_what_is_shown() -> None:
     study = begun(LINE, count=2)
     study.tell(study.ask(), (1.0 / 3.0, 0.25))
-    table = trials_shown(tuple(study.log.entries.values()), study.space.names)
+    table = trials_shown(tuple(study.log.entries.values()), design_columns(study.space))
     titles = [column.title for column in table.columns]
     assert titles[:4] == ["trial", "x", "value", "standard error"]
     assert "note" not in titles
@@ -161,3 +162,37 @@ def test_json_within_a_page_cannot_end_its_script(tmp_path: Path) -> None:
     (tmp_path / "t.html").write_text("{{ name }}|{{ data | json_data }}|{{ 3 | twice }}")
     made = environment(tmp_path, {"twice": lambda number: 2 * number}).get_template("t.html")
     assert made.render(name="<b>", data=[1]) == "&lt;b&gt;|[1]|6"
+
+
+def test_designs_of_a_laboratory_in_a_report() -> None:
+    space = he.Space(
+        solvent=["THF", "toluene"],
+        temperature=he.Real(30, 110, unit="°C"),
+        where=["solvent != 'THF' or temperature <= 66"],
+        same_in_batch=["temperature"],
+    )
+    study = he.Study(
+        space,
+        he.BestObserved(),
+        first=2,
+        hyperparameters="map",
+        cost="1 + 0.01 * temperature",
+        stop=[he.Budget(cost=60, unit="hours")],
+    )
+    for value, trial in enumerate(study.ask_many(2)):
+        study.tell(trial, float(value), cost=2.5)
+    said = contents(study)
+    assert "Spent 5 of 60 hours." in said.standing
+    titles = {column.title: column.kind for column in said.trials.columns}
+    assert titles["solvent"] == ""
+    assert titles["temperature (°C)"] == "number"
+    assert [title for title in titles if "cost" in title] == ["expected cost (hours)", "cost (hours)"]
+    facts = {fact.name: fact.text for fact in said.facts}
+    assert facts["solvent"] == "THF, toluene"
+    assert facts["temperature"] == "30 to 110 °C"
+    assert "temperature <= 66" in facts["Conditions"]
+    assert "same temperature" in facts["Conditions"]
+    assert "1 + 0.01 * temperature" in facts["Costs"]
+    html = report_html(study)
+    assert '<th scope="col" class="number">temperature (°C)</th>' in html
+    assert '<th scope="col">solvent</th>' in html

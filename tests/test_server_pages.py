@@ -10,7 +10,7 @@ import pytest
 
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.studies.records import State, Verdict
-from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, reason_in, result_in
+from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, failure_in, result_in
 from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import assets
 from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, moved, verdict_view
@@ -402,6 +402,7 @@ def test_whoever_has_logged_in_may_log_out(tmp_path: Path) -> None:
         ({"value": "nan"}, "value", "not a finite number"),
         ({"value": "1", "std_error": "x"}, "std_error", "not a number"),
         ({"value": "1", "std_error": "-1"}, "std_error", "cannot be below 0"),
+        ({"value": "1", "cost": "0"}, "cost", "must be above 0"),
         ({"value": "1", "note": "x" * 10_001}, "note", "at most 10,000"),
     ],
 )
@@ -421,7 +422,7 @@ def test_all_mistakes_are_said_at_once() -> None:
 
 def test_forms_are_read() -> None:
     assert result_in({"value": " 1e3 ", "std_error": " ", "note": " n "}).value == 1000.0
-    assert reason_in({"note": " broke "}) == "broke"
+    assert failure_in({"note": " broke ", "cost": " 3 "}) == ("broke", 3.0)
     assert count_in({"count": " 7 "}, 50) == 7
     for text in ("0", "51", "-1", "1.5", "²", "9" * 40):
         with pytest.raises(Mistaken):

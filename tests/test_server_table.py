@@ -8,6 +8,7 @@ from hentropy.studies.records import Entry, State, Trial
 from hentropy.views.server.incoming_data import EarlierMeasurement
 from hentropy.views.server.pages.trial_view import SHOWN, Wanted, trial_table, wanted
 from hentropy.views.server.settings import Settings
+from hentropy.views.text.formats import DesignColumn
 from support.serving import served
 
 
@@ -18,7 +19,7 @@ def entries(done: int) -> list[Entry]:
 
 
 def numbers(how: Wanted, done: int = 450) -> list[int]:
-    return [row.number for row in trial_table(entries(done), ["x"], how).rows]
+    return [row.number for row in trial_table(entries(done), [DesignColumn("x")], how).rows]
 
 
 def test_the_table_is_sorted_by_any_column() -> None:
@@ -39,7 +40,7 @@ def test_every_trial_is_on_one_page() -> None:
 
 
 def test_links_lead_to_the_other_pages_in_the_same_order() -> None:
-    table = trial_table(entries(450), ["x"], Wanted("value", down=False, page=2))
+    table = trial_table(entries(450), [DesignColumn("x")], Wanted("value", down=False, page=2))
     assert table.shown == "Page 2 of 3: 201 to 400 of 451 trials"
     first = "?sort=value&way=up"
     assert [(each.title, each.link) for each in table.links] == [
@@ -48,8 +49,8 @@ def test_links_lead_to_the_other_pages_in_the_same_order() -> None:
         ("Next", f"{first}&page=3"),
         ("Last", f"{first}&page=3"),
     ]
-    assert [each.link for each in trial_table(entries(450), ["x"], Wanted("value")).links[:2]] == ["", ""]
-    assert trial_table(entries(SHOWN - 1), ["x"], Wanted()).links == ()
+    assert [each.link for each in trial_table(entries(450), [DesignColumn("x")], Wanted("value")).links[:2]] == ["", ""]
+    assert trial_table(entries(SHOWN - 1), [DesignColumn("x")], Wanted()).links == ()
 
 
 @pytest.mark.parametrize(("page", "number"), [("2", 2), ("", 1), ("-1", 1), ("x", 1), ("²", 1), ("9" * 99, 1)])

@@ -244,3 +244,16 @@ def test_a_box_is_a_space_of_reals() -> None:
 def test_ranges_that_no_number_can_hold_are_refused(bounds: tuple) -> None:
     with pytest.raises(InputError, match="too wide for double precision"):
         Integer(*bounds)
+
+
+def test_rows_of_a_pool_are_found_without_their_ids() -> None:
+    pool = Pool(
+        [["A1", "Fe", 1.0, 3.0], ["A2", "Ti", 2.0, 4.0]],
+        ["sample", "alloy", "x", "price"],
+        id="sample",
+        ignore=["price"],
+    )
+    row = {"sample": "A2", "alloy": "Ti", "x": 2.0, "price": 4.0}
+    assert pool.cleaned({"alloy": "Ti", "x": 2.0}) == pool.cleaned({"sample": "A2"}) == pool.cleaned(row) == row
+    with pytest.raises(InputError, match="misses x; its parameters are alloy, x"):
+        pool.encode({"alloy": "Ti"})

@@ -192,7 +192,8 @@ class Proposal:
 
     def __str__(self) -> str:
         error = "exact" if self.exact else f"+- {self.std_error:.2g}"
-        designs = "; ".join(", ".join(f"{k} = {v:.6g}" for k, v in row.items()) for row in self.params)
+        shown = [{k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in self.params]
+        designs = "; ".join(", ".join(f"{k} = {v}" for k, v in row.items()) for row in shown)
         return f"next: {designs}   gain {self.gain:.4g} ({error}), entropy now {self.entropy:.4g}" + (
             f"   [{self.note}]" if self.note else ""
         )

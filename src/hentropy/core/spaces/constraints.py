@@ -260,6 +260,11 @@ class FeasibleSet:
         hold = self.conditions.each(self.space.free_columns(torch.cat([designs, corners]))).all(0)
         return [_text(each) for each, always in zip(self.conditions.given, hold.tolist(), strict=True) if always]
 
+    def violated(self, row: Tensor) -> list[str]:
+        """The conditions that a design (d) does not satisfy."""
+        hold = self.conditions.each(self.space.free_columns(row))
+        return [_text(each) for each, does in zip(self.conditions.given, hold.tolist(), strict=True) if not does]
+
     def _onto_linear(self, x: Tensor, sweeps: int) -> Tensor:
         """Designs moved onto the linear conditions that they violate, one after the other, in the unit cube."""
         clauses = self.conditions.clauses

@@ -258,6 +258,10 @@ class DesignSpace(ABC):
         """Which designs (... x d) satisfy all conditions: ... ."""
         return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
 
+    def violated(self, row: Tensor) -> list[str]:
+        """The conditions that a design (d) does not satisfy."""
+        return []
+
     def encode(self, params: Mapping[str, Any]) -> Tensor:
         """One design as a row (d), checked."""
         return self.encode_many([params])[0]
@@ -277,15 +281,14 @@ class DesignSpace(ABC):
     def _check_names(self, params: Mapping[str, Any]) -> None:
         if not isinstance(params, Mapping):
             raise InputError(f"a design is given by name, such as {{{self.names[0]!r}: ...}}; got {params!r}")
-        if params.keys() != set(self.names):
-            missing = [name for name in self.names if name not in params]
-            unknown = [str(name) for name in params if name not in self.names]
+        needed = [field.name for field in self.fields]  # a pool also shows columns that nobody has to give
+        if params.keys() != set(needed):
+            missing = [name for name in needed if name not in params]
+            unknown = [str(name) for name in params if name not in needed]
             what = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(
                 unknown
             )
-            raise InputError(
-                f"the design {dict(params)} {' and '.join(what)}; its parameters are {', '.join(self.names)}"
-            )
+            raise InputError(f"the design {dict(params)} {' and '.join(what)}; its parameters are {', '.join(needed)}")
 
     def decode(self, row: Tensor) -> Params:
         """A row (d) as named values."""
@@ -372,6 +375,10 @@ class Space(DesignSpace):
     def holds(self, x: Tensor) -> Tensor:
         """Which designs (... x d) satisfy all conditions: ... ."""
         return super().holds(x) if self._feasible is None else self._feasible.holds(x)
+
+    def violated(self, row: Tensor) -> list[str]:
+        """The conditions that a design (d) does not satisfy."""
+        return [] if self._feasible is None else self._feasible.violated(row)
 
     @property
     def held_values(self) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """Values as text that is short, and yet tells apart what is different; and numbers that people type."""
 
 import math
+from typing import Any
+
+from hentropy.core.given import is_number
 
 LEAST = 5
 BEYOND = 2
@@ -57,6 +60,13 @@ def _without_underscores(text: str) -> str:
     if "_" in text:
         raise ValueError(f"{text!r} is not a plain decimal number")
     return text
+
+
+def value_text(value: Any, spread: float | None = None) -> str:
+    """A value of a design as people write it: a number in short, an option as it is, nothing where there is none."""
+    if value is None:
+        return ""
+    return short(value, spread) if is_number(value) else one_line(str(value), LONGEST)
 
 
 LONGEST = 60

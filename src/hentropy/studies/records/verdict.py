@@ -2,7 +2,7 @@
 
 import html
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,8 @@ WIDEST = 100_000
 class Verdict:
     """What would be decided now: the action, its expected loss (the entropy) and the Monte Carlo error of that.
 
-    `action` are rows of named values for a person; `raw` is the action as the decision's loss takes it.
+    `action` are rows of named values for a person, some with `units`; `raw` is the action as the decision's loss takes
+    it.
     """
 
     action: list[dict[str, Any]]
@@ -32,6 +33,7 @@ class Verdict:
     decision: str
     observations: int
     raw: Any = field(repr=False, compare=False)
+    units: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def entropy(self) -> float:
@@ -56,7 +58,12 @@ class Verdict:
     @property
     def rows(self) -> "Rows":
         """The rows that are shown, for a console of any width."""
-        return Rows(tuple(self.columns), self.cells)
+        return Rows(self.titles, self.cells)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The columns with their units."""
+        return tuple(f"{name} ({self.units[name]})" if name in self.units else name for name in self.columns)
 
     @property
     def cells(self) -> list[list[str]]:
@@ -71,7 +78,7 @@ class Verdict:
     def _cell(row: dict[str, Any], name: str, spread: float | None) -> str:
         value, sd = row.get(name), row.get("sd")
         if not isinstance(value, float):
-            return _clipped(str(value), LONGEST)
+            return "" if value is None else _clipped(str(value), LONGEST)
         if name == "mean" and isinstance(sd, float) and sd > 0.0:
             spread = min(sd, spread or sd)
         return short(value, spread)
@@ -111,7 +118,7 @@ class Verdict:
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        head = "".join(f"<th>{html.escape(title)}</th>" for title in self.titles)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self.cells
         )

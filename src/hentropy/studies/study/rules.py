@@ -65,8 +65,9 @@ def space_notes(space: DesignSpace) -> tuple[str, ...]:
 def violations(space: DesignSpace, rows: Tensor) -> str:
     """How many data from outside (n x d) do not satisfy the conditions of the space; empty if all do."""
     count = int((~space.holds(rows)).sum())
-    what = "of the attached data violates" if count == 1 else "of the attached data violate"
-    return f"{count} {what} the conditions of the space; the model uses them all the same" if count else ""
+    violate = "violates" if count == 1 else "violate"
+    whole = f"{count} of {len(rows)} earlier measurements"
+    return f"{whole} {violate} the conditions of the space; the model uses them all the same" if count else ""
 
 
 def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:

@@ -93,7 +93,8 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
 
 def describe(trial: Trial, left: int) -> str:
     """A trial in one line: its design, the gain expected of it, and the entropy before it; `left` first ones follow."""
-    params = ", ".join(f"{name}={value:.4g}" for name, value in trial.params.items())
+    values = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in trial.params.items()}
+    params = ", ".join(f"{name}={value}" for name, value in values.items())
     if trial.gain is None or trial.entropy is None:
         return f"first design, {left} to come  at {params}"
     return f"gain {trial.gain:.3g}  entropy {trial.entropy:.5g}  at {params}"

@@ -293,6 +293,7 @@ class Study:
             decision=repr(self.decision),
             observations=len(in_state(self.log.trials, State.COMPLETE)),
             raw=found.action,
+            units={field.name: field.unit for field in self.space.fields if field.unit},
         )
         self._keep(verdict)
         return verdict
@@ -354,7 +355,8 @@ class Study:
         return f"Study({self.decision!r}; {counts or 'no trials yet'})"
 
     def _repr_html_(self) -> str:
-        return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.log.record))
+        titles = {field.name: field.title for field in self.space.fields}
+        return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.log.record), titles)
 
 
 def _standard_errors(trials: Sequence[Trial]) -> Tensor | None:

@@ -1,7 +1,7 @@
 """A study as tables: for a notebook, and as a pandas DataFrame. Nothing is computed."""
 
 import html
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,14 @@ LAST = 5
 LONGEST = 110
 
 
-def study_html(name: str, decision: str, trials: Sequence[Trial], verdicts: Sequence[StoredVerdict]) -> str:
-    """A summary in HTML in which everything is escaped."""
+def study_html(
+    name: str,
+    decision: str,
+    trials: Sequence[Trial],
+    verdicts: Sequence[StoredVerdict],
+    titles: Mapping[str, str],
+) -> str:
+    """A summary in HTML in which everything is escaped; `titles` of parameters have their units."""
     states = [trial.state for trial in trials]
     counts = ", ".join(f"{states.count(state)} {state.value}" for state in State if state in states)
     parts = [f"<p><b>{_text(name)}</b>: {_text(decision)}<br>{counts or 'no trials yet'}</p>"]
@@ -25,7 +31,8 @@ def study_html(name: str, decision: str, trials: Sequence[Trial], verdicts: Sequ
     if trials:
         names = list(trials[-1].params)
         rows = ([t.number, *(t.params[p] for p in names), t.state.value, t.value, t.note] for t in trials[-LAST:])
-        parts.append(_table(["trial", *names, "state", "value", "note"], rows))
+        heads = [titles.get(name, name) for name in names]
+        parts.append(_table(["trial", *heads, "state", "value", "note"], rows))
     return "".join(parts)
 
 

@@ -52,7 +52,7 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
     if asked:
         say("Please run this experiment:" if len(asked) == 1 else "Please run these experiments:", "bold")
         together = [trial.gain for trial in asked if trial.gain is not None]
-        console().print(asked_table(asked, study.space.names, gains=len(together) < 2))
+        console().print(asked_table(asked, study.space, gains=len(together) < 2))
         if len(together) > 1:
             _say_together(together, len(asked))
         for why in dict.fromkeys(trial.note for trial in asked if trial.note):
@@ -64,7 +64,7 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
     if by_hand:
         say("Still waiting, asked earlier:", "bold")
-        console().print(asked_table(by_hand, study.space.names, gains=False))
+        console().print(asked_table(by_hand, study.space, gains=False))
     if len(waiting) > len(by_hand):
         say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
     if asked or by_hand:

@@ -10,6 +10,7 @@ from hentropy.errors import InputError
 from hentropy.studies.definition import space_of
 from hentropy.studies.files import MOST_IN_TABLE, read_text
 from hentropy.studies.records import State
+from hentropy.studies.study.rules import violations
 from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.opening import file_of, found, located, opened, words_of
@@ -55,6 +56,8 @@ def attach(
     _tell_bad(data, file, skip_bad)
     if data.unused:
         note(f"unused columns: {', '.join(data.unused)}")
+    if data.good and (said := violations(space, space.encode_many([params for params, _ in data.good]))):
+        note(said)
     if dry_run:
         say(f"{counted(len(data.good), 'row')} would be attached; nothing was changed")
         return

@@ -11,7 +11,7 @@ from hentropy.views.cli.printing import console, note, print_json, say, table
 from hentropy.views.cli.running import say_first
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
-from hentropy.views.text.formats import ago, clock, counted, design, iso, measured, number, one_line
+from hentropy.views.text.formats import ago, clock, counted, design, iso, measured, number, one_line, units_of
 from hentropy.views.text.sentences import counts, decision_sentence, holder, to_come
 from hentropy.views.text.trials import as_json, history_json, verdict_json, why
 
@@ -22,7 +22,7 @@ def print_history(it: StoredStudy, number: int) -> None:
     """A trial and its history for a person."""
     entry = it.log.find(number)
     trial = entry.trial
-    say(f"trial {number}: {design(trial.params)}", "bold")
+    say(f"trial {number}: {design(trial.params, units=units_of(it.log.space))}", "bold")
     say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {why(trial) or 'unknown'}")
     if trial.state is State.RUNNING:
         say(holder(entry, it.store.now()))
@@ -109,11 +109,11 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
         say(f"It has ended: {why}.")
     for entry in entries:
         if entry.trial.state is State.RUNNING:
-            where = one_line(design(entry.trial.params), LONGEST_DESIGN)
+            where = one_line(design(entry.trial.params, units=units_of(it.log.space)), LONGEST_DESIGN)
             say(f"  {entry.trial.number} ({where}): {holder(entry, it.store.now())}")
     if last:
         say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
-        console().print(trials_table([entry.trial for entry in last], it.log.space.names))
+        console().print(trials_table([entry.trial for entry in last], it.log.space))
     verdicts = it.store.verdicts(it.record)
     if verdicts:
         say(f"Last decided {ago(verdicts[-1].at)}:", "bold")

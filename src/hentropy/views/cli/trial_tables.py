@@ -1,17 +1,18 @@
 """Trials and verdicts for a person, as tables that fit the terminal, and as plain values. No number is cut."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description
 from hentropy.studies.records import Trial, Verdict
 from hentropy.views.cli.printing import console, printable, say, table
-from hentropy.views.text.formats import counted, design, measured, number, one_line
+from hentropy.views.text.formats import counted, design, measured, one_line, units_of, value_text
 from hentropy.views.text.sentences import decided_sentence
 from hentropy.views.text.trials import why
 
@@ -34,9 +35,14 @@ class TrialRow:
 class TrialTable:
     """Trials for a console of any width; `between` stands between the parameters of a design in one column."""
 
-    names: Sequence[str]
+    space: DesignSpace
     rows: Sequence[TrialRow]
     between: str = ", "
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The values of a design."""
+        return self.space.names
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         wide, room = options.update(width=WIDEST, max_width=WIDEST), options.max_width
@@ -45,20 +51,24 @@ class TrialTable:
             if made is not None and _narrowed(made, Measurement.get(console, wide, made).maximum - room):
                 yield made
                 return
-        yield from (Text(printable(_line(row)), overflow="fold") for row in self.rows)
+        units = units_of(self.space)
+        yield from (Text(printable(_line(row, units)), overflow="fold") for row in self.rows)
 
     def _by_parameter(self, more: list[str]) -> Table | None:
         """A column for each parameter, unless one is called as another column."""
         if {"trial", *more} & set(self.names):
             return None
-        rows = [[*(number(row.trial.params[name]) for name in self.names), *row.more.values()] for row in self.rows]
-        made = self._numbered([*self.names, *more], rows)
+        rows = [[*(value_text(row.trial.params[name]) for name in self.names), *row.more.values()] for row in self.rows]
+        units = units_of(self.space)
+        titles = [f"{name} ({units[name]})" if name in units else name for name in self.names]
+        made = self._numbered([*titles, *more], rows)
         for column in made.columns[1 : 1 + len(self.names)]:
             column.no_wrap = True
         return made
 
     def _by_design(self, more: list[str]) -> Table:
-        rows = [[design(row.trial.params, self.between), *row.more.values()] for row in self.rows]
+        units = units_of(self.space)
+        rows = [[design(row.trial.params, self.between, units), *row.more.values()] for row in self.rows]
         return self._numbered(["design", *more], rows)
 
     def _numbered(self, columns: list[str], rows: list[list[str]]) -> Table:
@@ -82,21 +92,21 @@ def _width(cell: RenderableType) -> int:
     return max((line.cell_len for line in cell.split("\n")), default=0) if isinstance(cell, Text) else 0
 
 
-def _line(row: TrialRow) -> str:
+def _line(row: TrialRow, units: Mapping[str, str]) -> str:
     said = "".join(f"; {heading} {text}" for heading, text in row.more.items() if text)
-    return f"trial {row.trial.number}: {design(row.trial.params)}{said}"
+    return f"trial {row.trial.number}: {design(row.trial.params, units=units)}{said}"
 
 
 LONGEST_NOTE = 40
 
 
-def asked_table(trials: Sequence[Trial], names: Sequence[str], gains: bool = True) -> TrialTable:
+def asked_table(trials: Sequence[Trial], space: DesignSpace, gains: bool = True) -> TrialTable:
     """What to run: number, parameters, and why."""
     rows = [TrialRow(trial, {"gain": why(trial)} if gains else {}) for trial in trials]
-    return TrialTable(names, rows, between="\n")
+    return TrialTable(space, rows, between="\n")
 
 
-def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> TrialTable:
+def trials_table(trials: Sequence[Trial], space: DesignSpace) -> TrialTable:
     """What was run, and what came of it."""
     rows = [
         TrialRow(
@@ -110,13 +120,13 @@ def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> TrialTable:
         )
         for trial in trials
     ]
-    return TrialTable(names, rows)
+    return TrialTable(space, rows)
 
 
 def print_verdict(verdict: Verdict, called: str, description: Description) -> None:
     """A verdict as a table, and where to find the rows that it leaves out."""
     say(f"{decided_sentence(description)}, {verdict.stands_on}:", "bold")
-    console().print(verdict.rows)
+    console().print(replace(verdict, units=units_of(description.designs())).rows)
     if verdict.left_out:
         say(f"... and {counted(verdict.left_out, 'more row')}; hentropy decide {called} --json has all of them")
     for line in verdict.summary:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from hentropy.core.given import check_at_once
 from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
 from hentropy.studies.records import Trial, Value, Verdict
@@ -112,7 +114,7 @@ class RemoteStudy:
         rows = []
         for params, value in data:
             measured, error = checked_value(value)
-            design = {str(name): _number_in(name, given) for name, given in params.items()}
+            design = {str(name): _plain(name, given) for name, given in params.items()}
             rows.append({"params": design, "value": measured, "std_error": error})
         if not rows:
             return []
@@ -144,9 +146,12 @@ class RemoteStudy:
     @property
     def trials(self) -> "pandas.DataFrame":
         """All trials as a pandas DataFrame."""
-        definition = self._call("GET", "")["definition"]
-        names = list(definition["space"] or definition["pool"]["names"])
-        return trials_table(self.records, names)
+        return trials_table(self.records, [value["name"] for value in self._call("GET", "")["design"]])
+
+    @property
+    def spent(self) -> float:
+        """What the trials that have ended cost, as far as it is known."""
+        return float(self._call("GET", "")["spent"])
 
     @property
     def stopped(self) -> str | None:
@@ -229,13 +234,16 @@ def _ended(said: Mapping[str, Any]) -> bool:
     return said["job"]["state"] in ("done", "failed", "cancelled")
 
 
-def _number_in(name: str, value: Any) -> float:
-    """A parameter as JSON has it."""
+def _plain(name: str, value: Any) -> bool | float | str | None:
+    """A value of a design as JSON has it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | str):
+        return value
     try:
         number = value.__index__() if isinstance(value, int) else float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}; it must be a number") from None
-    if isinstance(value, str | bytes) or not math.isfinite(number):
+        raise InputError(f"{name} is {value!r}; it must be a number or an option") from None
+    if isinstance(value, bytes) or not math.isfinite(number):
         raise InputError(f"{name} is {value!r}; it must be a finite number")
     return number
 

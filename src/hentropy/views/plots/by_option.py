@@ -28,7 +28,7 @@ def panel_axes(frame: SliceFrame, value: Axis) -> tuple[Axis, Axis]:
 
 def titled(frame: SliceFrame, title: str) -> str:
     """The title of a panel over a slice: with lines, of what each option has one."""
-    return f"{title} by {frame.axes[1].title}" if frame.has_lines else title
+    return f"{title}, by {frame.axes[1].title}" if frame.has_lines else title
 
 
 def beside(axis: Axis, places: np.ndarray) -> np.ndarray:

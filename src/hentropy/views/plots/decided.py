@@ -5,6 +5,7 @@ A decision that chooses designs shows them (`chosen`); any other that has no pic
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hentropy.core.decisions import Estimate, Identify, LevelSets
@@ -52,11 +53,13 @@ def decided_info(
 ) -> DecidedInfo:
     """What would be decided, as its kind of decision shows it.
 
+    The space that is looked at is the one in which the decision may lie.
     `draws` functions among `candidates` designs show how open a choice of designs is; `points` and `plane` are the
     grids of lines and planes. `order` are the parameters from the most to the least relevant, by the belief unless it
     is given: pictures to be compared need the same.
     """
     decision = scene.decision
+    scene = replace(scene, space=scene.study.decide_on)
     if isinstance(decision, LevelSets):
         return levels_info(scene, points, plane, order)
     if isinstance(decision, Identify) and decision.what == "max":

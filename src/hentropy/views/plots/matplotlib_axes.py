@@ -23,6 +23,7 @@ from hentropy.views.plots.theme import (
     HATCHES,
     LIGHT,
     MANY,
+    MANY_NAMES,
     MAP,
     WHITE,
     Dashes,
@@ -34,15 +35,13 @@ from hentropy.views.plots.theme import (
     label_places,
     look,
     marker_size,
+    name_angle,
     option_colour,
     passes,
     place_of,
     shows_texts,
     stroke,
 )
-
-MANY_NAMES = 10
-"""More names along an axis are smaller, and stand upright below it."""
 
 
 def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
@@ -253,13 +252,13 @@ def dress(axes: Axes, panel: Panel) -> None:
             ticks.set_minor_formatter(NullFormatter())
         elif axis.whole and not axis.log:
             ticks.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-    many = len(panel.x.names) > MANY_NAMES
-    if len(panel.x.names) > 5 or any(len(name) > 12 for name in panel.x.names):
-        # each ends below its place
+    angle = name_angle(panel.x.names)
+    if angle:
+        many = angle == 90
         axes.set_xticks(
             axes.get_xticks(),
             [label.get_text() for label in axes.get_xticklabels()],
-            rotation=90 if many else 35,
+            rotation=angle,
             ha="center" if many else "right",
             rotation_mode="default" if many else "anchor",
             fontsize=8 if many else None,

@@ -67,7 +67,7 @@ def decided_after(scene: Scene, belief: Belief) -> Entropy:
 
     Where valuing the experiment met a better action of today, that one is tried as well.
     """
-    search = prepare_search(scene.decision, belief, scene.space)
+    search = prepare_search(scene.decision, belief, scene.study.decide_on)
     if not isinstance(search, ContinuousSearch | FiniteSearch | TupleSearch):  # all were tried, or the best follows
         return entropy_of(search, belief, scene.seed)
     today = scene.action.to(belief.X)

@@ -67,14 +67,28 @@ def _number(value: float, digits: int) -> float | None:
 
 
 def hover(
-    panel: Panel, label: str, *, texts: bool = False, value: str = "", ends: tuple[float, float] = (0.0, 1.0)
+    panel: Panel,
+    label: str,
+    *,
+    texts: bool = False,
+    value: str = "",
+    ends: tuple[float, float] = (0.0, 1.0),
+    named: bool = False,
 ) -> str:
-    """What is said of a point; a value on a map lies between two ends."""
+    """What is said of a point; a value on a map lies between two ends. Where `named`, names are its customdata."""
     lines = ["%{text}"] if texts else []
-    lines += [_coordinate(panel, panel.x, "x"), _coordinate(panel, panel.y, "y")]
+    for place, (axis, letter) in enumerate(((panel.x, "x"), (panel.y, "y"))):
+        name = f"{shown(axis.title, 40)}: %{{customdata[{place}]}}"
+        lines.append(name if named and axis.names else _coordinate(panel, axis, letter))
     if value:
         lines.append(f"{shown(value, 40)}: %{{z:{_format(*ends)}}}")
     return f"{'<br>'.join(lines)}<extra>{shown(label, 40)}</extra>"
+
+
+def name_at(axis: Axis, value: float) -> str:
+    """The name at or beside which something stands along an axis; empty where there is none."""
+    place = round(value) if math.isfinite(value) else -1
+    return shown(axis.names[place], 60) if 0 <= place < len(axis.names) else ""
 
 
 def _coordinate(panel: Panel, axis: Axis, letter: str) -> str:

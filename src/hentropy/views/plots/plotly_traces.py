@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hentropy.views.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule
-from hentropy.views.plots.plotly_texts import hover, number, numbers, offset, shown
+from hentropy.views.plots.plotly_texts import hover, name_at, number, numbers, offset, shown
 from hentropy.views.plots.theme import (
     BAND,
     BLACK,
@@ -119,8 +119,11 @@ class Traces:
             "x": numbers(dots.x),
             "y": numbers(dots.y),
             "marker": {**_marker(dots, marker_size(dots)), "opacity": 0.6 if many else 1.0},
-            "hovertemplate": hover(panel, dots.label, texts=bool(dots.texts)),
+            "hovertemplate": hover(panel, dots.label, texts=bool(dots.texts), named=True),
         }
+        if panel.x.names or panel.y.names:  # points stand beside their names
+            places = zip(dots.x.tolist(), dots.y.tolist(), strict=True)
+            made["customdata"] = [[name_at(panel.x, x), name_at(panel.y, y)] for x, y in places]
         if dots.texts:
             made |= {"text": [shown(text) for text in dots.texts], "textposition": "top right", "textfont": ON_MAPS}
         if dots.error is not None:

@@ -142,6 +142,7 @@ def _decided_after(scene: Scene, trials: list[Trial], truth: Callable[[Tensor], 
         seed=options.seed,
         first=options.first,
         hyperparameters=options.hyperparameters,
+        decide_on=options.decide_on,
         records=records,
     )
     then = scene_of(earlier)

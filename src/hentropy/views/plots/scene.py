@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief
@@ -44,7 +43,7 @@ class Scene:
 
     def rows(self, trials: Sequence[Trial]) -> Tensor:
         """The designs of trials: n x d."""
-        return torch.stack([self.space.encode(trial.params) for trial in trials]) if trials else self.belief.X[:0]
+        return self.study.space.encode_many([trial.params for trial in trials]) if trials else self.belief.X[:0]
 
     def in_state(self, *states: State) -> tuple[Trial, ...]:
         """The trials that are in one of some states."""
@@ -58,9 +57,9 @@ def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
     """
     belief = study.belief
     if verdict is None:
-        found = entropy(study.decision, belief, study.space, seed=study.seed)
+        found = entropy(study.decision, belief, study.decide_on, seed=study.seed)
     else:
-        decision = study.decision.within(study.space)
+        decision = study.decision.within(study.decide_on)
         found = Entropy(verdict.expected_loss, verdict.std_error, verdict.raw, decision)
     verdicts = study.store.verdicts(study.log.record)
     return Scene(study.space, found.decision, belief, found, study.log.trials, verdicts, study.stop, study.seed, study)

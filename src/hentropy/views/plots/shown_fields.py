@@ -38,7 +38,10 @@ def is_named(field: Field) -> bool:
 
 def varying(space: DesignSpace) -> tuple[int, ...]:
     """The fields that can have more than one value."""
-    held = space.held if isinstance(space, Space) else {}
+    held = set(space.held) if isinstance(space, Space) else set()
+    if isinstance(space, Pool):  # its rows may have less than its parameters allow
+        same = space.points.amax(0) == space.points.amin(0)
+        held = {name for name, place in space.places.items() if bool(same[place].all())}
     names = [owner(space, index)[0] for index in range(len(space.fields))]
     return tuple(
         index

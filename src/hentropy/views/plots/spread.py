@@ -97,7 +97,7 @@ def candidate_designs(scene: Scene, action: Tensor, most: int) -> tuple[Tensor, 
     """Different designs to make actions of (M x d), and which of them are today's action (k).
 
     They are the designs of a pool, or designs that fill the space and others near today's action and near the data
-    with the highest and the lowest values, and all data.
+    with the highest and the lowest values, and all data (the nearest designs to those that cannot be decided on).
     """
     most = min(most, max(64, 1500 // action.shape[0]))  # each of k members is replaced by each of them
     space, known = scene.space, scene.belief.X
@@ -105,7 +105,8 @@ def candidate_designs(scene: Scene, action: Tensor, most: int) -> tuple[Tensor, 
         filling = torch.cat([space.sample(most, scene.seed).to(known), _nearby(scene, action, most // 2)])
     else:
         filling = space.points if len(space.points) <= 2 * most else space.sample(most, scene.seed)
-    rows, where = torch.unique(torch.cat([action, known, filling.to(known)]), dim=0, return_inverse=True)
+    rows = torch.cat([action, space.project(known), filling.to(known)])
+    rows, where = torch.unique(rows, dim=0, return_inverse=True)
     return rows, where[: action.shape[0]]
 
 

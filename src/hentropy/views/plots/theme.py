@@ -168,6 +168,16 @@ def abbreviated(name: str, longest: int) -> str:
     return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
 
 
+MANY_NAMES = 10
+
+
+def name_angle(names: tuple[str, ...]) -> int:
+    """By how many degrees names below an axis are turned: many stand upright, long ones end below their places."""
+    if len(names) > MANY_NAMES:
+        return 90
+    return 35 if len(names) > 5 or any(len(name) > 12 for name in names) else 0
+
+
 def passes(contour: Contour) -> bool:
     """Whether the values pass the level at all, so that there is a line."""
     finite = contour.z[np.isfinite(contour.z)]

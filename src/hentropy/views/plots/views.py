@@ -219,10 +219,8 @@ def reference_design(scene: Scene) -> Tensor:
     if isinstance(scene.decision, Identify) and scene.decision.what == "argmax":
         return scene.decision.settled_points[int(scene.action.argmax())].detach().cpu().to(torch.float64)
     told = [trial for trial in scene.in_state(State.COMPLETE) if trial.value is not None]
-    rows = scene.rows(told).detach().cpu().to(torch.float64)
-    runs = can_run(scene.space, rows)
-    if bool(runs.any()):  # data from elsewhere may be what cannot be run here
-        told, rows = [trial for trial, own in zip(told, runs.tolist(), strict=True) if own], rows[runs]
+    # data from elsewhere may be what cannot be run here
+    rows = scene.space.project(scene.rows(told).detach().cpu().to(torch.float64))
     if not told:
         return scene.belief.X[-1].detach().cpu().to(torch.float64)
     values = torch.tensor([trial.value for trial in told], dtype=torch.float64)

@@ -8,7 +8,7 @@ from hentropy.studies.records.numbers import short
 from hentropy.views.plots.marks import Axis, Dots, Heat, Panel, Picture, Table, extent
 from hentropy.views.plots.plotly_texts import number, offset, shown, wrapped
 from hentropy.views.plots.plotly_traces import Traces, nth
-from hentropy.views.plots.theme import abbreviated, dashes
+from hentropy.views.plots.theme import MANY_NAMES, abbreviated, dashes, name_angle
 
 PANEL, TOP, BETWEEN, BELOW = 290, 42, 112, 58
 """Pixels: the height of a panel, of the title above it, of what lies between two rows, and of what lies below."""
@@ -22,6 +22,9 @@ COLUMN = 400
 LEGEND_LINE, LETTER, HANDLE = 21, 6.7, 46
 """Pixels: the height of a line of the legend, the width of a letter, and of what stands before the letters."""
 
+LONGEST_NAME = 20
+"""Letters of a name along an axis."""
+
 Numbered = tuple[int, Panel]
 """A panel, and its place in the picture, from 1."""
 
@@ -32,11 +35,13 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
     wide = columns * COLUMN
     widths = legend_widths(traces.labels)
     lines = _legend_lines(widths, wide - LEFT - RIGHT)
-    plot = PANEL * len(chunks) + BETWEEN * (len(chunks) - 1)
+    turned = [_turned(chunk) for chunk in chunks]
+    plot = PANEL * len(chunks) + BETWEEN * (len(chunks) - 1) + sum(turned[:-1])
+    below = BELOW + turned[-1]
     legend = LEGEND_LINE * lines + 14 if lines else 0
     made: dict[str, Any] = {
-        "height": TOP + plot + BELOW + legend,
-        "margin": {"l": LEFT, "r": RIGHT, "t": TOP, "b": BELOW + legend},
+        "height": TOP + plot + below + legend,
+        "margin": {"l": LEFT, "r": RIGHT, "t": TOP, "b": below + legend},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"size": 12},
@@ -44,7 +49,7 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
         "bargap": 0,
         "barmode": "overlay",
         "showlegend": bool(traces.labels),
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": -(BELOW - 6) / plot, "yanchor": "top"},
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": -(below - 6) / plot, "yanchor": "top"},
         "shapes": traces.shapes,
         "annotations": list(traces.annotations),
         "meta": {
@@ -58,9 +63,18 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
         },
     }
     for index, chunk in enumerate(chunks):
-        top = 1.0 - index * (PANEL + BETWEEN) / plot
+        top = 1.0 - (index * (PANEL + BETWEEN) + sum(turned[:index])) / plot
         _set_row(made, chunk, traces, (max(top - PANEL / plot, 0.0), top), wide - LEFT - RIGHT)
     return made
+
+
+def _turned(row: Sequence[Numbered]) -> int:
+    """How many pixels more the names below the panels of a row take where they are turned."""
+    taken = [0.0]
+    for _, panel in row:
+        letters = max((len(abbreviated(name, LONGEST_NAME)) for name in panel.x.names), default=0)
+        taken.append(LETTER * letters * math.sin(math.radians(name_angle(panel.x.names))) - LEGEND_LINE)
+    return round(max(taken))
 
 
 def widest(rows: Sequence[Sequence[Numbered]]) -> int:
@@ -137,8 +151,10 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
     if limits != [None, None]:
         made["range"] = limits
     if axis.names:
-        names = [shown(abbreviated(name, 20)) for name in axis.names]
+        names = [shown(abbreviated(name, LONGEST_NAME)) for name in axis.names]
         made |= {"tickvals": list(range(len(names))), "ticktext": names}
+        made |= {"tickangle": -name_angle(axis.names) if letter == "x" else 0}
+        made |= {"tickfont": {"size": 10}} if len(names) > MANY_NAMES else {}
     elif axis.ticks:
         made |= {
             "tickvals": [number(value) for value in axis.ticks],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hentropy.core.given import is_number
 from hentropy.errors import HentropyError
 from hentropy.studies.definition import Description, validated
 from hentropy.studies.records import Entry, State, Trial, Verdict
@@ -15,14 +16,19 @@ from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.plots.with_plotly import specification
-from hentropy.views.text.formats import clock, counted, json_text, number
+from hentropy.views.text.formats import DesignColumn, clock, counted, design_columns, json_text, titled, value_text
 from hentropy.views.text.sentences import (
+    conditions_sentences,
+    cost_sentences,
     counts,
+    decide_on_sentences,
     decided_sentence,
     decision_sentence,
     first_sentence,
     objective_sentence,
+    spent_text,
     stop_sentence,
+    values_text,
 )
 
 
@@ -53,44 +59,48 @@ class TrialsShown:
 ORIGINS = {"first": "first design", "proposed": "proposed", "attached": "attached"}
 
 
-def trials_shown(entries: Sequence[Entry], names: Sequence[str]) -> TrialsShown:
+def trials_shown(entries: Sequence[Entry], design: Sequence[DesignColumn], cost_unit: str = "") -> TrialsShown:
     """All trials in the order of their numbers; columns that say nothing of any trial are left out."""
     columns = [
         Column("trial", "number"),
-        *(Column(name, "number") for name in names),
+        *(Column(column.title, "number" if column.is_number else "") for column in design),
         Column("value", "number"),
         Column("standard error", "number"),
         Column("state"),
         Column("from"),
         Column("expected gain", "number"),
+        Column(titled("expected cost", cost_unit), "number"),
+        Column(titled("cost", cost_unit), "number"),
         Column("note", "note"),
         Column("asked"),
         Column("ended"),
     ]
-    rows = [_row(entry, names) for entry in entries]
-    always = 2 + len(names)  # the number, the design and the value
+    rows = [_row(entry, design) for entry in entries]
+    always = 2 + len(design)  # the number, the design and the value
     kept = [k for k in range(len(columns)) if k < always or any(row[k].text for row in rows)]
     return TrialsShown([columns[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
 
-def _row(entry: Entry, names: Sequence[str]) -> list[Cell]:
+def _row(entry: Entry, design: Sequence[DesignColumn]) -> list[Cell]:
     trial: Trial = entry.trial
     return [
         Cell(str(trial.number), trial.number),
-        *(_cell(trial.params[name]) for name in names),
+        *(_cell(trial.params[column.name]) for column in design),
         _cell(trial.value),
         _cell(trial.std_error),
         Cell(trial.state.value),
         Cell(ORIGINS.get(trial.origin, trial.origin)),
         _cell(trial.gain),
+        _cell(trial.expected_cost),
+        _cell(trial.cost),
         Cell(trial.note),
         _time(entry.asked_at),
         _time(entry.ended_at),
     ]
 
 
-def _cell(value: float | None) -> Cell:
-    return Cell(number(value), value)
+def _cell(value: Any) -> Cell:
+    return Cell(value_text(value), value if is_number(value) else None)
 
 
 def _time(seconds: float | None) -> Cell:
@@ -127,6 +137,8 @@ class Contents:
     standing: str
     heading: str
     verdict: Verdict | None
+    titles: Mapping[str, str]
+    """What columns of the verdict are called that have units."""
     pictures: Sequence[PictureShown]
     troubles: Mapping[str, str]
     trials: TrialsShown
@@ -149,9 +161,10 @@ def contents(study: Study) -> Contents:
         standing=_standing(study, entries),
         heading=decided_sentence(description),
         verdict=verdict,
+        titles={field.name: field.title for field in study.space.fields},
         pictures=pictures,
         troubles=troubles,
-        trials=trials_shown(entries, study.space.names),
+        trials=trials_shown(entries, design_columns(study.space), description.cost.unit if description.cost else ""),
         facts=_facts(study, description, entries),
         definition=json_text(description.model_dump(mode="json"), indent=2),
         made_at=now,
@@ -183,13 +196,22 @@ def _pictures(study: Study, verdict: Verdict) -> tuple[list[PictureShown], dict[
 def _standing(study: Study, entries: Sequence[Entry]) -> str:
     states = ", ".join(f"{count} {state}" for state, count in counts(entries).items() if count)
     said = f"{counted(len(entries), 'trial')}{f': {states}' if states else ''}."
+    spent = spent_text(study.stop, [entry.trial for entry in entries])
+    said += f" {spent[0].upper()}{spent[1:]}." if spent else ""
     reason = study.log.stopped()
     return f"{said} It has ended: {reason}." if reason else said
 
 
 def _facts(study: Study, description: Description, entries: Sequence[Entry]) -> list[Fact]:
     record = study.log.record
+    rules = {
+        "Conditions": conditions_sentences(study.space),
+        "Decided on": decide_on_sentences(description),
+        "Costs": cost_sentences(description),
+    }
     facts = [
+        *(Fact(name, values_text(parameter)) for name, parameter in study.space.parameters.items()),
+        *(Fact(name, " ".join(said)) for name, said in rules.items() if said),
         Fact("Kept in", study.store.place),
         Fact("Begun", clock(record.created_at)),
         Fact("Seed", str(study.seed)),

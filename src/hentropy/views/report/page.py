@@ -5,10 +5,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from hentropy.core.given import is_number
 from hentropy.studies.records import Verdict
-from hentropy.studies.records.numbers import short
 from hentropy.studies.study import Study
 from hentropy.views.report.contents import contents
+from hentropy.views.text.formats import value_text
 from hentropy.views.web.templating import environment, static_text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -48,11 +49,11 @@ def _text(name: str) -> str:
 
 def _cell(value: Any) -> str:
     """A value of an action for a person."""
-    return short(value) if isinstance(value, float) else str(value)
+    return value_text(value)
 
 
 def _numeric(verdict: Verdict | None) -> dict[str, bool]:
     """Which columns of an action have numbers."""
     if verdict is None:
         return {}
-    return {name: all(isinstance(row.get(name), int | float) for row in verdict.action) for name in verdict.columns}
+    return {name: all(is_number(row.get(name)) for row in verdict.action) for name in verdict.columns}

@@ -7,13 +7,15 @@ from threading import Lock
 from cachetools import LRUCache
 
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.definition import Description
+from hentropy.studies.definition import Description, stopping_of
 from hentropy.studies.definition.decisions import OwnClass
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
+from hentropy.studies.setting import TOLD
 from hentropy.studies.storage import Store
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
-from hentropy.views.text.sentences import to_come
+from hentropy.views.text.formats import DesignColumn, design_columns
+from hentropy.views.text.sentences import spent_text, to_come
 
 REMEMBERED = 64
 """The studies whose trials are kept in memory, so that only what is new is read."""
@@ -38,6 +40,7 @@ class Snapshot:
     record: StudyRecord
     description: Description
     space: DesignSpace
+    columns: tuple[DesignColumn, ...]
     first: int
     revision: int
     entries: tuple[Entry, ...]
@@ -45,12 +48,29 @@ class Snapshot:
     stopped: str | None
     enough: str | None
     trials_left: float
+    notes: tuple[str, ...]
     computable: str | None
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """The trials themselves."""
         return tuple(entry.trial for entry in self.entries)
+
+    @property
+    def tells_cost(self) -> bool:
+        """Whether results come with their costs."""
+        cost = self.description.cost
+        return (cost is not None and cost.of == TOLD) or any(trial.cost is not None for trial in self.trials)
+
+    @property
+    def cost_unit(self) -> str:
+        """What costs are measured in, if that is known."""
+        return "" if self.description.cost is None else self.description.cost.unit
+
+    @property
+    def spent(self) -> str:
+        """What was spent, in words; nothing while nobody knows of costs."""
+        return spent_text(stopping_of(self.description), self.trials)
 
     @property
     def to_come(self) -> str:
@@ -65,6 +85,7 @@ class KnownStudy:
     record: StudyRecord
     description: Description
     log: TrialLog
+    columns: tuple[DesignColumn, ...]
 
 
 class SnapshotCache:
@@ -82,7 +103,8 @@ class SnapshotCache:
             known = self._known.get(key)
         if known is None or known.record != record:
             description = LocatedDescription.recorded(record, Path()).description
-            known = KnownStudy(record, description, TrialLog.recorded(self._store, record, description))
+            log = TrialLog.recorded(self._store, record, description)
+            known = KnownStudy(record, description, log, design_columns(log.space))
         with self._lock:
             self._known[key] = known
         return known
@@ -96,6 +118,7 @@ class SnapshotCache:
             record,
             known.description,
             log.space,
+            known.columns,
             log.first,
             log.revision,
             tuple(log.entries.values()),
@@ -103,6 +126,7 @@ class SnapshotCache:
             log.stopped(),
             log.stopped(running=True),
             log.trials_left,
+            log.notes,
             why_not_computable(known.description),
         )
 

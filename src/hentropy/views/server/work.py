@@ -14,7 +14,7 @@ ON_PAGES = {
     Advice.GIVE_NUMBER: "it must be a number",
     Advice.ASK_AND_TELL: "ask for an experiment, run it, and enter its value",
     Advice.TRUST: "ask and decide with the command line",
-    Advice.ATTACH_AGAIN: "if they are measurements of their own, add rows even if the same are there already",
+    Advice.ATTACH_AGAIN: "if they are measurements of their own, add them even if the same are there already",
 }
 """What an error advises, where nobody is told to call a function or to type an option."""
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hentropy.core.spaces import DesignSpace, Params
+from hentropy.core.spaces import DesignSpace, Params, Pool
 from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Value
 from hentropy.studies.records.csv_tables import cells, csv_table, number_in
 from hentropy.studies.study.rules import checked_value
 from hentropy.views.text.formats import counted
-from hentropy.views.text.trial_files import titles_read, unguarded
+from hentropy.views.text.trial_files import titles_read, unguarded, values_in
 
 SHOWN_BAD = 20
 """Bad rows that are listed."""
@@ -56,14 +56,15 @@ def earlier_data(
     """The rows of a CSV text; `renamed` are columns of parameters that are called otherwise, by parameter."""
     table = csv_table(text, where, most_rows)
     names = tuple(unguarded(name) for name in table.columns)
-    columns = _columns(names, space.names, renamed, value, std_error, where)
+    columns = _columns(names, space, renamed, value, std_error, where)
     good, bad = [], []
     for line, row in table.rows:
         try:
             good.append(_datum(cells(names, row), columns, space))
         except InputError as error:
             bad.append(f"line {line}: {error}")
-    used = (*columns.parameters.values(), columns.value, columns.std_error)
+    known = (*columns.parameters.values(), *titles_read(space.names).values())
+    used = (*known, columns.value, columns.std_error)
     return Data(tuple(good), tuple(bad), tuple(name for name in names if name not in used))
 
 
@@ -84,17 +85,16 @@ def columns_by_parameter(pairs: Iterable[str]) -> dict[str, str]:
 
 def _columns(
     names: Sequence[str],
-    parameters: Sequence[str],
+    space: DesignSpace,
     renamed: Mapping[str, str],
     value: str | None,
     std_error: str | None,
     where: str,
 ) -> Columns:
-    unknown = [name for name in renamed if name not in parameters]
+    unknown = [name for name in renamed if name not in space.names]
     if unknown:
-        raise InputError(f"columns: {unknown[0]!r} is not a parameter; the parameters are {', '.join(parameters)}")
-    prefixed = titles_read(parameters)
-    chosen = {name: renamed.get(name, prefixed[name] if prefixed[name] in names else name) for name in parameters}
+        raise InputError(f"columns: {unknown[0]!r} is not a parameter; the parameters are {', '.join(space.names)}")
+    chosen = _chosen(names, space, renamed)
     taken = set(chosen.values())
     if std_error is None and "std_error" in names and "std_error" not in taken:
         std_error = "std_error"
@@ -115,6 +115,24 @@ def _columns(
     return columns
 
 
+def _chosen(names: Sequence[str], space: DesignSpace, renamed: Mapping[str, str]) -> dict[str, str]:
+    """The columns of the values of a design: called as these, with or without their units, or as `renamed` says.
+
+    Of a pool with ids, the column of ids is enough; what else is there must agree with it.
+    """
+    prefixed = titles_read(space.names)
+    called: dict[str, str] = {}
+    for field in space.fields:
+        usual = [title for title in (prefixed[field.name], field.title) if title in names]
+        called[field.name] = renamed.get(field.name, [*usual, field.name][0])
+    if not isinstance(space, Pool) or space.id is None:
+        return called
+    id_column = renamed.get(space.id, prefixed[space.id])
+    if id_column not in names:
+        return called
+    return {space.id: id_column, **{name: title for name, title in called.items() if title in names}}
+
+
 def _check_taken_once(uses: Iterable[tuple[str, str | None]]) -> None:
     """Refuse a column that is to be two things."""
     taken: dict[str | None, str] = {}
@@ -125,7 +143,7 @@ def _check_taken_once(uses: Iterable[tuple[str, str | None]]) -> None:
 
 
 def _datum(row: Mapping[str, str], columns: Columns, space: DesignSpace) -> tuple[Params, Value]:
-    params = {name: number_in(column, row[column]) for name, column in columns.parameters.items()}
+    params = values_in(row, columns.parameters, space)
     number = number_in(columns.value, row[columns.value])
     design = space.cleaned(params)
     if columns.std_error is None or not row[columns.std_error].strip():

@@ -3,13 +3,16 @@
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from hentropy.studies.records.numbers import LONGEST, brief, counted, one_line, short
+from hentropy.core.given import is_number
+from hentropy.core.spaces import DesignSpace, Field, Pool
+from hentropy.studies.records.numbers import LONGEST, brief, counted, one_line, short, value_text
 
-__all__ = ["LONGEST", "brief", "counted", "design", "json_text", "measured", "number", "one_line"]
+__all__ = ["LONGEST", "brief", "counted", "design", "json_text", "measured", "number", "one_line", "value_text"]
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -35,9 +38,67 @@ def measured(value: float | None, std_error: float | None) -> str:
     return number(value, std_error) + (f" ± {number(std_error)}" if std_error is not None else "")
 
 
-def design(params: Mapping[str, Any], between: str = ", ") -> str:
+def units_of(space: DesignSpace) -> dict[str, str]:
+    """The units of the values of a design, by name."""
+    return {field.name: field.unit for field in space.fields if field.unit}
+
+
+def design(params: Mapping[str, Any], between: str = ", ", units: Mapping[str, str] | None = None) -> str:
     """A design on one line, or on one for each parameter."""
-    return between.join(f"{name} {number(value)}" for name, value in params.items())
+    known = units or {}
+    return between.join(f"{name} {value_text(value)} {known.get(name, '')}".rstrip() for name, value in params.items())
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+def titled(name: str, unit: str) -> str:
+    """The title of a column or a field: its name, with its unit."""
+    return f"{name} ({unit})" if unit else name
+
+
+@dataclass(frozen=True)
+class DesignColumn:
+    """A value that all designs have, as a column of a table; numbers stand to the right."""
+
+    name: str
+    unit: str = ""
+    is_number: bool = True
+
+    @property
+    def title(self) -> str:
+        """The name, with its unit."""
+        return titled(self.name, self.unit)
+
+    def text(self, value: Any) -> str:
+        """A value with its unit."""
+        return f"{value_text(value)} {self.unit}".rstrip()
+
+
+def design_columns(space: DesignSpace) -> tuple[DesignColumn, ...]:
+    """The values of designs in their order; those of a list with its ids and what else it has."""
+    known = {field.name: field for field in space.fields}
+    return tuple(
+        DesignColumn(name, known[name].unit, _in_numbers(known[name]))
+        if name in known
+        else DesignColumn(name, is_number=_beside(space, name))
+        for name in space.names
+    )
+
+
+def _in_numbers(field: Field) -> bool:
+    return all(is_number(option) for option in field.options)
+
+
+def _beside(space: DesignSpace, name: str) -> bool:
+    """Whether a column that is not modelled has numbers; ids are names, whatever they look like."""
+    return (
+        isinstance(space, Pool)
+        and name != space.id
+        and all(value is None or is_number(value) for value in space.shown[name])
+    )
 
 
 def iso(seconds: float | None) -> str | None:

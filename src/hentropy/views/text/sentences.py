@@ -1,16 +1,18 @@
 """A study in a few plain sentences: its first designs, where its trials stand, and whether they are enough."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from hentropy.core.spaces import Choice, DesignSpace, Fractions, Parameter, Space, usual_first
+from hentropy.core.spaces import Choice, DesignSpace, Field, Fractions, Parameter, Pool, Space, usual_first
 from hentropy.core.spaces.parameters import written
 from hentropy.studies.definition import CHOICES, Description
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
 from hentropy.studies.records import Entry, State, Trial
+from hentropy.studies.setting import TOLD
+from hentropy.studies.stopping import Budget, StoppingRule
 from hentropy.studies.storage.turns import is_gone, who
-from hentropy.studies.study.rules import first_left, in_state, space_notes
-from hentropy.views.text.formats import ago, counted, number
+from hentropy.studies.study.rules import first_left, in_state, space_notes, spent_on
+from hentropy.views.text.formats import ago, counted, design, number
 
 
 def why_so_many(first: int, parameters: int) -> str:
@@ -70,14 +72,20 @@ def values_text(parameter: Parameter) -> str:
     if isinstance(parameter, Fractions):
         return _parts_text(parameter)
     [field] = parameter.fields("")
-    unit = f" {field.unit}" if field.unit else ""
     if field.options:
+        unit = f" {field.unit}" if field.unit else ""
         shown = [written(option) for option in field.options[:SHOWN_OPTIONS]]
         more = len(field.options) - len(shown)
         listed = (" < " if field.ordered else ", ").join(shown) + (f" and {more} more" if more > 0 else "")
         descriptors = parameter.descriptors if isinstance(parameter, Choice) else ()
         by = f"; described by {', '.join(descriptors)}" if descriptors else ""
         return f"{listed}{unit}{', logarithmic' * field.log}{by}"
+    return field_text(field)
+
+
+def field_text(field: Field) -> str:
+    """The range of a number, in short."""
+    unit = f" {field.unit}" if field.unit else ""
     step = f" in steps of {number(field.grid)}" if field.grid and not (field.whole and field.grid == 1) else ""
     return f"{number(field.low)} to {number(field.high)}{unit}{step}{', logarithmic' * field.log}"
 
@@ -195,6 +203,49 @@ def objective_sentence(description: Description) -> str:
     return f"{who}{timeout}{retries}."
 
 
+def spent_text(stop: Iterable[StoppingRule], trials: Sequence[Trial]) -> str:
+    """What was spent, of what there is: spent 42 of 60 hours; nothing while nobody knows of costs."""
+    spent = spent_on(trials)
+    for rule in stop:
+        if isinstance(rule, Budget) and rule.cost is not None:
+            return f"spent {rule.spending(spent)}"
+    return f"spent {number(spent)}" if any(trial.spent is not None for trial in trials) else ""
+
+
+def cost_sentences(description: Description) -> list[str]:
+    """What experiments cost, and how that counts; nothing where nobody says."""
+    cost = description.cost
+    if cost is None:
+        return []
+    unit = f" {cost.unit}" if cost.unit else ""
+    if cost.of == TOLD:
+        known = (
+            f"Each result comes with its cost{f' in{unit}' if unit else ''}; a model predicts that of other designs."
+        )
+    elif isinstance(cost.of, str):
+        known = f"What an experiment costs{f', in{unit}' if unit else ''}: {cost.of}."
+    else:
+        known = f"Every experiment costs {number(cost.of)}{unit}."
+    price = "" if cost.price is None else number(cost.price)
+    how = f"gain less {price} times cost" if price else "gain per cost"
+    return [f"{known} Experiments are chosen by {how}."]
+
+
+def decide_on_sentences(description: Description) -> list[str]:
+    """Where the decision may lie, if not anywhere in the space."""
+    words = description.decide_on
+    if words is None:
+        return []
+    where = words.made()
+    if not isinstance(where, DesignSpace):
+        return [f"What is decided has {design(where)}."]
+    if isinstance(where, Pool):
+        return [f"What is decided is from a list of {counted(len(where.points), 'design')} of its own."]
+    ranges = "; ".join(f"{name} {values_text(parameter)}" for name, parameter in where.parameters.items())
+    conditions = "".join(f"; {condition}" for condition in words.where)
+    return [f"What is decided lies in other ranges: {ranges}{conditions}."]
+
+
 def stop_sentence(description: Description) -> str:
     """When it ends."""
     stop = description.stop
@@ -208,6 +259,11 @@ def stop_sentence(description: Description) -> str:
         rules.append(f"when the best experiment gains less than {number(stop.gain_below)}{times}")
     if stop.cost is not None:
         rules.append(f"when the best experiment saves less than {number(stop.cost)}")
+    if stop.spend is not None:
+        unit = f" {description.cost.unit}" if description.cost is not None and description.cost.unit else ""
+        rules.append(f"once {number(stop.spend)}{unit} are spent")
+    if stop.worth_its_cost:
+        rules.append("when the best experiment is expected to save less than it costs")
     if not rules:
         rules.append("when you stop it")
     if stop.when_exhausted:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces.parameters import Field
 from hentropy.errors import Advice, InputError
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.csv_tables import cells, check_rows, csv_table, number_in
+from hentropy.studies.records.numbers import plain_number
 from hentropy.studies.study.rules import checked_record, clean
 from hentropy.studies.study.tables import NUMBERS, titles_of
 from hentropy.views.text.formats import brief, json_text, seconds
@@ -59,7 +61,9 @@ def csv_text(entries: Sequence[Entry], names: Sequence[str]) -> str:
     for entry in entries:
         plain = as_json(entry)
         plain |= {name: guarded(plain[name]) for name in TEXTS}
-        rows.append([plain["number"], *(plain["params"][name] for name in columns), *(plain[name] for name in after)])
+        values = (plain["params"][name] for name in columns)
+        options = (guarded(value) if isinstance(value, str) else value for value in values)
+        rows.append([plain["number"], *options, *(plain[name] for name in after)])
     return "".join(",".join(map(_cell, row)) + "\n" for row in rows)
 
 
@@ -149,13 +153,48 @@ def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -
     for line, row in table.rows:
         where = f"line {line}"
         with _at(file, where):
-            rows.append((where, _plain(cells(columns, row), named)))
+            rows.append((where, _plain(cells(columns, row), named, space)))
     return rows
 
 
-def _plain(row: Mapping[str, str], named: Mapping[str, str]) -> dict[str, Any]:
+def values_in(row: Mapping[str, str], named: Mapping[str, str], space: DesignSpace) -> dict[str, Any]:
+    """The values of a design by name, from the cells of a row, whose columns are `named` by value."""
+    fields = {field.name: field for field in space.fields}
+    found: dict[str, Any] = {}
+    for name, title in named.items():
+        field = fields.get(name)
+        if field is None:  # an id, or a column of a pool that is not modelled
+            found[name] = unguarded(row[title].strip()) or None
+        else:
+            found[name] = _option_in(field, title, row[title]) if field.options else number_in(title, row[title])
+    return found
+
+
+def _option_in(field: Field, title: str, text: str) -> Any:
+    """An option as somebody typed it, or as a spreadsheet wrote it: 1.0 for 1, TRUE for True, with a ' in front."""
+    if not text.strip():
+        raise InputError(f"{title} is empty")
+    try:
+        return field.read(text)
+    except InputError:
+        alike = [option for option in field.options if _alike(option, unguarded(text.strip()))]
+        if len(alike) == 1:
+            return alike[0]
+        raise
+
+
+def _alike(option: Any, text: str) -> bool:
+    if isinstance(option, bool):
+        return str(option).lower() == text.lower()
+    try:
+        return option == text if isinstance(option, str) else option == plain_number(text)
+    except ValueError:
+        return False
+
+
+def _plain(row: Mapping[str, str], named: Mapping[str, str], space: DesignSpace) -> dict[str, Any]:
     """The values of a row of CSV."""
-    params = {name: number_in(title, row[title]) for name, title in named.items()}
+    params = values_in(row, named, space)
     numbers = {name: number_in(name, row[name]) for name in NUMBERS if row.get(name, "").strip()}
     number = number_in("number", row["number"])
     texts = {name: unguarded(row[name]) for name in TEXTS if name in row}

@@ -3,15 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hentropy.core.spaces import DesignSpace, Field
 from hentropy.studies.definition import Description
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial
-from hentropy.studies.study.rules import first_left
+from hentropy.studies.study.rules import first_left, spent_on
 from hentropy.views.server.snapshot import Snapshot
 from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Look
 from hentropy.views.text.formats import iso
 from hentropy.views.text.sentences import (
+    conditions_sentences,
+    cost_sentences,
     counts,
+    decide_on_sentences,
     decision_sentence,
     first_sentence,
     holder,
@@ -47,16 +51,33 @@ def study(case: Snapshot, now: float) -> Answer:
         **about(case.record),
         "versions": dict(case.record.versions),
         "definition": definition(case.description),
+        "design": design(case.space),
         "says": says(case.description, case.first, case.trials),
         "first_left": first_left(case.first, case.trials),
         "revision": case.revision,
         "counts": counts(case.entries),
+        "spent": spent_on(case.trials),
+        "spending": case.spent or None,
         "stopped": case.stopped,
         "enough": case.enough,
         "computable": case.computable,
         "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
         "verdict": recorded(case.verdicts[-1]) if case.verdicts else None,
     }
+
+
+def design(space: DesignSpace) -> list[Answer]:
+    """What a design consists of; of what a list has beside it only the name is known."""
+    fields = {field.name: field for field in space.fields}
+    return [_value(name, fields.get(name)) for name in space.names]
+
+
+def _value(name: str, field: Field | None) -> Answer:
+    if field is None:
+        return {"name": name, "unit": "", "low": None, "high": None, "options": None}
+    if field.options:
+        return {"name": name, "unit": field.unit, "low": None, "high": None, "options": list(field.options)}
+    return {"name": name, "unit": field.unit, "low": field.low, "high": field.high, "options": None}
 
 
 def definition(description: Description) -> Answer:
@@ -69,6 +90,9 @@ def says(description: Description, first: int, trials: Sequence[Trial] = ()) -> 
     return [
         decision_sentence(description),
         *notes_of(description),
+        *conditions_sentences(description.designs()),
+        *decide_on_sentences(description),
+        *cost_sentences(description),
         first_sentence(first, description, trials),
         objective_sentence(description),
         stop_sentence(description),

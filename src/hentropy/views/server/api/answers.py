@@ -128,15 +128,30 @@ class Waiting(BaseModel):
     who: str
 
 
+class ValueOfDesigns(BaseModel):
+    """A value that every design has, in the order of the columns."""
+
+    name: str
+    unit: str
+    low: Annotated[float | None, Field(description="The least number; null for options and what is not modelled.")]
+    high: Annotated[float | None, Field(description="The greatest number.")]
+    options: Annotated[
+        list[bool | int | float | str] | None, Field(description="What can be chosen; null for numbers in a range.")
+    ]
+
+
 class StudyAnswer(About):
     """A study: what it is and where it stands."""
 
     versions: dict[str, str]
     definition: Annotated[dict[str, Any], Field(description="The study in words, as in a study file.")]
+    design: Annotated[list[ValueOfDesigns], Field(description="What a design consists of.")]
     says: Annotated[list[str], Field(description="What it will do, in sentences.")]
     revision: Annotated[int, Field(description="Every change of a trial makes it greater.")]
     counts: Counts
     first_left: Annotated[int, Field(description="How many first designs, which fill the space, are still to come.")]
+    spent: Annotated[float, Field(description="What the trials that have ended cost, as far as it is known.")]
+    spending: Annotated[str | None, Field(description="The same in words: spent 42 of 60 hours; null without costs.")]
     stopped: Annotated[str | None, Field(description="Why the study has enough; null while it should go on.")]
     enough: Annotated[str | None, Field(description="The same, with running trials counted as if they had ended.")]
     computable: Annotated[str | None, Field(description="Null, or why nothing can be asked or decided here.")]

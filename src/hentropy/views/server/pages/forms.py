@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from fastapi import Form as Field
 
 from hentropy.errors import InputError
@@ -24,6 +24,15 @@ def meant(study_id: int, here: Here, begun: Annotated[str, Field()] = "") -> Stu
 
 Meant = Annotated[StudyRecord, Depends(meant)]
 """An argument of a route that takes a form: its study."""
+
+
+async def typed(request: Request) -> dict[str, str]:
+    """All that was typed into a form whose fields differ from study to study."""
+    return {name: text for name, text in (await request.form()).items() if isinstance(text, str)}
+
+
+Typed = Annotated[dict[str, str], Depends(typed)]
+"""An argument of a route that takes such a form."""
 
 
 WHOLE = ""
@@ -54,31 +63,47 @@ class Result:
 
     value: float
     std_error: float | None
+    cost: float | None
     note: str | None
+
+
+def measurement_in(typed: Mapping[str, str], mistakes: dict[str, str]) -> tuple[float | None, float | None]:
+    """The value and the standard error of a form."""
+    value = _number(typed, "value", "The value", mistakes)
+    error = _number(typed, "std_error", "The standard error", mistakes) if typed.get("std_error", "").strip() else None
+    if error is not None and error < 0:
+        mistakes["std_error"] = f"The standard error is {error:g}; it cannot be below 0."
+    return value, error
 
 
 def result_in(typed: Mapping[str, str]) -> Result:
     """The result that a form says; `Mistaken` with every mistake in it."""
     mistakes: dict[str, str] = {}
-    value = _number(typed, "value", "The value", mistakes)
-    error = _number(typed, "std_error", "The standard error", mistakes) if typed.get("std_error", "").strip() else None
-    if error is not None and error < 0:
-        mistakes["std_error"] = f"The standard error is {error:g}; it cannot be below 0."
+    value, error = measurement_in(typed, mistakes)
+    cost = _cost(typed, mistakes)
     note = note_in(typed, mistakes)
     if mistakes or value is None:
         raise Mistaken(Form(typed, mistakes))
-    return Result(value, error, note)
+    return Result(value, error, cost, note)
 
 
-def reason_in(typed: Mapping[str, str]) -> str:
-    """Why an experiment failed, which a form has to say."""
+def failure_in(typed: Mapping[str, str]) -> tuple[str, float | None]:
+    """Why an experiment failed, which a form has to say, and what it cost if that is told."""
     mistakes: dict[str, str] = {}
+    cost = _cost(typed, mistakes)
     note = note_in(typed, mistakes)
     if not note:
         mistakes.setdefault("note", "Say in the note why it failed.")
     if mistakes:
         raise Mistaken(Form(typed, mistakes))
-    return note
+    return note, cost
+
+
+def _cost(typed: Mapping[str, str], mistakes: dict[str, str]) -> float | None:
+    cost = _number(typed, "cost", "The cost", mistakes) if typed.get("cost", "").strip() else None
+    if cost is not None and cost <= 0:
+        mistakes["cost"] = f"The cost is {cost:g}; it must be above 0."
+    return cost
 
 
 def note_in(typed: Mapping[str, str], mistakes: dict[str, str]) -> str:

@@ -14,17 +14,21 @@ from starlette.responses import RedirectResponse, Response
 
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import State, StudyRecord
+from hentropy.views.server.incoming_data import EarlierMeasurement
 from hentropy.views.server.pages.forms import (
     WHOLE,
     Form,
     Meant,
     Mistaken,
+    Typed,
     columns_in,
     count_in,
+    failure_in,
+    measurement_in,
     note_in,
-    reason_in,
     result_in,
 )
+from hentropy.views.server.pages.own_form import design_in
 from hentropy.views.server.pages.reading import study_page, trial_page
 from hentropy.views.server.pages.rendering import Message
 from hentropy.views.server.pages.study_view import Forms
@@ -49,11 +53,12 @@ def enter(
     what: Text = "tell",
     value: Text = "",
     std_error: Text = "",
+    cost: Text = "",
     note: Text = "",
     page: Text = "study",
 ) -> Response:
     """What came of a trial; `page` says which page the form is on."""
-    typed = {"value": value, "std_error": std_error, "note": note}
+    typed = {"value": value, "std_error": std_error, "cost": cost, "note": note}
     own = page == "trial"
     try:
         said = VERBS.get(what, _tell)(here, study, number, typed)
@@ -86,12 +91,13 @@ def _typed(typed: Mapping[str, str]) -> str:
 
 def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
     result = result_in(typed)
-    here.study_service.tell(study, number, result.value, result.std_error, result.note, replace)
+    here.study_service.tell(study, number, result.value, result.std_error, result.note, replace, result.cost)
     return "corrected" if replace else "told"
 
 
 def _fail(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
-    here.study_service.fail(study, number, reason_in(typed), replace)
+    why, cost = failure_in(typed)
+    here.study_service.fail(study, number, why, replace, cost)
     return "corrected" if replace else "failed"
 
 
@@ -171,6 +177,26 @@ def cancel(study: Meant, job: str, here: Here) -> Response:
         raise Refused(404, "there is no such work; it may have ended long ago")
     state = here.job_service.cancel(job).state
     return RedirectResponse(f"/studies/{study.id}?said={'over' if state == 'done' else 'cancelled'}#said", 303)
+
+
+@router.post("/studies/{study_id}/own")
+def own(study: Meant, here: Here, visitor: Visitor, request: Request, typed: Typed) -> Response:
+    """Attach one measurement, of a design of one's own; one that violates the conditions is taken as well."""
+    mistakes: dict[str, str] = {}
+    space = here.study_service.case(study).space
+    design = design_in(typed, space, mistakes)
+    value, std_error = measurement_in(typed, mistakes)
+    if design is None or value is None or mistakes:
+        return study_page(here, visitor, request, study, Forms(own=Form(typed, mistakes)), None, 422)
+    row = EarlierMeasurement(design, value, std_error)
+    try:
+        attached = here.study_service.attach(study, [row], again=bool(typed.get("again")))
+    except InputError as error:
+        form = Form(typed, {WHOLE: sentence(error.worded(ON_PAGES)), "again": "asked"})
+        return study_page(here, visitor, request, study, Forms(own=form), None, 409)
+    look_again(here, study)
+    said = "own_outside" if space.violated(space.encode(design)) else "own"
+    return RedirectResponse(f"/studies/{study.id}?said={said}&number={attached.entries[0].trial.number}#said", 303)
 
 
 SHOWN = 100

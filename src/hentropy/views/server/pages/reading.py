@@ -101,7 +101,8 @@ def trial_page(
     status: int = 200,
 ) -> Response:
     """The page of a trial with its form as it was typed."""
-    record = here.study_service.record(study)
+    case = here.study_service.case(study)
+    record = case.record
     entry, told = here.study_service.history(record, number)
     shown = {"id": record.id, "name": record.name, "begun": iso(record.created_at)}
-    return page("trial.html", visitor, status, study=shown, trial=trial_view(entry, told, form), message=message)
+    return page("trial.html", visitor, status, study=shown, trial=trial_view(case, entry, told, form), message=message)

@@ -99,6 +99,9 @@ DONE = {
     "withdrawn": "Trial {number} is withdrawn. If it is run after all, enter its result on its own page.",
     "corrected": "Trial {number} is corrected. What was told before stays in its history.",
     "attached": "{rows} attached. The verdict will be renewed.",
+    "own": "Your experiment is trial {number}. The verdict will be renewed.",
+    "own_outside": "Your experiment is trial {number}. Its design violates a condition of this study, which its page"
+    " names; the model learns from it all the same. The verdict will be renewed.",
     "asked": "The next experiments are being chosen; they appear below.",
     "looking": "The verdict is being renewed.",
     "cancelled": "Cancelled. Nothing that was entered is lost.",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.records import Entry, State
 from hentropy.views.server.pages.forms import Form
+from hentropy.views.server.pages.own_form import DesignField, design_fields
 from hentropy.views.server.pages.picture_view import PictureTexts, PictureView, picture_views
 from hentropy.views.server.pages.rendering import Moment, moment
 from hentropy.views.server.pages.trial_view import WORDS, Pending, TrialTablePage, Wanted, pending, trial_table
@@ -16,14 +17,18 @@ from hentropy.views.server.problems import sentence
 from hentropy.views.server.snapshot import Snapshot
 from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Job, Look
-from hentropy.views.text.formats import clock, counted, iso
+from hentropy.views.text.formats import clock, counted, iso, listed, titled
 from hentropy.views.text.sentences import (
+    conditions_sentences,
+    cost_sentences,
     counts,
+    decide_on_sentences,
     decided_sentence,
     first_sentence,
     notes_of,
     objective_sentence,
     stop_sentence,
+    values_text,
 )
 from hentropy.views.text.trials import in_short, verdict_json
 
@@ -94,6 +99,7 @@ class Forms:
 
     told: dict[int, Form] = field(default_factory=dict)
     ask: Form = field(default_factory=lambda: Form({"count": "1"}))
+    own: Form = field(default_factory=Form)
     attach: Form = field(default_factory=Form)
 
 
@@ -126,9 +132,16 @@ class StudyView:
     no_pictures: str
     counts: str
     trials: TrialTablePage
+    cost_title: str
+    """The label of costs where results come with them, else nothing."""
+    plate: str
+    own: Form
+    own_fields: tuple[DesignField, ...]
     attach: Form
     columns: str
+    rules: tuple[str, ...]
     sentences: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
     made: tuple[tuple[str, str], ...]
 
 
@@ -182,7 +195,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         and not looking
         and not case.computable,
         worth=_worth(case),
-        pending=tuple(pending(entry, now, forms.told.get(entry.trial.number, Form())) for entry in running),
+        pending=tuple(pending(entry, case, now, forms.told.get(entry.trial.number, Form())) for entry in running),
         no_pending=_no_pending(case),
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
@@ -192,11 +205,17 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
-        counts=_counts(case.entries),
-        trials=trial_table(case.entries, case.space.names, how),
+        counts="; ".join(part for part in (_counts(case.entries), case.spent) if part),
+        trials=trial_table(case.entries, case.columns, how, case.cost_unit),
+        cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
+        plate=_plate(case),
+        own=forms.own,
+        own_fields=design_fields(case.space),
         attach=forms.attach,
         columns=", ".join([*case.space.names, "value", "and std_error if there is one"]),
+        rules=(*conditions_sentences(case.space), *decide_on_sentences(description), *cost_sentences(description)),
         sentences=_sentences(case),
+        parameters=tuple((name, values_text(parameter)) for name, parameter in case.space.parameters.items()),
         made=_made(seen),
     )
 
@@ -233,20 +252,21 @@ def _computing(looking: Job | None) -> str:
 
 def _worth(case: Snapshot) -> str:
     """Whether another experiment is worth it."""
+    spent = f" {sentence(case.spent)}" if case.spent else ""
     if case.stopped:
         return f"Enough: {case.stopped}."
     if case.enough:
-        return f"Enough with those under way: {case.enough}."
+        return f"Enough with those under way: {case.enough}.{spent}"
     gains = [entry.trial for entry in case.entries if entry.trial.gain is not None]
     rule = stop_sentence(case.description)
     if not gains:
         known = "Whether another experiment is worth it can be said once the first ones are done."
-        return " ".join(part for part in (case.to_come, known, rule) if part)
+        return " ".join(part for part in (case.to_come, known, rule) if part) + spent
     last = gains[-1]
     error = f" ± {last.gain_error:.2g}" if last.gain_error else ""
     return (
         f"Is another one worth it? The last experiment proposed (trial {last.number}) was expected to lower the"
-        f" expected loss by {last.gain:.3g}{error}. {rule}"
+        f" expected loss by {last.gain:.3g}{error}. {rule}{spent}"
     )
 
 
@@ -256,6 +276,12 @@ def _no_pending(case: Snapshot) -> str:
     if not isinstance(case.description.objective, Manual):
         return "Nothing runs now."
     return "Nothing is to be done now. Ask for the next experiment."
+
+
+def _plate(case: Snapshot) -> str:
+    """What experiments that are asked for together share."""
+    shared = case.space.same_in_batch
+    return f"All that are asked for together have the same {listed(shared)}." if shared else ""
 
 
 def _jobs(jobs: Sequence[Job]) -> tuple[JobView, ...]:
@@ -294,16 +320,13 @@ def _sentences(case: Snapshot) -> tuple[str, ...]:
     by_hand = isinstance(description.objective, Manual)
     who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
     course = first_sentence(case.first, description, case.trials)
-    return (*notes_of(description), course, who, stop_sentence(description))
+    notes = (sentence(note) for note in (*notes_of(description), *case.notes))
+    return (*notes, course, who, stop_sentence(description))
 
 
 def _made(seen: Seen) -> tuple[tuple[str, str], ...]:
     record, description = seen.case.record, seen.case.description
-    space = seen.case.space
-    low, high = space.bounds.tolist()
-    ranges = ", ".join(f"{name} {lo:g} to {hi:g}" for name, lo, hi in zip(space.names, low, high, strict=True))
     return (
-        ("Parameters", ranges),
         ("Begun", clock(record.created_at)),
         ("With", ", ".join(f"{name} {version}" for name, version in record.versions.items())),
         ("Seed", str(description.seed)),

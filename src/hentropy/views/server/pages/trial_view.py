@@ -6,9 +6,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from hentropy.studies.records import Entry, Observation, State, Trial
+from hentropy.studies.records.numbers import short
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.rendering import Moment, moment
-from hentropy.views.text.formats import counted, measured, number
+from hentropy.views.server.snapshot import Snapshot
+from hentropy.views.text.formats import DesignColumn, counted, measured, number, titled, value_text
 from hentropy.views.text.sentences import holder
 from hentropy.views.text.trials import why
 
@@ -33,26 +35,32 @@ class Pending:
     form: Form
 
 
-def pending(entry: Entry, now: float, form: Form) -> Pending:
+def pending(entry: Entry, case: Snapshot, now: float, form: Form) -> Pending:
     """A running trial for a page."""
     trial, by_hand = entry.trial, entry.lease_until is None
     held = "" if by_hand else f"{holder(entry, now)}."
-    return Pending(trial.number, design(trial), reason(trial), trial.note, held, moment(entry.asked_at), by_hand, form)
+    shown, why = design(trial, case.columns), reason(trial, case.cost_unit)
+    return Pending(trial.number, shown, why, trial.note, held, moment(entry.asked_at), by_hand, form)
 
 
-def design(trial: Trial) -> tuple[tuple[str, str], ...]:
-    """The parameters of a trial as text."""
-    return tuple((name, number(value)) for name, value in trial.params.items())
+def design(trial: Trial, columns: Sequence[DesignColumn]) -> tuple[tuple[str, str], ...]:
+    """The design of a trial as text, with units."""
+    return tuple((column.name, column.text(trial.params[column.name])) for column in columns)
 
 
-def reason(trial: Trial) -> str:
+def reason(trial: Trial, cost_unit: str) -> str:
     """Why a trial was asked, in a sentence."""
     if trial.gain is not None:
         error = f" ± {trial.gain_error:.2g}" if trial.gain_error else ""
-        return f"Expected to lower the expected loss by {trial.gain:.3g}{error}."
+        cost = (
+            ""
+            if trial.expected_cost is None
+            else f", and to cost {short(trial.expected_cost, least=3)} {cost_unit}".rstrip()
+        )
+        return f"Expected to lower the expected loss by {trial.gain:.3g}{error}{cost}."
     return {
         "first": "One of the first designs, which fill the space.",
-        "attached": "Measured before the study, and attached.",
+        "attached": "Attached: a measurement that the study did not ask for.",
     }.get(trial.origin, "Proposed.")
 
 
@@ -67,14 +75,23 @@ class Heading:
 
 
 @dataclass(frozen=True)
+class TableCell:
+    """A value of a design in the table; numbers stand to the right."""
+
+    text: str
+    numeric: bool
+
+
+@dataclass(frozen=True)
 class TrialTableRow:
     """A trial in the table."""
 
     number: int
-    design: tuple[str, ...]
+    design: tuple[TableCell, ...]
     state: str
     words: str
     value: str
+    costs: tuple[str, ...]
     why: str
     note: str
     when: Moment
@@ -118,9 +135,20 @@ def wanted(query: Mapping[str, str]) -> Wanted:
     return Wanted(query.get("sort", "number"), query.get("way", "down") != "up", number)
 
 
-def trial_table(entries: Sequence[Entry], names: Sequence[str], how: Wanted) -> TrialTablePage:
+COSTS = {"expected_cost": "cost expected", "cost": "cost"}
+"""Columns that are there if a trial has something in them."""
+
+
+def trial_table(
+    entries: Sequence[Entry], columns: Sequence[DesignColumn], how: Wanted, cost_unit: str = ""
+) -> TrialTablePage:
     """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many."""
-    keys = _keys(names)
+    keys = _keys(columns)
+    costs = {
+        name: titled(title, cost_unit)
+        for name, title in COSTS.items()
+        if any(keys[name](entry) is not None for entry in entries)
+    }
     key = keys.get(how.sort, keys["number"])
     # what has no value stands at the end either way
     known = [entry for entry in entries if key(entry) is not None]
@@ -129,38 +157,52 @@ def trial_table(entries: Sequence[Entry], names: Sequence[str], how: Wanted) -> 
     pages = max(1, -(-len(ordered) // SHOWN))
     page = min(max(1, how.page), pages)
     begin = (page - 1) * SHOWN
-    rows = tuple(_row(entry, names) for entry in ordered[begin : begin + SHOWN])
-    titles = {"number": "trial", **{f"p{i}": name for i, name in enumerate(names)}, "state": "state", "value": "value"}
+    rows = tuple(_row(entry, columns, list(costs)) for entry in ordered[begin : begin + SHOWN])
+    titles = {f"p{i}": column.title for i, column in enumerate(columns)}
+    titles = {"number": "trial", **titles, "state": "state", "value": "value", **costs}
     titles |= {"gain": "gain expected", "note": "note", "when": "when"}
-    columns = tuple(_heading(name, title, how) for name, title in titles.items())
+    texts = {"state", "note", "when", *(f"p{i}" for i, column in enumerate(columns) if not column.is_number)}
+    headings = tuple(_heading(name, title, name not in texts, how) for name, title in titles.items())
     if pages == 1:
-        return TrialTablePage(columns, rows)
+        return TrialTablePage(headings, rows)
     said = f"Page {page} of {pages}: {begin + 1} to {begin + len(rows)} of {counted(len(ordered), 'trial')}"
     others = {"First": 1, "Previous": max(1, page - 1), "Next": min(pages, page + 1), "Last": pages}
     links = tuple(
         PageLink(title, "" if other == page else _link(how.sort, how.down, other)) for title, other in others.items()
     )
-    return TrialTablePage(columns, rows, said, links)
+    return TrialTablePage(headings, rows, said, links)
 
 
-def _keys(names: Sequence[str]) -> dict[str, Key]:
-    by_parameter = {f"p{i}": lambda entry, name=name: entry.trial.params[name] for i, name in enumerate(names)}
+def _keys(columns: Sequence[DesignColumn]) -> dict[str, Key]:
+    by_parameter = {f"p{i}": _key(column) for i, column in enumerate(columns)}
     return {
         "number": lambda entry: entry.trial.number,
         **by_parameter,
         "state": lambda entry: ORDER.index(entry.trial.state),
         "value": lambda entry: entry.trial.value,
+        "expected_cost": lambda entry: entry.trial.expected_cost,
+        "cost": lambda entry: entry.trial.cost,
         "gain": lambda entry: entry.trial.gain,
         "note": lambda entry: entry.trial.note or None,
         "when": lambda entry: entry.ended_at or entry.asked_at,
     }
 
 
-def _heading(name: str, title: str, how: Wanted) -> Heading:
+def _key(column: DesignColumn) -> Key:
+    """Numbers in their order, texts in that of the alphabet."""
+
+    def key(entry: Entry) -> Any:
+        value = entry.trial.params[column.name]
+        return value if column.is_number or value is None else str(value)
+
+    return key
+
+
+def _heading(name: str, title: str, numeric: bool, how: Wanted) -> Heading:
     sorted_by = name == how.sort
     way = ("descending" if how.down else "ascending") if sorted_by else ""
     down = not how.down if sorted_by else name in ("number", "value", "gain", "when")
-    return Heading(title, name not in ("state", "note", "when"), _link(name, down), way)
+    return Heading(title, numeric, _link(name, down), way)
 
 
 def _link(sort: str, down: bool, page: int = 1) -> str:
@@ -168,14 +210,17 @@ def _link(sort: str, down: bool, page: int = 1) -> str:
     return "?" + urlencode({"sort": sort, "way": "down" if down else "up", **({"page": page} if page > 1 else {})})
 
 
-def _row(entry: Entry, names: Sequence[str]) -> TrialTableRow:
+def _row(entry: Entry, columns: Sequence[DesignColumn], costs: Sequence[str]) -> TrialTableRow:
     trial = entry.trial
+    expected = None if trial.expected_cost is None else short(trial.expected_cost, least=3)
+    known = {"expected_cost": expected or "", "cost": number(trial.cost)}
     return TrialTableRow(
         trial.number,
-        tuple(number(trial.params[name]) for name in names),
+        tuple(TableCell(value_text(trial.params[column.name]), column.is_number) for column in columns),
         trial.state.value,
         WORDS[trial.state],
         measured(trial.value, trial.std_error),
+        tuple(known[name] for name in costs),
         why(trial),
         trial.note,
         moment(entry.ended_at or entry.asked_at),
@@ -191,6 +236,7 @@ class Told:
     state: str
     words: str
     value: str
+    cost: str
     note: str
     by: str
 
@@ -204,10 +250,13 @@ class TrialView:
     words: str
     design: tuple[tuple[str, str], ...]
     value: str
+    cost: str
     note: str
     why: str
+    violates: str
     asked: Moment
     history: tuple[Told, ...]
+    cost_title: str
     heading: str
     explained: str
     button: str
@@ -216,20 +265,24 @@ class TrialView:
     form: Form
 
 
-def trial_view(entry: Entry, told: Sequence[Observation], form: Form | None) -> TrialView:
+def trial_view(case: Snapshot, entry: Entry, told: Sequence[Observation], form: Form | None) -> TrialView:
     """A trial for its page; without a form that was typed into, that of what is recorded."""
     trial = entry.trial
+    violated = case.space.violated(case.space.encode(trial.params))
     known = trial.state in (State.COMPLETE, State.FAILED)
     return TrialView(
         number=trial.number,
         state=trial.state.value,
         words=WORDS[trial.state],
-        design=design(trial),
+        design=design(trial, case.columns),
         value=measured(trial.value, trial.std_error),
+        cost="" if trial.cost is None else f"{number(trial.cost)} {case.cost_unit}".rstrip(),
         note=trial.note,
-        why=reason(trial),
+        why=reason(trial, case.cost_unit),
+        violates=f"Its design violates {' and '.join(violated)}." if violated else "",
         asked=moment(entry.asked_at),
         history=tuple(_told(one) for one in told),
+        cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
         heading="Correct it" if known else "Enter the result",
         explained="What was told before stays in the history." if known else "What comes of it is added to the study.",
         button="Correct" if known else "Enter result",
@@ -241,11 +294,12 @@ def trial_view(entry: Entry, told: Sequence[Observation], form: Form | None) -> 
 
 def _told(one: Observation) -> Told:
     value = measured(one.value, one.std_error)
-    return Told(moment(one.at), one.state.value, WORDS[one.state], value, one.note, one.by)
+    return Told(moment(one.at), one.state.value, WORDS[one.state], value, number(one.cost), one.note, one.by)
 
 
 def _recorded(entry: Entry) -> Form:
     trial = entry.trial
     value = "" if trial.value is None else repr(trial.value)
     error = "" if trial.std_error is None else repr(trial.std_error)
-    return Form({"value": value, "std_error": error, "note": trial.note})
+    cost = "" if trial.cost is None else repr(trial.cost)
+    return Form({"value": value, "std_error": error, "cost": cost, "note": trial.note})

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.records import Verdict
-from hentropy.views.text.formats import counted, number, one_line
+from hentropy.views.text.formats import counted, number, one_line, value_text
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -34,10 +35,7 @@ def counterparts(rows: Rows, before: Rows, space: DesignSpace) -> list[Row | Non
 
 def moved(name: str, row: Row, old: Row, space: DesignSpace) -> bool:
     """Whether a cell says something else than before: a parameter that moved, a label that is another one."""
-    now, then = row.get(name), old.get(name)
-    if isinstance(now, float | int) and isinstance(then, float | int) and name in space.names:
-        return abs(now - then) > NEAR * _range(name, space)
-    return isinstance(now, str | bool) and now != then
+    return _apart(name, row.get(name), old.get(name), _ranges(space)) > NEAR
 
 
 def change_sentences(now: Row, before: Row | None, movers: int) -> list[str]:
@@ -77,23 +75,33 @@ def _observations(old: int, new: int) -> str:
 
 
 def _distance(row: Row, old: Row, space: DesignSpace) -> float:
-    """How far apart two rows are, in shares of the ranges; what is no parameter counts 1 if it differs."""
-    total = 0.0
-    for name, value in row.items():
-        then = old.get(name)
-        if name in space.names and isinstance(value, float | int) and isinstance(then, float | int):
-            total += abs(value - then) / _range(name, space)
-        elif isinstance(value, str | bool):
-            total += value != then
-    return total
+    """How far apart two rows are."""
+    ranges = _ranges(space)
+    return sum(_apart(name, value, old.get(name), ranges) for name, value in row.items())
 
 
-def _range(name: str, space: DesignSpace) -> float:
-    low, high = space.bounds[:, space.names.index(name)].tolist()
-    return max(float(high - low), 1e-300)
+def _apart(name: str, now: Any, then: Any, ranges: Mapping[str, float]) -> float:
+    """How far apart two values are: numbers of a design in shares of their range; others count 1 if they differ.
+
+    Numbers that are no part of a design, such as a mean, count nothing.
+    """
+    if is_number(now) and is_number(then):
+        return float(abs(now - then) / ranges[name] if name in ranges else 0.0)
+    return float(isinstance(now, str | bool) and now != then)
+
+
+def _ranges(space: DesignSpace) -> dict[str, float]:
+    """How wide the ranges of numbers are; a number that is an option is another one or not."""
+    return {
+        field.name: 1e-300 if field.options and not field.ordered else max(field.high - field.low, 1e-300)
+        for field in space.fields
+    }
 
 
 SHOWN_ROWS = 12
+
+MOST_ACROSS = 5
+"""Columns that stand beside each other in half of a window."""
 
 MEANING = (
     "What this decision is expected to cost by what is known now, in the units of the decision's loss. Lower is"
@@ -103,9 +111,9 @@ MEANING = (
 
 @dataclass(frozen=True)
 class VerdictColumn:
-    """A column, whose numbers stand to the right."""
+    """A column, whose numbers stand to the right; parameters with their units."""
 
-    name: str
+    title: str
     numeric: bool
 
 
@@ -123,6 +131,8 @@ class VerdictView:
 
     columns: tuple[VerdictColumn, ...]
     rows: tuple[tuple[VerdictCell, ...], ...]
+    upright: bool
+    """Whether its one row stands upright, as it has too many columns to be read across."""
     more: str
     stands_on: str
     loss: str
@@ -145,11 +155,13 @@ def verdict_view(
         for row, then in zip(rows, old, strict=True)
     )
     cells = tuple(_cells(row, then, names, space) for row, then in zip(rows[:SHOWN_ROWS], old, strict=False))
+    titles = {field.name: field.title for field in space.fields}
     stands_on = f"after {counted(now['observations'], 'observation')}"
     loss, left = number(now["expected_loss"]), len(rows) - SHOWN_ROWS
     return VerdictView(
-        columns=tuple(VerdictColumn(name, _numeric(rows, name)) for name in names),
+        columns=tuple(VerdictColumn(titles.get(name, name), _numeric(rows, name)) for name in names),
         rows=cells,
+        upright=len(cells) == 1 and len(names) > MOST_ACROSS,
         more=f"And {counted(left, 'more row')}. {_summary(now)}" if left > 0 else "",
         stands_on=stands_on,
         loss=loss,
@@ -177,13 +189,11 @@ def _behind(missing: int) -> str:
 
 
 def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    return all(isinstance(row.get(name), float | int) and not isinstance(row.get(name), bool) for row in rows)
+    return all(is_number(row.get(name)) for row in rows)
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        return number(value)
-    return one_line(str(value), 200)
+    return one_line(value_text(value), 200)
 
 
 def _summary(now: Mapping[str, Any]) -> str:

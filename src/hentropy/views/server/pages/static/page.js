@@ -62,6 +62,7 @@
   // A part in which somebody types is left alone, and one that says what is wrong with what was typed.
   function changed(field) {
     if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+    if (field.tagName === "SELECT") return [...field.options].some((one) => one.selected !== one.defaultSelected);
     if (field.type === "file") return field.files.length > 0;
     return field.value !== field.defaultValue;
   }
