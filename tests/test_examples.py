@@ -353,3 +353,24 @@ def test_every_example_says_what_it_is(name: str) -> None:
     assert {file for file in files if ".db" not in file} == set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE))
     for link in re.findall(r"\]\(([^)#]+)", readme):
         assert (EXAMPLES / name / link).is_file(), link
+
+
+def test_plates_of_a_reaction(tmp_path: Path, programs: Path) -> None:
+    folder = copied("suzuki", tmp_path)
+    said = run(folder, "PLATES=3 sh plates.sh", programs)
+    assert "Every design satisfies temperature <= boiling_point[solvent] - 2." in said
+    trials = exported(folder, programs)
+    assert states(trials) == {"complete": 12}
+    boiling = {"THF": 66, "dioxane": 101, "toluene": 111, "DMF": 153, "ethanol": 78}
+    for start in (0, 4, 8):
+        plate = [trial["params"] for trial in trials[start : start + 4]]
+        assert len({params["temperature"] for params in plate}) == 1
+        assert all(params["temperature"] <= boiling[params["solvent"]] - 2 for params in plate)
+    assert len({trial["params"]["ligand"] for trial in trials[:8]}) == 8
+    assert all(trial["expected_cost"] > 10.0 for trial in trials)
+    three = decided(folder, programs)
+    recipes = {(row["ligand"], row["solvent"], row["loading"], row["time"]) for row in three}
+    assert len(recipes) == 3
+    assert all(row["temperature"] <= boiling[row["solvent"]] - 2 for row in three)
+    said = run(folder, f"{sys.executable} -c 'import in_python; print(in_python.run(plates=2))'")
+    assert "8 observations" in said
