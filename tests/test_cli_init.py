@@ -141,7 +141,7 @@ def test_a_chemist_s_study_by_flags() -> None:
         "loading │ levels │ 0.5 < 1 < 2 mol%",
         "time │ real │ 5 to 60 min in steps of 5",
         "Every design satisfies temperature <= boils[solvent] - 5.",
-        "satisfy all 2 conditions.",
+        "satisfy both conditions.",
         "Note: the condition time <= 60 excludes nothing",
         "Experiments that are asked for together have the same temperature.",
     ):
