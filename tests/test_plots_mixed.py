@@ -237,7 +237,7 @@ def test_what_lies_in_one_cell_is_drawn_apart() -> None:
     assert len({(round(a, 6), round(b, 6)) for a, b in zip(x, y, strict=True)}) == 20
     assert np.abs(x).max() < 0.5
     assert np.abs(y - 1).max() < 0.5
-    across, up = side_by_side(frame, (np.array([0.0, 2.0, 0.0]), np.array([1.0, 1.0, 1.0])))
+    across, up = side_by_side(frame.axes[0], (np.array([0.0, 2.0, 0.0]), np.array([1.0, 1.0, 1.0])))
     assert across[1] == 2.0
     assert across[0] == -across[2] != 0.0
     assert up.tolist() == [1.0, 1.0, 1.0]
@@ -385,6 +385,7 @@ def test_rows_of_a_table_are_known_by_their_id() -> None:
     assert f"({trials.ids[0]})" in trials.texts(np.ones(10, dtype=bool))[0]
     assert in_words(TABLE, row).startswith(f"sample = {trials.ids[0]}, solvent = ")
     assert "remark" not in in_words(TABLE, row)
+    assert "sample" not in slices(scene, points=3, plane=3)[0].frame().held
     info = decided_info(scene, draws=4, points=5, plane=4)
     assert isinstance(info, ChosenInfo)
     assert info.labels == (TABLE.decode(scene.action[0])["sample"],)
