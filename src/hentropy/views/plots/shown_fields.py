@@ -202,8 +202,9 @@ def in_words(space: DesignSpace, design: Tensor, without: tuple[str, ...] = ()) 
     Without some of its fields it may be any of several designs, and has no id.
     """
     values = space.decode(design)
-    named = isinstance(space, Pool) and space.id is not None and not without
-    said = [f"{space.id} = {values[space.id]}"] if named else []
+    said = []
+    if isinstance(space, Pool) and space.id is not None and not without:
+        said.append(f"{space.id} = {values[space.id]}")
     for field in space.fields:
         if field.name in without:
             continue
