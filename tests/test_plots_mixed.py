@@ -562,3 +562,30 @@ def test_hovering_a_point_beside_an_option_tells_the_option() -> None:
     assert "ligand: %{customdata[0]}<br>solvent: %{customdata[1]}" in dots["hovertemplate"]
     told = [(trial.params["ligand"], trial.params["solvent"]) for trial in scene.trials]
     assert sorted(map(tuple, dots["customdata"])) == sorted(told)
+
+
+def test_all_lines_lie_within_their_panels() -> None:
+    for name in ("reaction", "table", "a choice and a number"):
+        for panel in panels(known_picture(known_info(made(SPACES[name]), points=9, plane=9))):
+            low, high = panel.y.low, panel.y.high
+            assert low is not None
+            assert high is not None
+            for mark in panel.marks:
+                if isinstance(mark, Line):
+                    assert np.nanmin(mark.y) >= low
+                    assert np.nanmax(mark.y) <= high
+
+
+def test_names_beside_a_panel_have_room() -> None:
+    scene = made(SPACES["two choices"])
+    found = checked(known_picture(known_info(scene)))
+    first, second = (found["layout"][axis]["domain"] for axis in ("xaxis", "xaxis2"))
+    [[before, between]] = found["layout"]["meta"]["across"]["gaps"]
+    assert before == 0
+    assert between > 70  # what numbers take
+    bar = found["layout"]["meta"]["across"]["bar"]
+    room = 2 * 400 - found["layout"]["margin"]["l"] - found["layout"]["margin"]["r"]
+    assert (second[0] - first[1]) * room == pytest.approx(between + bar, abs=1.0)
+    spec = checked(Picture("p", "", "", ((panels(known_picture(known_info(scene)))[0],),)))
+    assert spec["layout"]["xaxis"]["tickangle"] == -35  # the longest ligand has more than 12 letters
+    assert spec["layout"]["margin"]["b"] > 58

@@ -1,7 +1,8 @@
 """The same study in Python."""
 
-import hentropy as he
 from laboratory import reaction_yield
+
+import hentropy as he
 
 BOILING_POINT = {"THF": 66, "dioxane": 101, "toluene": 111, "DMF": 153, "ethanol": 78}
 PRICE = {
