@@ -57,7 +57,7 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
             "legend": {"widths": widths, "lines": lines, "line": LEGEND_LINE},
             "across": {
                 "rows": [[position for position, _ in chunk] for chunk in chunks],
-                "gap": BETWEEN_COLUMNS,
+                "gaps": [_gaps(chunk) for chunk in chunks],
                 "bar": COLOUR_BAR,
             },
         },
@@ -73,8 +73,14 @@ def _turned(row: Sequence[Numbered]) -> int:
     taken = [0.0]
     for _, panel in row:
         letters = max((len(abbreviated(name, LONGEST_NAME)) for name in panel.x.names), default=0)
-        taken.append(LETTER * letters * math.sin(math.radians(name_angle(panel.x.names))) - LEGEND_LINE)
+        taken.append(LETTER * letters * math.sin(math.radians(name_angle(panel.x.names))) - LEGEND_LINE / 3)
     return round(max(taken))
+
+
+def _gaps(row: Sequence[Numbered]) -> list[int]:
+    """How many pixels are free left of each panel of a row; margins see to the first. Names take more than numbers."""
+    letters = [max((len(abbreviated(name, LONGEST_NAME)) for name in panel.y.names), default=0) for _, panel in row]
+    return [0, *(BETWEEN_COLUMNS + round(max(0.0, LETTER * (count - 5))) for count in letters[1:])]
 
 
 def widest(rows: Sequence[Sequence[Numbered]]) -> int:
@@ -102,11 +108,11 @@ def _set_row(
     made: dict[str, Any], row: Sequence[Numbered], traces: Traces, heights: tuple[float, float], room: float
 ) -> None:
     bars = [COLOUR_BAR / room if position in traces.colours else 0.0 for position, _ in row]
-    gap = BETWEEN_COLUMNS / room
-    each = (1.0 - sum(bars) - gap * (len(row) - 1)) / len(row)
+    gaps = [gap / room for gap in _gaps(row)]
+    each = (1.0 - sum(bars) - sum(gaps)) / len(row)
     bottom, top = (round(height, 5) for height in heights)
     for column, (position, panel) in enumerate(row):
-        left = column * (each + gap) + sum(bars[:column])
+        left = column * each + sum(gaps[: column + 1]) + sum(bars[:column])
         right = left + each
         across = [round(left, 5), round(right, 5)]
         made[nth("xaxis", position)] = _axis(panel, panel.x, "x") | {"domain": across, "anchor": nth("y", position)}
