@@ -19,6 +19,7 @@ import hentropy as he
 from hentropy.bench.experiments import (
     METHODS,
     TASKS,
+    Job,
     Ledger,
     Plan,
     Results,
@@ -28,10 +29,9 @@ from hentropy.bench.experiments import (
     Task,
     replayed,
     run,
-    steps,
     sweep,
 )
-from hentropy.bench.experiments.methods import method, task
+from hentropy.bench.experiments.methods import method
 from hentropy.bench.experiments.scores import best_score, score
 from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
 from hentropy.bench.experiments.tables import markdown, task_table
@@ -47,8 +47,8 @@ def timeless(found: list[Step]) -> list[Step]:
     return [replace(each, fit_seconds=0.0, acquisition_seconds=None) for each in found]
 
 
-def run_through(job: RunKey) -> list[Step]:
-    return list(steps(job))
+def run_through(job: Job) -> list[Step]:
+    return list(job.steps())
 
 
 def test_a_run_begins_with_the_first_designs_and_ends_after_its_queries() -> None:
@@ -75,14 +75,14 @@ def test_a_run_that_goes_on_equals_one_that_was_never_stopped(name: str) -> None
     job = RunKey(SMALL, name, 1)
     whole = run_through(job)
     for stopped_after in (1, 3):
-        rest = list(steps(job, whole[:stopped_after]))
+        rest = list(job.steps(whole[:stopped_after]))
         assert timeless(whole[:stopped_after] + rest) == timeless(whole)
 
 
 @pytest.mark.parametrize(("done", "rest"), [(4, 0), (5, 0)])
 def test_a_run_that_is_done_has_no_more_steps(done: int, rest: int) -> None:
     job = RunKey(SMALL, "random", 1)
-    assert len(list(steps(job, [step_with(i) for i in range(done)]))) == rest
+    assert len(list(job.steps([step_with(i) for i in range(done)]))) == rest
 
 
 KILLED = """
@@ -285,7 +285,7 @@ def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
     with pytest.raises(he.InputError, match=r"did you mean 'alpine-3-top-3'\?.*multihills-sequence"):
-        task("alpine-3-top-4")
+        Plan.of(["alpine-3-top-4"])
     with pytest.raises(he.InputError, match="uncertainty"):
         method("uncertain")
     for seeds in (0, 10**9):

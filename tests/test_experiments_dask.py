@@ -14,7 +14,7 @@ import pytest
 from distributed import LocalCluster
 
 import hentropy as he
-from hentropy.bench.experiments import Crew, Ledger, Plan, RunKey, RunNews, Step, Task, crew_of, run, steps, sweep
+from hentropy.bench.experiments import Crew, Job, Ledger, Plan, RunKey, RunNews, Step, Task, crew_of, run, sweep
 from hentropy.bench.experiments.dask_crew import DaskCrew, labour
 from hentropy.errors import ExecutionError, InputError
 from hentropy.studies.execution.cluster import connect, own_cluster
@@ -54,8 +54,8 @@ def timeless(found: list[Step]) -> list[Step]:
     return [replace(each, fit_seconds=0.0, acquisition_seconds=None) for each in found]
 
 
-def here(job: RunKey) -> list[Step]:
-    return timeless(list(steps(job)))
+def here(job: Job) -> list[Step]:
+    return timeless(list(job.steps()))
 
 
 def at_work(cluster: LocalCluster) -> list[int]:
@@ -86,7 +86,7 @@ def test_a_step_is_on_the_disk_when_it_is_told(crew: Crew, ledger: Ledger) -> No
 
 def test_a_run_goes_on_after_what_is_recorded(crew: Crew, ledger: Ledger) -> None:
     job = RunKey(SMALL, "hentropy", 1)
-    whole = list(steps(job))
+    whole = list(job.steps())
     ledger.begin(job)
     for step in whole[:2]:
         ledger.add(job, step)

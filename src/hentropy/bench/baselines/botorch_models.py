@@ -159,6 +159,7 @@ class MultiFidelityKG:
     fantasies: int = 128
     restarts: int = 5
     raw_samples: int = 128
+    iterations: int = 200
 
     @property
     def target(self) -> float:
@@ -184,7 +185,7 @@ class MultiFidelityKG:
                 num_restarts=self.restarts,
                 raw_samples=self.raw_samples,
                 fixed_features_list=[{last: fidelity} for fidelity in self.costs],
-                options={"batch_limit": self.restarts, "maxiter": 200},
+                options={"batch_limit": self.restarts, "maxiter": self.iterations},
             )
         return found.detach()[0]
 
@@ -202,7 +203,12 @@ class MultiFidelityKG:
         last = X.shape[-1] - 1
         at_target = FixedFeatureAcquisitionFunction(PosteriorMean(model), last + 1, [last], [self.target])
         u, value = optimize_acqf(
-            at_target, _bounds(X, {})[:, :last], q=1, num_restarts=10, raw_samples=1024, options={"maxiter": 200}
+            at_target,
+            _bounds(X, {})[:, :last],
+            q=1,
+            num_restarts=10,
+            raw_samples=1024,
+            options={"maxiter": self.iterations},
         )
         return u.detach()[0], value.detach()
 

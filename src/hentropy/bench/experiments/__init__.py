@@ -9,13 +9,14 @@ from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.local_crew import run
 from hentropy.bench.experiments.methods import METHODS, TASKS, Method, Task
 from hentropy.bench.experiments.plan import Plan, Results
-from hentropy.bench.experiments.run import RunKey, Step, replayed, steps
+from hentropy.bench.experiments.run import Job, RunKey, Step, replayed
 from hentropy.bench.experiments.sweep import crew_of, sweep
 
 __all__ = [
     "METHODS",
     "TASKS",
     "Crew",
+    "Job",
     "Ledger",
     "Method",
     "Plan",
@@ -28,6 +29,5 @@ __all__ = [
     "crew_of",
     "replayed",
     "run",
-    "steps",
     "sweep",
 ]

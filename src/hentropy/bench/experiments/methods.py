@@ -178,8 +178,3 @@ TASKS = {
         Task("multihills-sequence", 5, 40, (*OWN, *PAPER, "kg", "ei", *PLAIN)),
     )
 }
-
-
-def task(name: str) -> Task:
-    """The task of a problem; an unknown name is answered with the known ones."""
-    return named(name, TASKS, "task")

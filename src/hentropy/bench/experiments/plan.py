@@ -1,11 +1,12 @@
 """Which runs a command is about, and what they found."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.methods import Task, task
-from hentropy.bench.experiments.run import RunKey, Step
+from hentropy.bench.experiments.methods import TASKS, Task
+from hentropy.bench.experiments.run import Job, RunKey, Step
+from hentropy.bench.problems.base import named
 from hentropy.errors import InputError
 
 SLOWEST_FIRST = ("one-shot-paper", "botorch-qkg", "hentropy-mixture")
@@ -13,30 +14,44 @@ QUICK_QUERIES = 2
 QUICK_SEEDS = 2
 MOST_SEEDS = 10_000
 
+MakeJob = Callable[[Task, str, int, bool], Job]
+"""A task, a method by name, a seed, and whether it is a quick run."""
+
 
 @dataclass(frozen=True)
 class Plan:
-    """Tasks by name, seeds 0 ... seeds - 1 of each; `quick` asks a few queries only, with small settings."""
+    """Tasks by name, seeds 0 ... seeds - 1 of each; `quick` asks a few queries only, with small settings.
+
+    `job` makes the run of a task, a method and a seed.
+    """
 
     tasks: tuple[Task, ...]
     seeds: int
     quick: bool = False
+    job: MakeJob = RunKey
 
     @classmethod
-    def of(cls, names: Iterable[str], seeds: int | None = None, quick: bool = False) -> "Plan":
+    def of(
+        cls,
+        names: Iterable[str],
+        seeds: int | None = None,
+        quick: bool = False,
+        tasks: Mapping[str, Task] = TASKS,
+        job: MakeJob = RunKey,
+    ) -> "Plan":
         """The plan for these tasks, with 20 seeds (2 if quick) unless told otherwise."""
         count = (QUICK_SEEDS if quick else 20) if seeds is None else seeds
         if not 1 <= count <= MOST_SEEDS:
             raise InputError(f"at least 1 seed is needed, and no more than {MOST_SEEDS} are taken; got {count}")
-        chosen = [task(name) for name in dict.fromkeys(names)]
+        chosen = [named(name, tasks, "task") for name in dict.fromkeys(names)]
         if quick:
             chosen = [replace(each, queries=min(each.queries, QUICK_QUERIES)) for each in chosen]
-        return cls(tuple(chosen), count, quick)
+        return cls(tuple(chosen), count, quick, job)
 
-    def jobs(self) -> list[RunKey]:
+    def jobs(self) -> list[Job]:
         """All runs, those that take longest first, so that no worker is left alone with one in the end."""
         jobs = [
-            RunKey(each, method, seed, self.quick)
+            self.job(each, method, seed, self.quick)
             for seed in range(self.seeds)
             for each in self.tasks
             for method in each.methods
@@ -48,7 +63,7 @@ class Plan:
         return next(each for each in self.tasks if each.problem == name)
 
 
-def _turn(job: RunKey) -> int:
+def _turn(job: Job) -> int:
     return SLOWEST_FIRST.index(job.method) if job.method in SLOWEST_FIRST else len(SLOWEST_FIRST)
 
 
@@ -62,9 +77,10 @@ class Results:
     def runs(self, name: str, method: str) -> dict[int, list[Step]]:
         """The runs of a method on a task of the plan, by seed; those that failed or are not done have fewer steps."""
         task = self.plan.task(name)
-        return {seed: self.ledger.steps(RunKey(task, method, seed, self.plan.quick)) for seed in range(self.plan.seeds)}
+        jobs = {seed: self.plan.job(task, method, seed, self.plan.quick) for seed in range(self.plan.seeds)}
+        return {seed: self.ledger.steps(job) for seed, job in jobs.items()}
 
-    def failures(self) -> dict[RunKey, str]:
+    def failures(self) -> dict[Job, str]:
         """The runs that ended by an error, with their tracebacks."""
         told = ((job, self.ledger.failure(job)) for job in self.plan.jobs())
         return {job: why for job, why in told if why is not None}

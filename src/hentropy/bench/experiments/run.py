@@ -8,7 +8,7 @@ killed goes on from its recorded steps as if nothing had happened.
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from hentropy.bench.experiments.methods import Task, method
 from hentropy.bench.experiments.scores import score
@@ -17,6 +17,32 @@ from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver
 from hentropy.core.spaces import Params
 from hentropy.studies.study import State, Study, Trial
+
+
+class Job(Protocol):
+    """A run as ledgers and crews know it: which one it is, what it depends on, and how it goes on."""
+
+    @property
+    def task(self) -> Task:
+        """What it is a run of."""
+
+    @property
+    def method(self) -> str:
+        """Who takes part, by name."""
+
+    @property
+    def seed(self) -> int:
+        """Which of the runs of a method it is."""
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+
+    def settings(self) -> dict[str, Any]:
+        """What the steps of the run depend on, to tell runs apart that must not be mixed."""
+
+    def steps(self, done: Sequence["Step"] = ()) -> Iterator["Step"]:
+        """The steps that are still to do, one after the other, given those that are done."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +71,31 @@ class RunKey:
             "solver": repr(contender.make(problem(self.task.problem), self.quick)),
         }
 
+    def steps(self, done: Sequence["Step"] = ()) -> Iterator["Step"]:
+        """The steps that are still to do, one after the other, given those that are done."""
+        contender, on = method(self.method), problem(self.task.problem)
+        watch = Stopwatch(contender.make(on, self.quick))
+        study = replayed(self, on, done, watch)
+        if not done:
+            yield _step(study, on, 0, None, None)
+        for number in range(max(1, len(done)), self.task.queries + 1):
+            if study.stopped:
+                return
+            _ = study.belief  # fitted here where it is not yet: its time is not that of the choice
+            start = time.perf_counter()
+            trial = study.ask()
+            seconds = time.perf_counter() - start if contender.own else watch.seconds
+            trial = study.tell(trial, float(on(on.space.encode(trial.params))))
+            yield _step(study, on, number, trial, seconds)
+
 
 @dataclass(frozen=True)
 class Step:
     """What is known after so many queries: the last query and what came of it, and what the decision is then worth.
 
     Step 0 is after the first designs: it has no query. `gain` is the audited gain of the query for the decision of the
-    task, whoever chose it. `fit_seconds` are of the model after the query, `acquisition_seconds` of choosing it.
+    task, whoever chose it. `fit_seconds` are of the model after the query, `acquisition_seconds` of choosing it. Runs
+    against peers also say what was decided, what the query cost, and the best values observed so far, the best first.
     """
 
     number: int
@@ -59,11 +103,14 @@ class Step:
     value: float | None
     score: float
     regret: float | None
-    expected_loss: float
+    expected_loss: float | None
     gain: float | None
     gain_error: float | None
     fit_seconds: float
     acquisition_seconds: float | None
+    decided: list[Params] | None = None
+    observed: list[float] | None = None
+    cost: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -73,14 +120,17 @@ class Step:
     def from_json(cls, values: dict[str, Any]) -> "Step":
         """From plain values, checked."""
         step = cls(**values)
-        numbers = {name: value for name, value in values.items() if name not in ("number", "query")}
+        numbers = {name: value for name, value in values.items() if name not in NO_NUMBERS}
         bad = [name for name, value in numbers.items() if not isinstance(value, float | int | None)]
-        bad += [name for name in ("score", "expected_loss", "fit_seconds") if numbers[name] is None]
+        bad += [name for name in ("score", "fit_seconds") if numbers[name] is None]
         if bad:
             raise ValueError(f"{bad[0]} is {numbers[bad[0]]!r}, not a number")
         if (step.query is None) != (step.number == 0):
             raise ValueError(f"step {step.number} has the query {step.query!r}")
         return step
+
+
+NO_NUMBERS = ("number", "query", "decided", "observed")
 
 
 class Stopwatch(Solver):
@@ -96,24 +146,6 @@ class Stopwatch(Solver):
         found = self.solver.search(appraisal, q, cost)
         self.seconds = time.perf_counter() - start
         return found
-
-
-def steps(job: RunKey, done: Sequence[Step] = ()) -> Iterator[Step]:
-    """The steps of a run that are still to do, one after the other, given those that are done."""
-    contender, on = method(job.method), problem(job.task.problem)
-    watch = Stopwatch(contender.make(on, job.quick))
-    study = replayed(job, on, done, watch)
-    if not done:
-        yield _step(study, on, 0, None, None)
-    for number in range(max(1, len(done)), job.task.queries + 1):
-        if study.stopped:
-            return
-        _ = study.belief  # fitted here where it is not yet: its time is not that of the choice
-        start = time.perf_counter()
-        trial = study.ask()
-        seconds = time.perf_counter() - start if contender.own else watch.seconds
-        trial = study.tell(trial, float(on(on.space.encode(trial.params))))
-        yield _step(study, on, number, trial, seconds)
 
 
 def replayed(job: RunKey, on: Problem, done: Sequence[Step], solver: Solver | None = None) -> Study:

@@ -1,4 +1,4 @@
-"""`hentropy reproduce`: the paper's figures, made anew."""
+"""`hentropy reproduce`: the paper's figures made anew, and the comparisons with other programs."""
 
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -10,7 +10,7 @@ from hentropy.core.given import MOST_WORKERS
 from hentropy.views.cli.arguments import whole
 
 MOST_SEEDS = 10_000
-WHAT = (*(f"figure-{number}" for number in range(1, 8)), "timing", "all")
+WHAT = (*(f"figure-{number}" for number in range(1, 8)), "timing", "all", "tables", "mixed", "fidelity")
 What = Enum("What", {name: name for name in WHAT}, type=str)  # type: ignore[misc]
 
 
@@ -22,7 +22,7 @@ class Crews(StrEnum):
 
 
 def reproduce(
-    what: Annotated[list[What], typer.Argument(help="What to make.", show_default=False)],
+    what: Annotated[list[What], typer.Argument(help="What to make; all is what the paper has.", show_default=False)],
     seeds: Annotated[
         int | None,
         typer.Option(parser=whole(1, MOST_SEEDS), metavar="N", help="Runs per method. Default: 20; 2 with --quick."),
@@ -45,9 +45,16 @@ def reproduce(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
     ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder with the measured reactions, for tables.")] = None,
+    baybe: Annotated[
+        str | None, typer.Option(metavar="PYTHON", help="A Python that has BayBE, for tables and mixed.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Results folder. Default: out/reproduce or out/quick.")] = None,
 ) -> None:
     """Make figures of the paper "Generalizing Bayesian Optimization with Decision-theoretic Entropies".
+
+    Or compare with BayBE and BoTorch: on measured reactions (tables), on options beside numbers (mixed), and with a
+    cheap fidelity (fidelity).
 
     Every step is recorded in the results folder as it happens: if stopped, the same command resumes.
 
@@ -64,5 +71,7 @@ def reproduce(
         kind="dask" if on_dask else "processes",
         workers=workers,
         scheduler=scheduler,
+        data=data,
+        baybe=baybe,
         folder=out or Path("out") / ("quick" if quick else "reproduce"),
     )

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from hentropy.bench.experiments.crew import Crew
 from hentropy.bench.experiments.figures import FIGURES
+from hentropy.bench.experiments.figures.peers import draw_peers
 from hentropy.bench.experiments.ledger import Ledger
+from hentropy.bench.experiments.peer_tables import ABOUT, peer_markdown, peer_panels
+from hentropy.bench.experiments.peers import COMPARISONS, PEER_TASKS, peer_plan
 from hentropy.bench.experiments.plan import Plan, Results
-from hentropy.bench.experiments.run import RunKey
+from hentropy.bench.experiments.run import Job
 from hentropy.bench.experiments.sweep import Kind, Report, RunNews, crew_of
 from hentropy.bench.experiments.tables import markdown, printed, task_table
 from hentropy.bench.experiments.timing import markdown as timing_markdown
@@ -23,7 +27,7 @@ from hentropy.views.cli.files import write_new
 
 
 @contextmanager
-def watched(done: Mapping[RunKey, int], console: Console) -> Iterator[Report]:
+def watched(done: Mapping[Job, int], console: Console) -> Iterator[Report]:
     """Bars that follow the news of runs, of which so many steps are done already."""
     bars = Progress(
         TextColumn("{task.description}", markup=False),
@@ -58,7 +62,7 @@ def watched(done: Mapping[RunKey, int], console: Console) -> Iterator[Report]:
 
 WIDTH_OF_FILES = 140
 EVERYTHING, TIMING = "all", "timing"
-NAMES = (*FIGURES, TIMING, EVERYTHING)
+NAMES = (*FIGURES, TIMING, EVERYTHING, *COMPARISONS)
 """What can be made."""
 
 
@@ -70,6 +74,8 @@ def make(
     kind: Kind,
     workers: int | None,
     scheduler: str | None,
+    data: Path | None,
+    baybe: str | None,
     folder: Path,
 ) -> None:
     """Make some of the figures and tables in a folder."""
@@ -77,6 +83,7 @@ def make(
     console = Console() if Console().is_terminal else Console(width=WIDTH_OF_FILES)
     chosen = [name for name in FIGURES if name in wanted or EVERYTHING in wanted]
     plan = Plan.of([task for name in chosen for task in FIGURES[name].tasks], seeds, quick)
+    compared = {name: peer_plan(name, seeds, quick, data, baybe) for name in COMPARISONS if name in wanted}
     ledger = Ledger.open(folder)
     results = Results(ledger, plan)
     with ledger.writing():
@@ -91,7 +98,11 @@ def make(
                 console.print(f"  {path}", soft_wrap=True, highlight=False)
         if {EVERYTHING, TIMING} & set(wanted):
             _time(folder, quick, console)
-    _tell_failures(results.failures(), ledger, console)
+        for name, against in compared.items():
+            _run(against, ledger, crew, console)
+            _compare(name, Results(ledger, against), console)
+    failures = [Results(ledger, each).failures() for each in (plan, *compared.values())]
+    _tell_failures({job: why for each in failures for job, why in each.items()}, ledger, console)
 
 
 def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
@@ -108,6 +119,19 @@ def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
             raise typer.Exit(130) from None
 
 
+def _compare(name: str, results: Results, console: Console) -> None:
+    """The table and the figure of a comparison with other programs."""
+    folder = results.ledger.folder
+    panels = [panel for task in results.plan.tasks for panel in peer_panels(results, task.problem)]
+    text = "\n".join([ABOUT[name], "", *(peer_markdown(panel) for panel in panels)])
+    if any("baybe" in PEER_TASKS[task.problem].methods and "baybe" not in task.methods for task in results.plan.tasks):
+        text += "\nBayBE was left out: say with --baybe which Python has it.\n"
+    _write(folder / "tables" / f"{name}.md", text)
+    console.print(Markdown(text), "")
+    for path in (folder / "tables" / f"{name}.md", *draw_peers(panels, folder / "figures", name)):
+        console.print(f"  {path}", soft_wrap=True, highlight=False)
+
+
 def _time(folder: Path, quick: bool, console: Console) -> None:
     with console.status("timing") as status:
         rows = timings(
@@ -122,7 +146,7 @@ def _write(path: Path, text: str) -> None:
     write_new(path, text, force=True)
 
 
-def _tell_failures(failures: dict[RunKey, str], ledger: Ledger, console: Console) -> None:
+def _tell_failures(failures: dict[Job, str], ledger: Ledger, console: Console) -> None:
     """Runs that failed are named at the end, and the command says so by its exit code."""
     if not failures:
         return
