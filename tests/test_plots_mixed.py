@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -565,15 +566,20 @@ def test_hovering_a_point_beside_an_option_tells_the_option() -> None:
 
 
 def test_all_lines_lie_within_their_panels() -> None:
-    for name in ("reaction", "table", "a choice and a number"):
-        for panel in panels(known_picture(known_info(made(SPACES[name]), points=9, plane=9))):
-            low, high = panel.y.low, panel.y.high
-            assert low is not None
-            assert high is not None
-            for mark in panel.marks:
-                if isinstance(mark, Line):
-                    assert np.nanmin(mark.y) >= low
-                    assert np.nanmax(mark.y) <= high
+    space = he.Space(ligand=LIGANDS, t=he.Real(0.0, 1.0), u=he.Real(0.0, 1.0))
+    study = he.Study(space, he.Maximize(), seed=3, hyperparameters="map")
+    for row in space.sample(24, seed=5):
+        params = space.decode(row)
+        study.attach(params, 3.0 * GAIN[params["ligand"]] + 6.0 * params["t"])
+    # the worst ligand at the worst t is worse than either is beside the best of the other
+    made_ = panels(known_picture(known_info(scene_of(study), points=9, plane=9)))
+    lines = [(panel, mark) for panel in made_ for mark in panel.marks if isinstance(mark, Line)]
+    assert any(mark.option is not None for _, mark in lines)
+    for panel, mark in lines:
+        assert panel.y.low is not None
+        assert panel.y.high is not None
+        assert np.nanmin(mark.y) >= panel.y.low
+        assert np.nanmax(mark.y) <= panel.y.high
 
 
 def test_names_beside_a_panel_have_room() -> None:
@@ -582,7 +588,11 @@ def test_names_beside_a_panel_have_room() -> None:
     first, second = (found["layout"][axis]["domain"] for axis in ("xaxis", "xaxis2"))
     [[before, between]] = found["layout"]["meta"]["across"]["gaps"]
     assert before == 0
-    assert between > 70  # what numbers take
+    assert between == 35  # the names are those of the first
+    assert not found["layout"]["yaxis2"]["showticklabels"]
+    other = replace(panels(known_picture(known_info(scene)))[0], y=Axis("other", -0.5, 2.5, names=LIGANDS[1:]))
+    apart = checked(Picture("p", "", "", ((panels(known_picture(known_info(scene)))[0], other),)))
+    assert apart["layout"]["meta"]["across"]["gaps"][0][1] > 70  # what numbers take
     bar = found["layout"]["meta"]["across"]["bar"]
     room = 2 * 400 - found["layout"]["margin"]["l"] - found["layout"]["margin"]["r"]
     assert (second[0] - first[1]) * room == pytest.approx(between + bar, abs=1.0)

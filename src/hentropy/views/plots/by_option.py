@@ -115,4 +115,5 @@ def _cells(z: np.ndarray) -> tuple[tuple[str, ...], ...]:
     spread = span(z[np.isfinite(z)].tolist()) or 1.0
     place = 1 - math.floor(math.log10(spread))  # two digits of the spread tell cells apart
     form = f".{max(place, 0)}f" if -4 < place < 5 else ".2g"
-    return tuple(tuple(f"{round(v, place) + 0.0:{form}}" if np.isfinite(v) else "" for v in row) for row in z.tolist())
+    rounded = [[round(v, place) if math.isfinite(v) else math.nan for v in row] for row in z.tolist()]
+    return tuple(tuple("" if math.isnan(v) else f"{v:{form}}" if v else "0" for v in row) for row in rounded)

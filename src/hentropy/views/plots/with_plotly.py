@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hentropy.studies.records.numbers import short
@@ -22,8 +23,8 @@ COLUMN = 400
 LEGEND_LINE, LETTER, HANDLE = 21, 6.7, 46
 """Pixels: the height of a line of the legend, the width of a letter, and of what stands before the letters."""
 
-LONGEST_NAME = 20
-"""Letters of a name along an axis."""
+LONGEST_NAME, CELLS_ACROSS = 20, 6
+"""Letters of a name along an axis; cells with numbers side by side in a narrow panel."""
 
 Numbered = tuple[int, Panel]
 """A panel, and its place in the picture, from 1."""
@@ -79,8 +80,17 @@ def _turned(row: Sequence[Numbered]) -> int:
 
 def _gaps(row: Sequence[Numbered]) -> list[int]:
     """How many pixels are free left of each panel of a row; margins see to the first. Names take more than numbers."""
-    letters = [max((len(abbreviated(name, LONGEST_NAME)) for name in panel.y.names), default=0) for _, panel in row]
-    return [0, *(BETWEEN_COLUMNS + round(max(0.0, LETTER * (count - 5))) for count in letters[1:])]
+    made = [0]
+    for numbered in row[1:]:
+        longest = max((len(abbreviated(name, LONGEST_NAME)) for name in numbered[1].y.names), default=0)
+        more = -BETWEEN_COLUMNS // 2 if _shares_names(row, numbered) else round(max(0.0, LETTER * (longest - 5)))
+        made.append(BETWEEN_COLUMNS + more)
+    return made
+
+
+def _shares_names(row: Sequence[Numbered], numbered: Numbered) -> bool:
+    """Whether the names left of a panel stand left of the first of its row already."""
+    return numbered[0] != row[0][0] and bool(numbered[1].y.names) and numbered[1].y == row[0][1].y
 
 
 def widest(rows: Sequence[Sequence[Numbered]]) -> int:
@@ -120,6 +130,8 @@ def _set_row(
             "domain": [bottom, top],
             "anchor": nth("x", position),
         }
+        if _shares_names(row, (position, panel)):
+            made[nth("yaxis", position)] |= {"showticklabels": False, "title": {"text": ""}}
         made["annotations"].append(_title(panel.title, position, left, top, len(row)))
         if position in traces.colours:
             made[nth("coloraxis", position)] = _colours(traces.colours[position], right, bottom, top)
@@ -214,13 +226,22 @@ def specification(picture: Picture) -> dict[str, Any]:
             count += len(panels)
     for row_of_panels in rows:
         for position, panel in row_of_panels:
-            traces.add(panel, position)
+            traces.add(_uncrowded(panel) if len(row_of_panels) > 2 else panel, position)
     columns = max((len(row) for row in rows), default=0)
     tables = [_table(each) for row in picture.rows for each in row if isinstance(each, Table)]
     narrower = [layout(rows, traces, fewer) for fewer in (2, 1) if fewer < columns]
     made: dict[str, Any] = layout(rows, traces, columns) if rows else {"meta": {"columns": 0}}
     made["meta"] |= {"widest": widest(rows), "narrower": narrower, "tables": tables}
     return {"data": traces.data, "layout": made}
+
+
+def _uncrowded(panel: Panel) -> Panel:
+    """A narrow panel: the numbers in the cells of a wide matrix have no room, and are told on hovering."""
+    marks = (
+        replace(mark, texts=()) if isinstance(mark, Heat) and mark.z.shape[1] > CELLS_ACROSS else mark
+        for mark in panel.marks
+    )
+    return replace(panel, marks=tuple(marks))
 
 
 def _table(table: Table) -> dict[str, Any]:
