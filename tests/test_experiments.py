@@ -19,10 +19,10 @@ import hentropy as he
 from hentropy.bench.experiments import (
     METHODS,
     TASKS,
-    Job,
     Ledger,
     Plan,
     Results,
+    RunJob,
     RunKey,
     RunNews,
     Step,
@@ -47,7 +47,7 @@ def timeless(found: list[Step]) -> list[Step]:
     return [replace(each, fit_seconds=0.0, acquisition_seconds=None) for each in found]
 
 
-def run_through(job: Job) -> list[Step]:
+def run_through(job: RunJob) -> list[Step]:
     return list(job.steps())
 
 

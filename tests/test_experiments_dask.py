@@ -14,7 +14,7 @@ import pytest
 from distributed import LocalCluster
 
 import hentropy as he
-from hentropy.bench.experiments import Crew, Job, Ledger, Plan, RunKey, RunNews, Step, Task, crew_of, run, sweep
+from hentropy.bench.experiments import Crew, Ledger, Plan, RunJob, RunKey, RunNews, Step, Task, crew_of, run, sweep
 from hentropy.bench.experiments.dask_crew import DaskCrew, labour
 from hentropy.errors import ExecutionError, InputError
 from hentropy.studies.execution.cluster import connect, own_cluster
@@ -54,7 +54,7 @@ def timeless(found: list[Step]) -> list[Step]:
     return [replace(each, fit_seconds=0.0, acquisition_seconds=None) for each in found]
 
 
-def here(job: Job) -> list[Step]:
+def here(job: RunJob) -> list[Step]:
     return timeless(list(job.steps()))
 
 

@@ -9,19 +9,19 @@ from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.local_crew import run
 from hentropy.bench.experiments.methods import METHODS, TASKS, Method, Task
 from hentropy.bench.experiments.plan import Plan, Results
-from hentropy.bench.experiments.run import Job, RunKey, Step, replayed
+from hentropy.bench.experiments.run import RunJob, RunKey, Step, replayed
 from hentropy.bench.experiments.sweep import crew_of, sweep
 
 __all__ = [
     "METHODS",
     "TASKS",
     "Crew",
-    "Job",
     "Ledger",
     "Method",
     "Plan",
     "Report",
     "Results",
+    "RunJob",
     "RunKey",
     "RunNews",
     "Step",

@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import Job
+from hentropy.bench.experiments.run import RunJob
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def one_thread() -> Iterator[None]:
 class RunNews:
     """What happened in a run: so many steps of it are done; `ended` says that no more will come."""
 
-    job: Job
+    job: RunJob
     steps: int
     ended: bool = False
     failed: str | None = None
@@ -42,5 +42,5 @@ class Crew(Protocol):
     and the others go on, also when a worker dies. An interrupt ends all that the crew has started.
     """
 
-    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+    def work(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
         """All runs to their ends; each goes on from the steps that are recorded."""

@@ -15,7 +15,7 @@ from uuid import uuid4
 from hentropy._version import __version__
 from hentropy.bench.experiments.crew import Report, RunNews, one_thread
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import Job, Step
+from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.errors import ExecutionError, MissingExtra
 from hentropy.studies.execution.cluster import connect, own_cluster, unwanted
 
@@ -56,7 +56,7 @@ def heard(text: str) -> tuple[str, Step]:
     return found["go"], Step.from_json(found["step"])
 
 
-def labour(job: Job, done: Sequence[Step], version: str) -> TaskResult:
+def labour(job: RunJob, done: Sequence[Step], version: str) -> TaskResult:
     """The rest of a run, each step told when it is done; it stops after a step when nobody wants it any more."""
     worker, go, found = get_worker(), uuid4().hex, list[Step]()
     key = worker.get_current_task()
@@ -104,7 +104,7 @@ class DaskCrew:
         self.address = address
         self.patience = patience
 
-    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+    def work(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
         """All runs to their ends."""
         if not jobs:
             return
@@ -128,7 +128,7 @@ class DaskCrew:
 class _Errand:
     """A run that is on the cluster; `claim` keeps others from writing to it."""
 
-    job: Job
+    job: RunJob
     claim: ExitStack
     steps: int
     tries: int = 0
@@ -148,7 +148,7 @@ class _ClusterScheduler:
         self.busy: dict[str, _Errand] = {}
         self.inbox: SimpleQueue[tuple[str, str | Future]] = SimpleQueue()
 
-    def work(self, jobs: Sequence[Job]) -> None:
+    def work(self, jobs: Sequence[RunJob]) -> None:
         waiting = deque(jobs)
         self.client.subscribe_topic(TOPIC, self._hear)
         try:
@@ -177,7 +177,7 @@ class _ClusterScheduler:
     def _hear(self, event: tuple[float, dict[str, str]]) -> None:
         self.inbox.put((event[1]["key"], event[1]["told"]))
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: RunJob) -> None:
         with ExitStack() as stack:
             try:
                 stack.enter_context(self.ledger.claimed(job))

@@ -19,7 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from hentropy._version import __version__
-from hentropy.bench.experiments.run import Job, Step
+from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.files import beside
 
@@ -82,24 +82,24 @@ class Ledger:
             lock.release()
 
     @contextmanager
-    def claimed(self, job: Job) -> Iterator[None]:
+    def claimed(self, job: RunJob) -> Iterator[None]:
         """Only one process at a time may add to a run: a worker whose master was killed may still end its step."""
         self.path(job).parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.path(job).with_suffix(".lock")):
             yield
 
-    def path(self, job: Job) -> Path:
+    def path(self, job: RunJob) -> Path:
         """The file of a run."""
         return self.folder / "runs" / job.task.problem / job.method / f"seed-{job.seed:04d}.jsonl"
 
-    def steps(self, job: Job) -> list[Step]:
+    def steps(self, job: RunJob) -> list[Step]:
         """The steps of a run that are on the disk, checked against the settings it would have now."""
         path = self.path(job)
         if not path.exists():
             return []
         return _checked(path, _whole_lines(path), job)
 
-    def begin(self, job: Job) -> list[Step]:
+    def begin(self, job: RunJob) -> list[Step]:
         """Make ready to add to a run: what is there already; a line cut off in the middle is removed."""
         path = self.path(job)
         done = self.steps(job)
@@ -114,24 +114,24 @@ class Ledger:
                 file.truncate(len(whole))
         return done
 
-    def add(self, job: Job, step: Step) -> None:
+    def add(self, job: RunJob, step: Step) -> None:
         """Write a step down; it is on the disk when this returns."""
         with self.path(job).open("ab") as file:
             file.write(json.dumps(step.to_json()).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
-    def fail(self, job: Job, traceback: str) -> None:
+    def fail(self, job: RunJob, traceback: str) -> None:
         """Write down why a run ended."""
         self._failure(job).parent.mkdir(parents=True, exist_ok=True)
         _replace(self._failure(job), traceback)
 
-    def failure(self, job: Job) -> str | None:
+    def failure(self, job: RunJob) -> str | None:
         """Why a run ended, if it ended by an error."""
         path = self._failure(job)
         return path.read_text(encoding="utf-8") if path.exists() else None
 
-    def _failure(self, job: Job) -> Path:
+    def _failure(self, job: RunJob) -> Path:
         return self.path(job).with_suffix(".failed")
 
 
@@ -148,7 +148,7 @@ def _whole_lines(path: Path) -> list[bytes]:
     return lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
 
 
-def _checked(path: Path, lines: list[bytes], job: Job) -> list[Step]:
+def _checked(path: Path, lines: list[bytes], job: RunJob) -> list[Step]:
     if not lines:
         return []
     header, *rows = [_parsed(path, number, line) for number, line in enumerate(lines, start=1)]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hentropy.bench.experiments.crew import Report, RunNews, one_thread
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import Job
+from hentropy.bench.experiments.run import RunJob
 
 
 class LocalCrew:
@@ -25,7 +25,7 @@ class LocalCrew:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def work(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+    def work(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
         """All runs to their ends."""
         if self.workers > 1:
             _ProcessScheduler(jobs, ledger, report).work(min(self.workers, len(jobs)))
@@ -35,7 +35,7 @@ class LocalCrew:
                 run(job, ledger, report)
 
 
-def run(job: Job, ledger: Ledger, report: Report) -> None:
+def run(job: RunJob, ledger: Ledger, report: Report) -> None:
     """One run to its end, or to the error that ends it."""
     count = 0
     try:
@@ -57,7 +57,7 @@ def run(job: Job, ledger: Ledger, report: Report) -> None:
 class _ProcessScheduler:
     """Hands worker processes one run after the other."""
 
-    def __init__(self, jobs: Sequence[Job], ledger: Ledger, report: Report) -> None:
+    def __init__(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
         self.waiting = deque(jobs)
         self.ledger = ledger
         self.report = report

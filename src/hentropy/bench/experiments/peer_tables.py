@@ -17,7 +17,7 @@ from hentropy.bench.experiments.tables import FEWEST_FOR_INTERVAL
 
 LABELS = {
     "hentropy": "hentropy",
-    "hentropy-top-3": f"hentropy, top {TOP}",
+    "hentropy-top-3": f"hentropy (top {TOP})",
     "baybe": "BayBE",
     "botorch-mixed": "BoTorch, mixed",
     "botorch-mfkg": "BoTorch, MF-KG",
@@ -156,7 +156,9 @@ def peer_markdown(panel: PeerPanel) -> str:
         + [_interval(own, other, at) for at in panel.shown]
         for own, other in pairs
     ]
-    said = [f"### {panel.title} ({panel.score})", "", *_rows([*heads, "s per query"], reached), ""]
+    said = [f"### {panel.title} ({panel.score})", ""]
+    if reached:
+        said += [*_rows([*heads, "s per query"], reached), ""]
     if against:
         said += [*_rows(["difference", *heads[1:]], against), ""]
     if panel.missing:
@@ -179,7 +181,7 @@ def _with_error(line: PeerLine, at: int, panel: PeerPanel) -> str:
 
 
 def _seconds(line: PeerLine) -> str:
-    return "" if line.seconds is None else f"{line.seconds:.2g}"
+    return "" if not line.seconds else f"{line.seconds:.2g}"
 
 
 def _interval(own: PeerLine, other: PeerLine, at: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.methods import TASKS, Task
-from hentropy.bench.experiments.run import Job, RunKey, Step
+from hentropy.bench.experiments.run import RunJob, RunKey, Step
 from hentropy.bench.problems.base import named
 from hentropy.errors import InputError
 
@@ -14,7 +14,7 @@ QUICK_QUERIES = 2
 QUICK_SEEDS = 2
 MOST_SEEDS = 10_000
 
-MakeJob = Callable[[Task, str, int, bool], Job]
+MakeJob = Callable[[Task, str, int, bool], RunJob]
 """A task, a method by name, a seed, and whether it is a quick run."""
 
 
@@ -48,7 +48,7 @@ class Plan:
             chosen = [replace(each, queries=min(each.queries, QUICK_QUERIES)) for each in chosen]
         return cls(tuple(chosen), count, quick, job)
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[RunJob]:
         """All runs, those that take longest first, so that no worker is left alone with one in the end."""
         jobs = [
             self.job(each, method, seed, self.quick)
@@ -63,7 +63,7 @@ class Plan:
         return next(each for each in self.tasks if each.problem == name)
 
 
-def _turn(job: Job) -> int:
+def _turn(job: RunJob) -> int:
     return SLOWEST_FIRST.index(job.method) if job.method in SLOWEST_FIRST else len(SLOWEST_FIRST)
 
 
@@ -80,7 +80,7 @@ class Results:
         jobs = {seed: self.plan.job(task, method, seed, self.plan.quick) for seed in range(self.plan.seeds)}
         return {seed: self.ledger.steps(job) for seed, job in jobs.items()}
 
-    def failures(self) -> dict[Job, str]:
+    def failures(self) -> dict[RunJob, str]:
         """The runs that ended by an error, with their tracebacks."""
         told = ((job, self.ledger.failure(job)) for job in self.plan.jobs())
         return {job: why for job, why in told if why is not None}

@@ -19,7 +19,7 @@ from hentropy.core.spaces import Params
 from hentropy.studies.study import State, Study, Trial
 
 
-class Job(Protocol):
+class RunJob(Protocol):
     """A run as ledgers and crews know it: which one it is, what it depends on, and how it goes on."""
 
     @property

@@ -7,7 +7,7 @@ from typing import Literal
 from hentropy.bench.experiments.crew import Crew, Report, RunNews
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.local_crew import LocalCrew, run
-from hentropy.bench.experiments.run import Job
+from hentropy.bench.experiments.run import RunJob
 from hentropy.errors import InputError
 
 __all__ = ["Kind", "Report", "RunNews", "crew_of", "run", "sweep"]
@@ -16,7 +16,7 @@ Kind = Literal["processes", "dask"]
 
 
 def sweep(
-    jobs: Sequence[Job],
+    jobs: Sequence[RunJob],
     ledger: Ledger,
     workers: int | None,
     report: Report,

@@ -17,7 +17,7 @@ from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.peer_tables import ABOUT, peer_markdown, peer_panels
 from hentropy.bench.experiments.peers import COMPARISONS, PEER_TASKS, peer_plan
 from hentropy.bench.experiments.plan import Plan, Results
-from hentropy.bench.experiments.run import Job
+from hentropy.bench.experiments.run import RunJob
 from hentropy.bench.experiments.sweep import Kind, Report, RunNews, crew_of
 from hentropy.bench.experiments.tables import markdown, printed, task_table
 from hentropy.bench.experiments.timing import markdown as timing_markdown
@@ -27,7 +27,7 @@ from hentropy.views.cli.files import write_new
 
 
 @contextmanager
-def watched(done: Mapping[Job, int], console: Console) -> Iterator[Report]:
+def watched(done: Mapping[RunJob, int], console: Console) -> Iterator[Report]:
     """Bars that follow the news of runs, of which so many steps are done already."""
     bars = Progress(
         TextColumn("{task.description}", markup=False),
@@ -146,7 +146,7 @@ def _write(path: Path, text: str) -> None:
     write_new(path, text, force=True)
 
 
-def _tell_failures(failures: dict[Job, str], ledger: Ledger, console: Console) -> None:
+def _tell_failures(failures: dict[RunJob, str], ledger: Ledger, console: Console) -> None:
     """Runs that failed are named at the end, and the command says so by its exit code."""
     if not failures:
         return
