@@ -176,6 +176,27 @@ SOLVENTS = SMALL.replace(
 ).replace('name = "small"', 'name = "small"\nwhere = ["boils[x] > 70"]')
 
 
+DECIDED = """
+[decide_on.space.x]
+type = "choice"
+options = ["THF", "water", 3]
+descriptors = "solvents.csv"
+"""
+
+
+def test_what_may_be_decided_is_read_from_files_too(tmp_path: Path) -> None:
+    (tmp_path / "solvents.csv").write_text("solvent,boils\nwater,100\n3,78\nTHF,66\n")
+    d = read(written(tmp_path, f"{SOLVENTS}{DECIDED}"))
+    assert d.decide_on is not None
+    assert d.decide_on.space == d.space
+    rows = 'names = ["x"]\nrows = [[0], [1], [2]]'
+    listed = SMALL.replace('[space.x]\ntype = "real"\nlow = -1.0\nhigh = 3.0', f"[pool]\n{rows}")
+    (tmp_path / "some.csv").write_text("x\n1\n2\n")
+    d = read(written(tmp_path, f'{listed}[decide_on.pool]\nfile = "some.csv"\n'))
+    assert d.decide_on is not None
+    assert d.decide_on.made().points.tolist() == [[1.0], [2.0]]  # type: ignore[union-attr]
+
+
 def test_descriptors_in_a_file(tmp_path: Path) -> None:
     file = written(tmp_path, SOLVENTS)
     (tmp_path / "solvents.csv").write_text("solvent;boils;polarity\nwater;100;10.2\nheptane;98;0.1\n3;78;4\nTHF;66;4\n")
@@ -194,6 +215,8 @@ def test_descriptors_in_a_file(tmp_path: Path) -> None:
         (tmp_path / "solvents.csv").write_text(table)
         with pytest.raises(he.InputError, match=rf"(?s)space\.x\.descriptors: .*{said}"):
             read(file)
+    with pytest.raises(he.InputError, match=r"(?s)decide_on\.space\.x\.descriptors: .*needs a line with the names"):
+        read(written(tmp_path, f"{SOLVENTS}{DECIDED}".replace("descriptors", "#", 1)))
     with pytest.raises(he.InputError, match=r"the descriptors in solvents\.csv have not been read"):
         space_of(validated(tomllib.loads(SOLVENTS), "words alone"))
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from hentropy.views.cli.app import main
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, PAGE, README = ROOT / "examples", ROOT / "docs" / "studies.md", ROOT / "README.md"
+DESIGNS = ROOT / "docs" / "designs.md"
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = [sys.executable, "-m", "hentropy"]
 PATIENCE = 120.0
@@ -298,6 +300,14 @@ def killed(command: str, how: str, folder: Path, lines: int) -> str:
     return "".join(printed)
 
 
+def test_the_page_on_designs_is_true(tmp_path: Path, programs: Path) -> None:
+    text = DESIGNS.read_text()
+    assert follow(text, tmp_path, programs) > 5
+    [said] = [tomllib.loads(found[2]) for found in FENCED.finditer(text) if found[1] == "toml"]
+    there = tomllib.loads((tmp_path / "coupling.toml").read_text())
+    assert {key: there[key] for key in said} == said
+
+
 def test_the_page_on_studies_is_true(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = PAGE.read_text()
     assert follow(text, tmp_path, programs) > 20
@@ -325,7 +335,7 @@ def test_a_page_that_is_not_true_is_found(tmp_path: Path) -> None:
 
 
 def keys(schema: dict[str, Any], node: Any, path: str) -> Iterator[str]:
-    """All keys of a study file, with their tables; of decisions only how they are named."""
+    """All keys of a study file, with their tables; of decisions only how they are named, of `decide_on` the tables."""
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rpartition("/")[2]]
     for form in [*node.get("anyOf", ()), *node.get("oneOf", ())]:
@@ -336,7 +346,7 @@ def keys(schema: dict[str, Any], node: Any, path: str) -> Iterator[str]:
     for name, inside in node.get("properties", {}).items():
         if path == "decision." and name not in ("name", "python"):
             continue
-        below = list(keys(schema, inside, f"{path}{name}."))
+        below = [] if path == "decide_on." else list(keys(schema, inside, f"{path}{name}."))
         yield from below or [f"{path}{name}"]
 
 
@@ -353,3 +363,24 @@ def test_every_example_says_what_it_is(name: str) -> None:
     assert {file for file in files if ".db" not in file} == set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE))
     for link in re.findall(r"\]\(([^)#]+)", readme):
         assert (EXAMPLES / name / link).is_file(), link
+
+
+def test_plates_of_a_reaction(tmp_path: Path, programs: Path) -> None:
+    folder = copied("suzuki", tmp_path)
+    said = run(folder, "PLATES=3 sh plates.sh", programs)
+    assert "Every design satisfies temperature <= boiling_point[solvent] - 2." in said
+    trials = exported(folder, programs)
+    assert states(trials) == {"complete": 12}
+    boiling = {"THF": 66, "dioxane": 101, "toluene": 111, "DMF": 153, "ethanol": 78}
+    for start in (0, 4, 8):
+        plate = [trial["params"] for trial in trials[start : start + 4]]
+        assert len({params["temperature"] for params in plate}) == 1
+        assert all(params["temperature"] <= boiling[params["solvent"]] - 2 for params in plate)
+    assert len({trial["params"]["ligand"] for trial in trials[:8]}) == 8
+    assert all(trial["expected_cost"] > 10.0 for trial in trials)
+    three = decided(folder, programs)
+    recipes = {(row["ligand"], row["solvent"], row["loading"], row["time"]) for row in three}
+    assert len(recipes) == 3
+    assert all(row["temperature"] <= boiling[row["solvent"]] - 2 for row in three)
+    said = run(folder, f"{sys.executable} -c 'import in_python; print(in_python.run(plates=2))'")
+    assert "8 observations" in said

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,9 @@ def test_a_search_says_what_it_runs() -> None:
     found = he.search(measured, SPACE, he.Maximize(), budget=5, first=4, hyperparameters="map", console=console)
     assert len(found.study.records) == 5
     assert all(trial.value is not None for trial in found.study.records)
-    assert f"solvent={found.study.records[-1].params['solvent']}, dry=" in said.getvalue()
+    last = found.study.records[-1].params
+    assert f"solvent={last['solvent']}, dry={last['dry']}, size={last['size']}, temperature=" in said.getvalue()
+    assert f" °C, minutes={last['minutes']} min" in said.getvalue()
 
 
 def test_notes_of_descriptors_and_of_data_that_violate_conditions() -> None:
@@ -121,7 +124,8 @@ def test_experiments_get_options_as_they_are(kind: str, workers: str, folder: Pa
         objective = f'type = "python"\nfunction = "mixed_{workers}:measure"'
     lab(folder, f"{objective}\n[stop]\ntrials = 4", CHEMIST)
     assert "lab.toml is valid" in done("check", "lab.toml")
-    done("run", "lab.toml", "--workers", workers)
+    said = done("run", "lab.toml", "--workers", workers)
+    assert re.search(r"so far: solvent [-\w ]+, dry (True|False), loading [\d.]+ mol%, temperature [\d.]+ °C, A ", said)
     names: dict[str, Any] = {}
     exec(FUNCTION, names)
     records = he.Study.from_file(folder / "lab.toml").records

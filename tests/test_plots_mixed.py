@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -237,7 +238,7 @@ def test_what_lies_in_one_cell_is_drawn_apart() -> None:
     assert len({(round(a, 6), round(b, 6)) for a, b in zip(x, y, strict=True)}) == 20
     assert np.abs(x).max() < 0.5
     assert np.abs(y - 1).max() < 0.5
-    across, up = side_by_side(frame, (np.array([0.0, 2.0, 0.0]), np.array([1.0, 1.0, 1.0])))
+    across, up = side_by_side(frame.axes[0], (np.array([0.0, 2.0, 0.0]), np.array([1.0, 1.0, 1.0])))
     assert across[1] == 2.0
     assert across[0] == -across[2] != 0.0
     assert up.tolist() == [1.0, 1.0, 1.0]
@@ -385,6 +386,7 @@ def test_rows_of_a_table_are_known_by_their_id() -> None:
     assert f"({trials.ids[0]})" in trials.texts(np.ones(10, dtype=bool))[0]
     assert in_words(TABLE, row).startswith(f"sample = {trials.ids[0]}, solvent = ")
     assert "remark" not in in_words(TABLE, row)
+    assert "sample" not in slices(scene, points=3, plane=3)[0].frame().held
     info = decided_info(scene, draws=4, points=5, plane=4)
     assert isinstance(info, ChosenInfo)
     assert info.labels == (TABLE.decode(scene.action[0])["sample"],)
@@ -561,3 +563,39 @@ def test_hovering_a_point_beside_an_option_tells_the_option() -> None:
     assert "ligand: %{customdata[0]}<br>solvent: %{customdata[1]}" in dots["hovertemplate"]
     told = [(trial.params["ligand"], trial.params["solvent"]) for trial in scene.trials]
     assert sorted(map(tuple, dots["customdata"])) == sorted(told)
+
+
+def test_all_lines_lie_within_their_panels() -> None:
+    space = he.Space(ligand=LIGANDS, t=he.Real(0.0, 1.0), u=he.Real(0.0, 1.0))
+    study = he.Study(space, he.Maximize(), seed=3, hyperparameters="map")
+    for row in space.sample(24, seed=5):
+        params = space.decode(row)
+        study.attach(params, 3.0 * GAIN[params["ligand"]] + 6.0 * params["t"])
+    # the worst ligand at the worst t is worse than either is beside the best of the other
+    made_ = panels(known_picture(known_info(scene_of(study), points=9, plane=9)))
+    lines = [(panel, mark) for panel in made_ for mark in panel.marks if isinstance(mark, Line)]
+    assert any(mark.option is not None for _, mark in lines)
+    for panel, mark in lines:
+        assert panel.y.low is not None
+        assert panel.y.high is not None
+        assert np.nanmin(mark.y) >= panel.y.low
+        assert np.nanmax(mark.y) <= panel.y.high
+
+
+def test_names_beside_a_panel_have_room() -> None:
+    scene = made(SPACES["two choices"])
+    found = checked(known_picture(known_info(scene)))
+    first, second = (found["layout"][axis]["domain"] for axis in ("xaxis", "xaxis2"))
+    [[before, between]] = found["layout"]["meta"]["across"]["gaps"]
+    assert before == 0
+    assert between == 35  # the names are those of the first
+    assert not found["layout"]["yaxis2"]["showticklabels"]
+    other = replace(panels(known_picture(known_info(scene)))[0], y=Axis("other", -0.5, 2.5, names=LIGANDS[1:]))
+    apart = checked(Picture("p", "", "", ((panels(known_picture(known_info(scene)))[0], other),)))
+    assert apart["layout"]["meta"]["across"]["gaps"][0][1] > 70  # what numbers take
+    bar = found["layout"]["meta"]["across"]["bar"]
+    room = 2 * 400 - found["layout"]["margin"]["l"] - found["layout"]["margin"]["r"]
+    assert (second[0] - first[1]) * room == pytest.approx(between + bar, abs=1.0)
+    spec = checked(Picture("p", "", "", ((panels(known_picture(known_info(scene)))[0],),)))
+    assert spec["layout"]["xaxis"]["tickangle"] == -35  # the longest ligand has more than 12 letters
+    assert spec["layout"]["margin"]["b"] > 58

@@ -187,7 +187,15 @@ def test_every_picture_is_described_in_its_order() -> None:
 
 def test_plain_values_are_what_json_has() -> None:
     panel = Panel("t", Axis("x"), Axis("y", 0.0), ())
-    assert as_plain(panel)["y"] == {"title": "y", "low": 0.0, "high": None, "log": False, "whole": False, "names": []}
+    assert as_plain(panel)["y"] == {
+        "title": "y",
+        "low": 0.0,
+        "high": None,
+        "log": False,
+        "whole": False,
+        "names": [],
+        "ticks": [],
+    }
     mixed = {"a": np.array([[1.0, np.nan], [np.inf, 2.0]]), 3: Role.MEAN, "n": np.float64(0.5), "t": torch.ones(2)}
     assert as_plain(mixed) == {"a": [[1.0, None], [None, 2.0]], "3": "mean", "n": 0.5, "t": [1.0, 1.0]}
     assert as_plain((True, None, "text", 2)) == [True, None, "text", 2]

@@ -9,7 +9,7 @@ import pytest
 import hentropy as he
 
 ROOT = Path(__file__).parents[1]
-README, DECISIONS = ROOT / "README.md", ROOT / "docs" / "decisions.md"
+README, DECISIONS, DESIGNS = ROOT / "README.md", ROOT / "docs" / "decisions.md", ROOT / "docs" / "designs.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 NAMES = [
     name
@@ -57,7 +57,7 @@ def described_in_table(document: Path) -> set[str]:
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
 
-@pytest.mark.parametrize("document", [README, DECISIONS], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [README, DECISIONS, DESIGNS], ids=lambda path: path.name)
 def test_the_examples_run(document: Path) -> None:
     """All of a document in one name space, as a reader would; line numbers in errors are those of the document."""
     names: dict[str, Any] = {"__name__": "example"}

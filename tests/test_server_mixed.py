@@ -74,10 +74,10 @@ def running(server: Served, study: int, **expected: Any) -> int:
     return log.add([Trial(len(log.entries), dict(DESIGN), **expected)])[0].trial.number
 
 
-def sent(visit: httpx.Client, study: int, action: str, **fields: str) -> httpx.Response:
+def sent(visit: httpx.Client, study: int, action: str, files: Any = None, **fields: str) -> httpx.Response:
     found = re.search(r'name="begun" value="([^"]+)"', visit.get(f"/studies/{study}").text)
     assert found is not None
-    return visit.post(f"/studies/{study}/{action}", data={"begun": found[1], **fields})
+    return visit.post(f"/studies/{study}/{action}", data={"begun": found[1], **fields}, files=files)
 
 
 def section(html: str, name: str) -> str:
@@ -146,7 +146,7 @@ def test_an_own_experiment_may_violate_a_condition(server: Served, visit: httpx.
     study = begun(server, "hot")
     page = sent(visit, study, "own", **{**TYPED, "p1": "THF"}).text
     assert "Its design violates a condition of this study" in page
-    assert "1 of the attached data violates the conditions" in section(page, "made")
+    assert "1 of 1 earlier measurements violates the conditions" in section(page, "made")
     assert "violates temperature &lt;= boils[solvent]." in visit.get(f"/studies/{study}/trials/0").text
     sent(visit, study, "own", **TYPED)
     assert "violates" not in visit.get(f"/studies/{study}/trials/1").text
@@ -178,6 +178,21 @@ def test_a_design_of_a_list_is_entered_by_its_id(server: Served, visit: httpx.Cl
     table = section(page.text, "trials")
     assert '<td class="">B-1</td>' in table
     assert '<td class="number">5</td>' in table
+
+
+def test_files_have_options_by_name_and_ids(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "file")
+    rows = b"ligand,solvent,temperature (\xc2\xb0C),loading,value\nXPhos,toluene,85,1,0.7\nXPhoz,toluene,85,1,0.7\n"
+    page = sent(visit, study, "attach", files={"file": ("a.csv", rows)})
+    assert page.status_code == 422
+    assert "line 3: ligand is &#39;XPhoz&#39;; did you mean XPhos?" in section(page.text, "attach")
+    page = sent(visit, study, "attach", files={"file": ("a.csv", rows)}, skip_bad="yes")
+    assert "1 row attached." in page.text
+    assert server.services.study_service.log(study).trials[0].params == DESIGN
+    shelf = begun(server, "shelf file", SHELF)
+    assert "sample, value, and std_error" in section(visit.get(f"/studies/{shelf}").text, "attach")
+    assert sent(visit, shelf, "attach", files={"file": ("b.csv", b"sample,value\nB-1,3\n")}).status_code == 200
+    assert server.services.study_service.log(shelf).trials[0].params["ratio"] == 0.4
 
 
 def test_the_fields_of_a_design() -> None:

@@ -1,5 +1,7 @@
 """Stopping rules: each says why, and only when it should."""
 
+import math
+
 import pytest
 
 import hentropy as he
@@ -14,6 +16,14 @@ pytestmark = pytest.mark.core
     [
         (he.Budget(3), Standing(2, 0.0, ()), None),
         (he.Budget(3), Standing(3, 0.0, ()), "budget of 3 trials"),
+        (he.Budget(cost=60.0, unit="hours"), Standing(3, 0.0, (), 59.0), None),
+        (he.Budget(cost=60.0, unit="hours"), Standing(3, 0.0, (), 61.5), "the budget is spent: 61.5 of 60 hours"),
+        (he.GainBelowCost(price=0.1), Standing(9, 0.0, (3.0, 1.0), 5.0, (2.0, 8.0)), None),
+        (
+            he.GainBelowCost(price=0.2),
+            Standing(9, 0.0, (3.0, 1.0), 5.0, (2.0, 8.0)),
+            "expected to save 1 and costs 1.6",
+        ),
         (he.TimeLimit(10.0), Standing(0, 9.9, ()), None),
         (he.TimeLimit(10.0), Standing(0, 10.0, ()), "limit of 10 s"),
         (he.GainBelow(0.1), Standing(9, 0.0, ()), None),
@@ -71,3 +81,12 @@ def test_a_rule_of_ones_own() -> None:
     made = begun(count=5, stop=[Enough()])
     made.ask()
     assert made.stopped == "enough"
+
+
+def test_what_a_budget_of_cost_leaves() -> None:
+    rule = he.Budget(cost=60.0)
+    assert rule.left(Standing(0, 0.0, ())) == math.inf
+    assert rule.left(Standing(4, 0.0, (), 20.0)) == 7  # 40 left, five each, but for rounding
+    assert rule.left(Standing(4, 0.0, (), 58.0)) == 1
+    assert rule.left(Standing(4, 0.0, (), 60.0)) == 0
+    assert he.Budget(10, cost=60.0).left(Standing(9, 0.0, (), 20.0)) == 1

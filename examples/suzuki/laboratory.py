@@ -19,7 +19,7 @@ def reaction_yield(ligand: str, solvent: str, temperature: float, loading: float
 
 def main() -> None:
     """A line `NUMBER YIELD` for each experiment that `hentropy ask --json` prints to standard input."""
-    for trial in json.load(sys.stdin)["asked"]:
+    for trial in json.load(sys.stdin):
         print(trial["number"], round(reaction_yield(**trial["params"]), 2))
 
 

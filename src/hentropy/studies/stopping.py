@@ -81,8 +81,9 @@ class Budget(StoppingRule):
         rest = self.cost * (1.0 - 1e-9) - standing.spent
         if rest <= 0:
             return 0
-        each = standing.spent / standing.trials if standing.trials and standing.spent else math.inf
-        return min(left, max(1, int(rest / each)))
+        if not standing.spent:
+            return left
+        return min(left, max(1, int(rest / (standing.spent / standing.trials))))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hentropy.core.given import is_number, real_array
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn
+from hentropy.core.spaces.first_designs import uses_of
 from hentropy.core.spaces.options import Choice, DataFrameLike
 from hentropy.core.spaces.parameters import Number, Parameter, nearest
 from hentropy.core.spaces.rows import RowIndex
@@ -198,9 +199,7 @@ class Pool(DesignSpace):
             rows = self.sample(min(len(self._points), len(before) + count), seed)
             return rows[~RowIndex(rows).equal_to_any(before)][:count]
         positions = [table.index(self._points[:, place]) for place, table in tables]
-        uses = [
-            torch.bincount(table.index(before[:, place]), minlength=len(table.rows)).double() for place, table in tables
-        ]
+        uses = [uses_of(table, before[:, place]) for place, table in tables]
         unit, chosen = self.to_unit(self._points), []
         targets = sobol(len(before) + count, self.cube, seed)[len(before) :]
         for target in self.to_unit(self.from_cube(targets)):

@@ -18,6 +18,7 @@ from hentropy.core.given import is_number
 from hentropy.core.spaces.constraints import Condition, Conditions, FeasibleSet
 from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Held, Numbers, Straight, ValueTable
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
+from hentropy.core.spaces.first_designs import FIRST_DRAWN, taking_turns
 from hentropy.core.spaces.options import Choice, OneOf
 from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, nearest
 from hentropy.errors import InputError
@@ -222,28 +223,8 @@ class DesignSpace(ABC):
         tables = self._option_tables()
         if not tables:
             return self.sample(len(before) + count, seed)[len(before) :]
-        generator = torch.Generator().manual_seed(seed + len(before))
         left = self.sample(len(before) + max(FIRST_DRAWN, 2 * count), seed)[len(before) :]
-        uses = [_uses(table, before[:, place]) for place, table in tables]
-        chosen: list[Tensor] = []
-        for _ in range(count):
-            wanted = left.clone()
-            for (place, table), used in zip(tables, uses, strict=True):
-                tied = used + 0.5 * torch.rand(len(used), generator=generator)
-                wanted[:, place] = table.rows[int(tied.argmin())]
-            found = self.holds(wanted).nonzero()[:, 0]
-            if len(found):
-                row = int(found[0])
-                chosen.append(wanted[row])
-            else:  # conditions forbid the combination: one whose options were used least
-                positions = [table.index(left[:, place]) for place, table in tables]
-                seen = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)])
-                row = int(seen.sum(0).argmin())
-                chosen.append(left[row])
-            for (place, table), used in zip(tables, uses, strict=True):
-                used[table.index(chosen[-1][place])] += 1.0
-            left = torch.cat([left[:row], left[row + 1 :]])
-        return torch.stack(chosen) if chosen else left[:0]
+        return taking_turns(left, tables, before, self.holds, count, seed + len(before))
 
     def _option_tables(self) -> list[tuple[slice, ValueTable]]:
         """Where the options of choices and levels stand in a row, unless they are held."""
@@ -460,9 +441,6 @@ def _as_parameter(name: str, given: Any) -> Parameter:
     )
 
 
-FIRST_DRAWN = 256
-"""Samples from which first designs take their numbers."""
-
 MOST_PARAMETERS = 5_000
 """No model learns from experiments with more, and the points that fill a space end soon after."""
 
@@ -473,11 +451,6 @@ def check_size(parameters: int) -> None:
         raise InputError(
             f"a design has at most {MOST_PARAMETERS} parameters, got {parameters}; choose those that matter"
         )
-
-
-def _uses(table: ValueTable, coordinates: Tensor) -> Tensor:
-    """How often each value of a table occurs in designs (m x width): as many as the table has."""
-    return torch.bincount(table.index(coordinates), minlength=len(table.rows)).double()
 
 
 def _scales(blocks: Sequence[Coordinates]) -> tuple[int, ...]:
@@ -506,15 +479,6 @@ def _parts(parameters: Mapping[str, Parameter], held: Mapping[str, Tensor]) -> l
         if block is not None:
             blocks.append(Held(held[name], block) if name in held else block)
     return blocks
-
-
-FEWEST_FIRST, MOST_FIRST = 4, 12
-"""The default number of first designs is never outside of these: a model learns more from designs that it chooses."""
-
-
-def usual_first(parameters: int) -> int:
-    """How many first designs there are by default, earlier data among them: 2 (d + 1) for d parameters, 4 to 12."""
-    return min(max(FEWEST_FIRST, 2 * (parameters + 1)), MOST_FIRST)
 
 
 def sobol(count: int, dim: int, seed: int) -> Tensor:

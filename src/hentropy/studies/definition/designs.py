@@ -195,6 +195,11 @@ class PoolWords(Words):
             raise InputError("give either a file, or names and rows, not both")
         return self
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the designs are here, and not in a file still to be read."""
+        return self.rows is not None
+
     def read(self, folder: Path) -> dict[str, Any]:
         """These words with the designs of their file."""
         kept = {"id": self.id, "ignore": self.ignore}
@@ -226,6 +231,11 @@ class DecideOnWords(Words):
         if sum(part is not None for part in (self.values, self.space, self.pool)) != 1:
             raise InputError("give values, a space, or a pool, one of them")
         return self
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all of it is here, and not in files still to be read."""
+        return all(part.is_read for part in (*(self.space or {}).values(), *([] if self.pool is None else [self.pool])))
 
     def made(self) -> DesignSpace | dict[str, Any]:
         """As `Study` takes it."""

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from hentropy.errors import InputError
-from hentropy.studies.definition.designs import ChoiceWords, OneParameter, described, descriptors_in
+from hentropy.studies.definition.designs import ChoiceWords, DecideOnWords, OneParameter, described, descriptors_in
 from hentropy.studies.definition.importing import dotted
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
@@ -28,16 +28,19 @@ def read(path: str | Path) -> Description:
     if "own" in words or (isinstance(decision, Mapping) and "own" in decision and "python" not in decision):
         raise InputError(told(str(file), ["own: it stands for parts made in Python; a file cannot give it"]))
     description = validated(words, str(file))
-    if description.decide_on is not None and description.decide_on.pool is not None:
-        words = {**words, "decide_on": {"pool": description.decide_on.pool.read(file.parent)}}
-    if description.pool is not None:
-        if description.is_read:
-            return description
-        return validated({**words, "pool": description.pool.read(file.parent)}, str(file))
-    return validated({**words, "space": _canonical(description.space or {}, file)}, str(file))
+    if description.decide_on is not None:
+        words = {**words, "decide_on": {**words["decide_on"], **_read(description.decide_on, file, "decide_on")}}
+    return validated({**words, **_read(description, file)}, str(file))
 
 
-def _canonical(space: Mapping[str, OneParameter], file: Path) -> dict[str, Any]:
+def _read(words: Description | DecideOnWords, file: Path, *under: str) -> dict[str, Any]:
+    """The designs of a part of a file, with what stands in files of their own."""
+    if words.pool is not None:
+        return {"pool": words.pool.read(file.parent)}
+    return {"space": _canonical(words.space, file, under)} if words.space is not None else {}
+
+
+def _canonical(space: Mapping[str, OneParameter], file: Path, under: tuple[str, ...]) -> dict[str, Any]:
     """Parameters as a store has them, with the descriptors of their files: the same space has the same words."""
     found = {}
     for name, words in space.items():
@@ -48,7 +51,7 @@ def _canonical(space: Mapping[str, OneParameter], file: Path) -> dict[str, Any]:
                 own = words.model_copy(update={"descriptors": table})
             found[name] = described(own.made())
         except InputError as error:
-            raise InputError(told(str(file), [f"{dotted(('space', name, 'descriptors'))}: {error}"])) from None
+            raise InputError(told(str(file), [f"{dotted((*under, 'space', name, 'descriptors'))}: {error}"])) from None
     return found
 
 

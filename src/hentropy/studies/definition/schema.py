@@ -121,9 +121,8 @@ class Description(Words):
     @property
     def is_read(self) -> bool:
         """Whether all that the designs need is here, and not in files still to be read."""
-        if self.pool is not None:
-            return self.pool.rows is not None
-        return all(parameter.is_read for parameter in (self.space or {}).values())
+        parts = [*(self.space or {}).values(), self.pool, self.decide_on]
+        return all(part.is_read for part in parts if part is not None)
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Description":
@@ -141,7 +140,7 @@ class Description(Words):
         designs = self.designs()
         actions_on = designs
         try:
-            if self.decide_on is not None and (self.decide_on.pool is None or self.decide_on.pool.rows is not None):
+            if self.decide_on is not None:
                 designs, actions_on = setting(designs, self.decide_on.made())
         except InputError as error:
             raise InputError(f"decide_on: {error}") from None

@@ -51,7 +51,9 @@ class Asker:
         trials = self.log.trials
         # while nothing is known, more designs that fill the space are the best that can be said
         known = bool(in_state(trials, State.COMPLETE))
-        filling = min(count, self.log.first_left) if known else count
+        # designs that share values are all chosen in one way
+        left = count if self.log.first_left and self.log.space.same_in_batch else self.log.first_left
+        filling = min(count, left) if known else count
         designs = self._filling(filling)
         made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
         if count > len(made) and (known or not made):

@@ -77,7 +77,7 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
             if study.stopped:
                 break
             trial = study.ask()
-            bar.update(task, count=f"{number}/{budget}", status=describe(trial, study.first_left))
+            bar.update(task, count=f"{number}/{budget}", status=describe(trial, study.first_left, study.space))
             if study.stopped:
                 # an experiment that is not worth its while is not run
                 study.withdraw(trial, note=f"not run: {study.stopped}")
@@ -91,10 +91,11 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
         bar.console.print("interrupted: deciding on what was measured so far")
 
 
-def describe(trial: Trial, left: int) -> str:
+def describe(trial: Trial, left: int, space: DesignSpace) -> str:
     """A trial in one line: its design, the gain expected of it, and the entropy before it; `left` first ones follow."""
     values = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in trial.params.items()}
-    params = ", ".join(f"{name}={value}" for name, value in values.items())
+    units = {field.name: f" {field.unit}" for field in space.fields if field.unit}
+    params = ", ".join(f"{name}={value}{units.get(name, '')}" for name, value in values.items())
     if trial.gain is None or trial.entropy is None:
         return f"first design, {left} to come  at {params}"
     return f"gain {trial.gain:.3g}  entropy {trial.entropy:.5g}  at {params}"

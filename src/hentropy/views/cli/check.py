@@ -23,6 +23,8 @@ from hentropy.views.cli.store_check import Kept, kept_in, no_folder
 from hentropy.views.text.formats import counted
 from hentropy.views.text.sentences import (
     conditions_sentences,
+    cost_sentences,
+    decide_on_sentences,
     decision_sentence,
     first_sentence,
     notes_of,
@@ -95,7 +97,9 @@ def _print(file: Path, it: Checked) -> None:
             say(_shown_sentence(space))
     rows = [[name, p.kind, values_text(p)] for name, p in space.parameters.items()]
     console().print(table(["parameter", "type", "values"], rows, left=["parameter", "type", "values"]))
-    for line in (*conditions_sentences(space), decision_sentence(description)):
+    for line in (*conditions_sentences(space), *cost_sentences(description)):
+        say(line)
+    for line in (decision_sentence(description), *decide_on_sentences(description)):
         say(line)
     for line in _notes(description):
         say(f"Note: {line}", "yellow")

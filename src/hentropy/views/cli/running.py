@@ -24,7 +24,7 @@ from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import shown
 from hentropy.views.cli.printing import console, note, printable, say
-from hentropy.views.text.formats import counted, design, json_text, measured, number, one_line
+from hentropy.views.text.formats import counted, design, json_text, measured, number, one_line, units_of
 from hentropy.views.text.sentences import to_come
 from hentropy.views.text.trials import in_short
 
@@ -121,7 +121,8 @@ class Follower:
 
     def _show_running(self) -> None:
         if self._status:
-            now = "; ".join(f"{t.number}: {design(t.params)}{_gain(t)}" for t in self._running.values())
+            units = units_of(self._study.space)
+            now = "; ".join(f"{t.number}: {design(t.params, units=units)}{_gain(t)}" for t in self._running.values())
             text = f"running {now}" if now else CHOOSING
             self._status.update(Text(one_line(printable(text), self._console.width - 4)))
 

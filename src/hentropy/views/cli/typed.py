@@ -49,7 +49,7 @@ def parameter(words: str) -> Parameter:
     text = words.strip()
     if text.startswith(("real:", "integer:")):
         return _precise(text)
-    if number := _RANGE.fullmatch(text):
+    if (number := _RANGE.fullmatch(text)) and not _RANGE.search(number[3]):
         return _number(*number.groups())
     if parts := _PARTS.fullmatch(text):
         names, total, unit, at_most = parts.groups()
@@ -101,6 +101,8 @@ def _listed(items: list[str], ordered: bool) -> Parameter:
     last = re.fullmatch(rf"({_NUMBER})\s*(.*)", items[-1])
     others = [_option(each) for each in items[:-1]]
     if last is not None and not any(isinstance(each, str) for each in others):
+        if re.match(r"to\b|\.\.", last[2]):
+            raise InputError(f"{', '.join(items)!r} looks like a decimal comma; write numbers with a point")
         return Levels([*others, _option(last[1])], unit=last[2])
     options = [*others, _option(items[-1])]
     return Levels(options) if ordered else Choice(options)

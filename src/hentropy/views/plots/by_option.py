@@ -49,16 +49,16 @@ def _spread(places: np.ndarray, low: float, high: float, step: float) -> np.ndar
     return places + low + (high - low) * ((np.arange(len(places)) + 0.5) * step % 1.0)
 
 
-def side_by_side(frame: SliceFrame, places: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+def side_by_side(across: Axis, places: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     """Places (n each) of few marks: those in one cell, or at one option, stand side by side in it."""
-    if not frame.axes[0].names:
+    if not across.names:
         return places
     together = np.stack(places, -1)
-    across = places[0].copy()
+    x = places[0].copy()
     for own in np.unique(together, axis=0):
         same = np.flatnonzero((together == own).all(-1))
-        across[same] += 0.24 * (np.arange(len(same)) - (len(same) - 1) / 2.0)
-    return across, *places[1:]
+        x[same] += 0.24 * (np.arange(len(same)) - (len(same) - 1) / 2.0)
+    return x, *places[1:]
 
 
 def option_places(frame: SliceFrame, values: np.ndarray) -> np.ndarray | None:
@@ -115,4 +115,5 @@ def _cells(z: np.ndarray) -> tuple[tuple[str, ...], ...]:
     spread = span(z[np.isfinite(z)].tolist()) or 1.0
     place = 1 - math.floor(math.log10(spread))  # two digits of the spread tell cells apart
     form = f".{max(place, 0)}f" if -4 < place < 5 else ".2g"
-    return tuple(tuple(f"{round(v, place) + 0.0:{form}}" if np.isfinite(v) else "" for v in row) for row in z.tolist())
+    rounded = [[round(v, place) if math.isfinite(v) else math.nan for v in row] for row in z.tolist()]
+    return tuple(tuple("" if math.isnan(v) else f"{v:{form}}" if v else "0" for v in row) for row in rounded)

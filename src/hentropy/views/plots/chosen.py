@@ -142,7 +142,7 @@ def _on_ground(info: ChosenInfo, ground: Terrain) -> Panel:
     marks: list[Mark] = list(ground_marks(ground))
     open_, of_line = _that_matter(info.spread), option_places(ground, _that_matter(info.spread))
     places = ground.places(open_)
-    own = side_by_side(ground, ground.places(info.chosen))
+    own = side_by_side(ground.axes[0], ground.places(info.chosen))
     if ground.is_plane:
         x, y = within(ground, places)
         error, height = None, own[1]

@@ -12,6 +12,7 @@ from hentropy.core.decisions.max_value import log_density
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short
+from hentropy.views.plots.by_option import side_by_side
 from hentropy.views.plots.marks import (
     Axis,
     Bars,
@@ -243,12 +244,13 @@ def _map(info: PlacesInfo, pair: PlaceMap) -> Panel:
     (x, columns, across), (y, rows, up) = (_side(info, index) for index in (pair.across, pair.up))
     heat = Heat(across, up, pair.z[np.ix_(rows, columns)], "probability", low=0.0)
     best = info.likeliest
-    at = _along_side(info, pair.across, best, columns), _along_side(info, pair.up, best, rows)
+    places = _along_side(info, pair.across, best, columns), _along_side(info, pair.up, best, rows)
+    at = side_by_side(x, places)
     free = _apart(_along(x, at[0]), _along(y, at[1]))
     texts = tuple(
         f"{chance:.2g}" if alone else "" for chance, alone in zip(info.probabilities[best], free, strict=True)
     )
-    dots = Dots(*at, Role.DECIDED, "likeliest places", texts=texts)
+    dots = Dots(at[0], at[1], Role.DECIDED, "likeliest places", texts=texts)
     return Panel("", x, y, (heat, dots))
 
 

@@ -106,7 +106,7 @@ def _named(info: EstimatesInfo, ground: Terrain, values: np.ndarray) -> tuple[Ma
         return ()
     spread = span(values.tolist())
     texts = tuple(short(value, spread, least=3) for value in values.tolist()) if len(values) <= TABLE_ROWS else ()
-    places, label = side_by_side(ground, ground.places(info.points)), "where a value is reported"
+    places, label = side_by_side(ground.axes[0], ground.places(info.points)), "where a value is reported"
     height, group = (places[1], None) if ground.is_plane else (values, option_places(ground, info.points))
     return (Dots(places[0], height, Role.DECIDED, label, texts=texts, options=group),)
 

@@ -66,7 +66,7 @@ def known_picture(info: KnownInfo) -> Picture:
     """Lines with bands, options with intervals; of pairs the expected value and its uncertainty."""
     lines = [view for view in info.slices if not view.ground.is_pair]
     pairs = [view for view in info.slices if view.ground.is_pair]
-    values = _value_axis(info, lines or [view for view in pairs if view.ground.has_lines])
+    values = _value_axis(info, [view for view in info.slices if not view.ground.is_plane])
     line_panels = [_line_panel(info, view, values) for view in lines]
     mean_range = _range([view.ground.mean for view in pairs])
     sd_range = (0.0, _range([view.ground.sd for view in pairs])[1])

@@ -197,9 +197,14 @@ def design_id(space: DesignSpace, design: Tensor) -> str:
 
 
 def in_words(space: DesignSpace, design: Tensor, without: tuple[str, ...] = ()) -> str:
-    """A design (d), field by field, each as exact as its range calls for, with units; its id first."""
+    """A design (d), field by field, each as exact as its range calls for, with units; its id first.
+
+    Without some of its fields it may be any of several designs, and has no id.
+    """
     values = space.decode(design)
-    said = [f"{space.id} = {values[space.id]}"] if isinstance(space, Pool) and space.id is not None else []
+    said = []
+    if isinstance(space, Pool) and space.id is not None and not without:
+        said.append(f"{space.id} = {values[space.id]}")
     for field in space.fields:
         if field.name in without:
             continue

@@ -7,7 +7,7 @@ import torch
 
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.by_option import over_pair, panel_axes, side_by_side, titled
+from hentropy.views.plots.by_option import over_pair, panel_axes, titled
 from hentropy.views.plots.decided import decided_panels
 from hentropy.views.plots.gain_map import NUMBERS, GainSlice, gain_map
 from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table, extent, in_rows
@@ -145,7 +145,7 @@ def _panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
     target = info.target
     if target is not None:
         label, text = _marked(target)
-        places = side_by_side(view, view.places(target.fields[None]))
+        places = view.places(target.fields[None])
         error = None if view.is_plane or target.exact or info.relative else np.array([target.error])
         height = np.array([info.at_target if info.relative else target.gain])
         marks.append(Dots(places[0], places[1] if view.is_plane else height, Role.PROPOSED, label, error, (text,)))

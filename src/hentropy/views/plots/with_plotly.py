@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hentropy.studies.records.numbers import short
@@ -22,8 +23,8 @@ COLUMN = 400
 LEGEND_LINE, LETTER, HANDLE = 21, 6.7, 46
 """Pixels: the height of a line of the legend, the width of a letter, and of what stands before the letters."""
 
-LONGEST_NAME = 20
-"""Letters of a name along an axis."""
+LONGEST_NAME, CELLS_ACROSS = 20, 6
+"""Letters of a name along an axis; cells with numbers side by side in a narrow panel."""
 
 Numbered = tuple[int, Panel]
 """A panel, and its place in the picture, from 1."""
@@ -57,7 +58,7 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
             "legend": {"widths": widths, "lines": lines, "line": LEGEND_LINE},
             "across": {
                 "rows": [[position for position, _ in chunk] for chunk in chunks],
-                "gap": BETWEEN_COLUMNS,
+                "gaps": [_gaps(chunk) for chunk in chunks],
                 "bar": COLOUR_BAR,
             },
         },
@@ -73,8 +74,23 @@ def _turned(row: Sequence[Numbered]) -> int:
     taken = [0.0]
     for _, panel in row:
         letters = max((len(abbreviated(name, LONGEST_NAME)) for name in panel.x.names), default=0)
-        taken.append(LETTER * letters * math.sin(math.radians(name_angle(panel.x.names))) - LEGEND_LINE)
+        taken.append(LETTER * letters * math.sin(math.radians(name_angle(panel.x.names))) - LEGEND_LINE / 3)
     return round(max(taken))
+
+
+def _gaps(row: Sequence[Numbered]) -> list[int]:
+    """How many pixels are free left of each panel of a row; margins see to the first. Names take more than numbers."""
+    made = [0]
+    for numbered in row[1:]:
+        longest = max((len(abbreviated(name, LONGEST_NAME)) for name in numbered[1].y.names), default=0)
+        more = -BETWEEN_COLUMNS // 2 if _shares_names(row, numbered) else round(max(0.0, LETTER * (longest - 5)))
+        made.append(BETWEEN_COLUMNS + more)
+    return made
+
+
+def _shares_names(row: Sequence[Numbered], numbered: Numbered) -> bool:
+    """Whether the names left of a panel stand left of the first of its row already."""
+    return numbered[0] != row[0][0] and bool(numbered[1].y.names) and numbered[1].y == row[0][1].y
 
 
 def widest(rows: Sequence[Sequence[Numbered]]) -> int:
@@ -102,11 +118,11 @@ def _set_row(
     made: dict[str, Any], row: Sequence[Numbered], traces: Traces, heights: tuple[float, float], room: float
 ) -> None:
     bars = [COLOUR_BAR / room if position in traces.colours else 0.0 for position, _ in row]
-    gap = BETWEEN_COLUMNS / room
-    each = (1.0 - sum(bars) - gap * (len(row) - 1)) / len(row)
+    gaps = [gap / room for gap in _gaps(row)]
+    each = (1.0 - sum(bars) - sum(gaps)) / len(row)
     bottom, top = (round(height, 5) for height in heights)
     for column, (position, panel) in enumerate(row):
-        left = column * (each + gap) + sum(bars[:column])
+        left = column * each + sum(gaps[: column + 1]) + sum(bars[:column])
         right = left + each
         across = [round(left, 5), round(right, 5)]
         made[nth("xaxis", position)] = _axis(panel, panel.x, "x") | {"domain": across, "anchor": nth("y", position)}
@@ -114,6 +130,8 @@ def _set_row(
             "domain": [bottom, top],
             "anchor": nth("x", position),
         }
+        if _shares_names(row, (position, panel)):
+            made[nth("yaxis", position)] |= {"showticklabels": False, "title": {"text": ""}}
         made["annotations"].append(_title(panel.title, position, left, top, len(row)))
         if position in traces.colours:
             made[nth("coloraxis", position)] = _colours(traces.colours[position], right, bottom, top)
@@ -208,13 +226,22 @@ def specification(picture: Picture) -> dict[str, Any]:
             count += len(panels)
     for row_of_panels in rows:
         for position, panel in row_of_panels:
-            traces.add(panel, position)
+            traces.add(_uncrowded(panel) if len(row_of_panels) > 2 else panel, position)
     columns = max((len(row) for row in rows), default=0)
     tables = [_table(each) for row in picture.rows for each in row if isinstance(each, Table)]
     narrower = [layout(rows, traces, fewer) for fewer in (2, 1) if fewer < columns]
     made: dict[str, Any] = layout(rows, traces, columns) if rows else {"meta": {"columns": 0}}
     made["meta"] |= {"widest": widest(rows), "narrower": narrower, "tables": tables}
     return {"data": traces.data, "layout": made}
+
+
+def _uncrowded(panel: Panel) -> Panel:
+    """A narrow panel: the numbers in the cells of a wide matrix have no room, and are told on hovering."""
+    marks = (
+        replace(mark, texts=()) if isinstance(mark, Heat) and mark.z.shape[1] > CELLS_ACROSS else mark
+        for mark in panel.marks
+    )
+    return replace(panel, marks=tuple(marks))
 
 
 def _table(table: Table) -> dict[str, Any]:

@@ -119,7 +119,7 @@ TRIED = 100
 
 
 def _them(conditions: int) -> str:
-    return "this condition" if conditions == 1 else f"all {conditions} conditions"
+    return {1: "this condition", 2: "both conditions"}.get(conditions, f"all {conditions} conditions")
 
 
 MODELS = {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hentropy.studies.records import Entry, Observation, Trial, Verdict
-from hentropy.views.text.formats import iso, number
+from hentropy.views.text.formats import design, iso, number
 
 
 def as_json(entry: Entry) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def in_short(verdict: Verdict) -> str:
     if not rows:
         return "nothing"
     if len(rows) == 1:
-        return ", ".join(f"{name} {_value(value)}" for name, value in rows[0].items())
+        return design(rows[0], units=verdict.units)
     stated = "mean" if "mean" in rows[0] else verdict.columns[-1]
     values = [row[stated] for row in rows]
     if all(isinstance(value, float) for value in values):
@@ -51,7 +51,3 @@ def in_short(verdict: Verdict) -> str:
         return f"{len(rows)} {what} {number(min(values))} to {number(max(values))}"
     counts = sorted(Counter(map(str, values)).items())
     return f"{stated} {', '.join(f'{label} at {count}' for label, count in counts)}"
-
-
-def _value(value: object) -> str:
-    return number(value) if isinstance(value, float) else str(value)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hentropy.core.spaces import Pool
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.records import Entry, State
 from hentropy.views.server.pages.forms import Form
@@ -212,7 +213,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         own=forms.own,
         own_fields=design_fields(case.space),
         attach=forms.attach,
-        columns=", ".join([*case.space.names, "value", "and std_error if there is one"]),
+        columns=_file_columns(case),
         rules=(*conditions_sentences(case.space), *decide_on_sentences(description), *cost_sentences(description)),
         sentences=_sentences(case),
         parameters=tuple((name, values_text(parameter)) for name, parameter in case.space.parameters.items()),
@@ -282,6 +283,13 @@ def _plate(case: Snapshot) -> str:
     """What experiments that are asked for together share."""
     shared = case.space.same_in_batch
     return f"All that are asked for together have the same {listed(shared)}." if shared else ""
+
+
+def _file_columns(case: Snapshot) -> str:
+    """The columns of a file of earlier data; a design of a list is known by its id."""
+    space = case.space
+    design = [space.id] if isinstance(space, Pool) and space.id is not None else [field.name for field in space.fields]
+    return ", ".join([*design, "value", "and std_error if there is one"])
 
 
 def _jobs(jobs: Sequence[Job]) -> tuple[JobView, ...]:

@@ -131,8 +131,8 @@ class VerdictView:
 
     columns: tuple[VerdictColumn, ...]
     rows: tuple[tuple[VerdictCell, ...], ...]
-    upright: bool
-    """Whether its one row stands upright, as it has too many columns to be read across."""
+    wide: bool
+    """Whether it has more columns than stand beside each other with ease."""
     more: str
     stands_on: str
     loss: str
@@ -161,7 +161,7 @@ def verdict_view(
     return VerdictView(
         columns=tuple(VerdictColumn(titles.get(name, name), _numeric(rows, name)) for name in names),
         rows=cells,
-        upright=len(cells) == 1 and len(names) > MOST_ACROSS,
+        wide=len(names) > MOST_ACROSS,
         more=f"And {counted(left, 'more row')}. {_summary(now)}" if left > 0 else "",
         stands_on=stands_on,
         loss=loss,

@@ -50,21 +50,23 @@
 
   // axes and scales take the pixels that they need, panels share the rest
   function spreadAcross(layout, width) {
-    const { rows, gap, bar } = layout.meta.across;
+    const { rows, gaps, bar } = layout.meta.across;
     const room = width - layout.margin.l - layout.margin.r;
-    for (const row of rows) {
+    rows.forEach((row, line) => {
+      const free = gaps[line].reduce((sum, gap) => sum + gap, 0);
       const scales = row.map((position) => layout[nth("coloraxis", position)]);
-      const even = (room - gap * (row.length - 1) - bar * scales.filter(Boolean).length) / row.length;
+      const even = (room - free - bar * scales.filter(Boolean).length) / row.length;
       const each = Math.min(even, WIDEST_PANEL);
       let left = 0;
       row.forEach((position, column) => {
+        left += gaps[line][column];
         const right = left + each;
         layout[nth("xaxis", position)].domain = [left / room, right / room];
         layout.annotations.find(({ name }) => name === `title${position}`).x = left / room;
         if (scales[column]) scales[column].colorbar.x = right / room;
-        left = right + gap + (scales[column] ? bar : 0);
+        left = right + (scales[column] ? bar : 0);
       });
-    }
+    });
     return layout;
   }
 
