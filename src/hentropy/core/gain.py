@@ -123,7 +123,7 @@ class Appraisal:
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
         actions_on = space if decide_on is None else decide_on
-        if [f.name for f in actions_on.fields] != [f.name for f in space.fields] or actions_on.dim != space.dim:
+        if decide_on is not None and _unlike(decide_on, space):
             raise InputError(
                 f"decide_on has the parameters {', '.join(actions_on.names)}, the space has {', '.join(space.names)};"
                 " they must be the same, with the same options"
@@ -315,6 +315,11 @@ class Appraisal:
             return (self._stay(search, look, join(each), None) - least.loss).clamp_min(0.0)
         stays = [self._stay(search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
         return torch.cat(stays, 1) - least.loss
+
+
+def _unlike(one: DesignSpace, other: DesignSpace) -> bool:
+    """Whether two spaces have other parameters."""
+    return [f.name for f in one.fields] != [f.name for f in other.fields] or one.dim != other.dim
 
 
 def _seeds(seed: int, replicates: int) -> range:
