@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.studies.definition import json_schema
+from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.records import State
 from hentropy.studies.storage.database import open_database
 from hentropy.views.cli.app import main
@@ -303,9 +303,14 @@ def killed(command: str, how: str, folder: Path, lines: int) -> str:
 def test_the_page_on_designs_is_true(tmp_path: Path, programs: Path) -> None:
     text = DESIGNS.read_text()
     assert follow(text, tmp_path, programs) > 5
-    [said] = [tomllib.loads(found[2]) for found in FENCED.finditer(text) if found[1] == "toml"]
+    said, settings = [found[2] for found in FENCED.finditer(text) if found[1] == "toml"]
     there = tomllib.loads((tmp_path / "coupling.toml").read_text())
-    assert {key: there[key] for key in said} == said
+    assert {key: there[key] for key in tomllib.loads(said)} == tomllib.loads(said)
+    words = tomllib.loads(settings)
+    space = {"x": {"type": "real", "low": 0, "high": 1}, "fidelity": {"type": "levels", "values": [0.2, 1.0]}}
+    Description.model_validate(
+        {"version": 1, "name": "settings", "space": space, "decision": {"name": "maximize"}, **words}
+    )
 
 
 def test_the_page_on_studies_is_true(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
