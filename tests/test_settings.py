@@ -347,3 +347,16 @@ def test_shelves_are_kept_in_stores(sqlite_url: str) -> None:
     assert repr(again.decide_on) == repr(space)
     assert again.ask().params["name"] == "s1"
     again.close()
+
+
+def test_plates_from_a_table_share_a_column() -> None:
+    """Also when some rows are measured already, and only the others are left to choose from."""
+    rows = [[kind, float(t), float(n)] for kind in "pqr" for t in (20, 50, 80) for n in range(3)]
+    pool = Pool(rows, ["kind", "temperature", "n"], same_in_batch=["temperature"])
+    study = he.Study(pool, he.Maximize(), first=3, hyperparameters="map")
+    for _ in range(3):
+        plate = study.ask_many(3)
+        assert len({trial.params["temperature"] for trial in plate}) == 1
+        for trial in plate:
+            study.tell(trial, trial.params["n"] - abs(trial.params["temperature"] - 50.0) / 30.0)
+    assert {trial.origin for trial in study.records[3:]} == {"proposed"}

@@ -10,6 +10,7 @@ a function       of designs b x q x d, which returns b costs
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from hentropy.core.solvers import Cost, CostFunction, NetOfCost
 from hentropy.core.solvers.base import checked_cost
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.core.spaces.evaluation import check, evaluate
-from hentropy.core.spaces.expressions import parse
+from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.errors import InputError
 from hentropy.studies.records import Trial
 
@@ -104,17 +105,16 @@ class Costs:
         """Whether results come with their costs."""
         return self.stated == TOLD
 
-    @property
-    def is_own(self) -> bool:
-        """Whether it is a function, which has no words."""
-        return callable(self.stated)
+    @cached_property
+    def _expression(self) -> Expression:
+        return parse(str(self.stated))
 
     def _fixed(self, x: Tensor) -> Tensor:
         """The stated costs of sets of designs b x q x d: b."""
         if callable(self.stated):
             return checked_cost(self.stated, x)
         if isinstance(self.stated, str):
-            return evaluate(parse(self.stated), self.space.free_columns(x), self.space.all_tables).to(x).sum(-1)
+            return evaluate(self._expression, self.space.free_columns(x), self.space.all_tables).to(x).sum(-1)
         return torch.full(x.shape[:1], float(self.stated or 0.0), dtype=x.dtype, device=x.device) * x.shape[-2]
 
     def function(self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> CostFunction | None:

@@ -72,6 +72,7 @@ class Pool(DesignSpace):
         pool = cls.__new__(cls)
         pool.id, pool.ignored, pool.shown = None, (), {}
         pool._lay_out(space.parameters)
+        pool.same_in_batch = space.same_in_batch
         pool._points = rows
         return pool
 
@@ -184,7 +185,9 @@ class Pool(DesignSpace):
             rows = rows[(rows[:, place] == wanted).all(-1)]
         if not len(rows):
             raise InputError(f"no design of the pool has {values}")
-        return Pool.among(self, rows)
+        found = Pool.among(self, rows)
+        found.same_in_batch = tuple(name for name in self.same_in_batch if name not in values)
+        return found
 
     def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
         """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d.
