@@ -1,6 +1,8 @@
 """What people give, checked at the door: numbers, counts, seeds and tables; a value of another kind is named."""
 
 import math
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,13 @@ MOST_AT_ONCE, MOST_FIRST, MOST_WORKERS = 10_000, 1_000_000, 1_000
 def is_number(value: Any) -> bool:
     """Whether a value is a number, and not a truth value or text."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_)
+
+
+def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known word that was probably meant, whatever its capitals; None where none is close."""
+    spelt = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), spelt, n=1, cutoff=cutoff)
+    return spelt[close[0]] if close else None
 
 
 def is_count(value: Any) -> bool:

@@ -7,10 +7,10 @@ no functions but those listed. `evaluation` says what a tree means, `linear_cons
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import isfinite
 from typing import NamedTuple, NoReturn
 
+from hentropy.core.given import closest
 from hentropy.errors import InputError
 
 LONGEST, DEEPEST = 2000, 100
@@ -202,8 +202,8 @@ def said(text: str) -> str:
 
 def nearest(word: object, known: Iterable[object]) -> str:
     """A question that names the closest known word, to stand before those known; or nothing."""
-    close = get_close_matches(str(word), [str(name) for name in known], n=1)
-    return f"did you mean {close[0]}? " if close else ""
+    close = closest(str(word), [str(name) for name in known])
+    return f"did you mean {close}? " if close else ""
 
 
 class _Token(NamedTuple):

@@ -8,7 +8,6 @@
 A parameter with a single value has no coordinates: there is nothing to learn about it.
 """
 
-import difflib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.given import is_finite, is_number
+from hentropy.core.given import closest, is_finite, is_number
 from hentropy.core.spaces.coordinates import Coordinates, Numbers
 from hentropy.errors import InputError
 
@@ -80,9 +79,9 @@ class Field:
 def nearest(text: str, known: Sequence[str], most: int = 12, what: str = "options") -> str:
     """What may have been meant, and what there is."""
     is_word = any(letter.isalpha() for letter in text)  # a number that is not there is not misspelt
-    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5) if is_word else []
+    close = closest(text, known, cutoff=0.5) if is_word else None
     listed = ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
-    return f"did you mean {close[0]}? The {what} are {listed}" if close else f"the {what} are {listed}"
+    return f"did you mean {close}? The {what} are {listed}" if close else f"the {what} are {listed}"
 
 
 def written(option: Any) -> str:

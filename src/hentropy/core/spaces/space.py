@@ -91,18 +91,11 @@ class DesignSpace(ABC):
         """All designs where they are finitely many and listed (m x d); None otherwise."""
         return None
 
-    def _each(self, x: Tensor, action: Callable[[Coordinates, Tensor], Tensor]) -> Tensor:
-        """What each block makes of its coordinates (... x d), side by side."""
+    def _each(self, values: Tensor, action: Callable[[Coordinates, Tensor], Tensor], cube: bool = False) -> Tensor:
+        """What each block makes of its coordinates of a row (... x d), or of the cube (... x cube), side by side."""
         if len(self._parts) == 1:
-            return action(self._parts[0], x)
-        parts = x.split([block.width for block in self._parts], -1)
-        return torch.cat([action(block, part) for block, part in zip(self._parts, parts, strict=True)], -1)
-
-    def _from_cube(self, u: Tensor, action: Callable[[Coordinates, Tensor], Tensor]) -> Tensor:
-        """What each block makes of its coordinates of the cube (... x cube), side by side."""
-        if len(self._parts) == 1:
-            return action(self._parts[0], u)
-        parts = u.split([block.size for block in self._parts], -1)
+            return action(self._parts[0], values)
+        parts = values.split([block.size if cube else block.width for block in self._parts], -1)
         return torch.cat([action(block, part) for block, part in zip(self._parts, parts, strict=True)], -1)
 
     def to_unit(self, x: Tensor) -> Tensor:
@@ -138,11 +131,11 @@ class DesignSpace(ABC):
 
     def free_from_cube(self, u: Tensor) -> Tensor:
         """`from_cube` without conditions."""
-        return self._from_cube(u, lambda block, part: block.from_cube(part))
+        return self._each(u, lambda block, part: block.from_cube(part), cube=True)
 
     def free_filling(self, u: Tensor) -> Tensor:
         """Uniform points of the cube (... x cube) as designs that fill the space, without conditions: ... x d."""
-        return self._from_cube(u, lambda block, part: block.filling(part))
+        return self._each(u, lambda block, part: block.filling(part), cube=True)
 
     def free_project(self, x: Tensor) -> Tensor:
         """The nearest design without conditions: clamped to the bounds, whole numbers rounded, the nearest options."""

@@ -9,11 +9,11 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hentropy.core.given import closest
 from hentropy.errors import InputError
 
 SHOWN = 60
@@ -25,9 +25,8 @@ Place = tuple[str | int, ...]
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A question that names the nearest known word, or nothing."""
-    spelt = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), spelt, n=1)
-    return f"; did you mean {spelt[close[0]]}?" if close else ""
+    close = closest(word, known)
+    return f"; did you mean {close}?" if close else ""
 
 
 def dotted(path: Place) -> str:
