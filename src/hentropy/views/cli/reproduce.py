@@ -1,4 +1,4 @@
-"""`hentropy reproduce`: the paper's figures made anew, and the comparisons with other programs."""
+"""`hentropy reproduce`: the paper's figures, and the comparisons with other programs."""
 
 from enum import Enum, StrEnum
 from pathlib import Path
