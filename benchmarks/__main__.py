@@ -14,7 +14,7 @@ import botorch
 import torch
 
 import hentropy as he
-from benchmarks import acquisition, decisions, growth, level_sets, lists
+from benchmarks import acquisition, beliefs, decisions, growth, level_sets, lists
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
@@ -55,7 +55,8 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
         f" {row['peak_mib']['process']:.0f} |"
         for row in results["growth"]
     ]
-    return "\n".join(lines) + "\n\n" + lists.table(results["lists"], results["lists_single"])
+    listed = lists.table(results["lists"], results["lists_single"], results["lists_mixed"])
+    return "\n".join(lines) + "\n\n" + listed + "\n\n" + beliefs.table(results["beliefs"])
 
 
 def main() -> None:
@@ -64,6 +65,8 @@ def main() -> None:
     options.add_argument("--slow-posteriors", type=int, default=2, help="the same where a peer takes minutes")
     options.add_argument("--repeats", type=int, default=5, help="repetitions of each proposal")
     options.add_argument("--paper-steps", type=int, default=200, help="Adam steps of the paper's one-shot search")
+    options.add_argument("--draws", type=int, default=1, help="draws of data per source for the beliefs")
+    options.add_argument("--tables", type=Path, help="folder with the tables of measurements that are not shipped")
     options.add_argument("--out", type=Path, default=Path("out"))
     given = options.parse_args()
     warnings.simplefilter("ignore")
@@ -88,6 +91,8 @@ def main() -> None:
         "growth": [],
         "lists": [],
         "lists_single": [],
+        "lists_mixed": [],
+        "beliefs": [],
     }
     sections = {
         "level_sets": level_sets.run(given.repeats, say),
@@ -95,6 +100,8 @@ def main() -> None:
         "decisions": decisions.run(min(given.posteriors, 3), min(given.repeats, 3), say),
         "lists": lists.run(min(given.repeats, 3), say),
         "lists_single": lists.run_single(min(given.repeats, 3), say),
+        "lists_mixed": lists.run_mixed(min(given.repeats, 3), say),
+        "beliefs": beliefs.run(list(beliefs.BELIEFS), range(given.draws), given.tables),
         "acquisition": acquisition.run(given.posteriors, given.slow_posteriors, given.repeats, given.paper_steps, say),
     }
     for section, rows in sections.items():

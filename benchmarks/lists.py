@@ -9,12 +9,14 @@ from functools import partial
 from statistics import median
 from typing import Any, Literal
 
+import numpy as np
+import pandas
 import torch
 from torch import Tensor
 
 import hentropy as he
 from benchmarks.memory import peak_memory
-from benchmarks.timing import median_ratio, repeated, timed
+from benchmarks.timing import median_ratio, proposed, repeated, timed
 from hentropy.core.beliefs import Needs
 
 DECISIONS: dict[str, Callable[[], he.Decision]] = {
@@ -98,8 +100,48 @@ def run_single(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, A
         yield {"decision": name, "rows": rows, "columns": columns, "before": before, "seconds": seconds}
 
 
-def table(lists: list[dict[str, Any]], single: list[dict[str, Any]]) -> str:
-    """Both as Markdown, the asked figure beside each measured one."""
+TABLES = {"two choices (20, 8 options), three numbers": (20, 8, 0, 0, 0), "five numbers": (0, 0, 0, 0, 0)}
+"""Columns of a table by how many options they have; 0 for numbers."""
+
+FEW = 30
+"""Rows of such a table that were measured."""
+
+MILLION = 1_000_000
+
+
+def mixed_table(columns: Sequence[int]) -> pandas.DataFrame:
+    """A million rows of texts and numbers."""
+    draw = np.random.default_rng(0)
+    return pandas.DataFrame(
+        {
+            f"c{i}": np.array([f"option {k}" for k in range(options)])[draw.integers(0, options, MILLION)].astype(
+                object
+            )
+            if options
+            else draw.random(MILLION)
+            for i, options in enumerate(columns)
+        }
+    )
+
+
+def run_mixed(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """A row for each table: processor seconds to make the pool, and of proposals with one model."""
+    for what, columns in TABLES.items():
+        say(f"a million rows of {what}")
+        table = mixed_table(columns)
+        built = repeated(partial(he.Pool, table), repeats)
+        pool: he.Pool = built.result
+        X = pool.points[torch.randperm(MILLION, generator=torch.Generator().manual_seed(0))[:FEW]]
+        belief = he.fit(X, -(pool.to_unit(X) - 0.4).square().sum(-1), space=pool, hyperparameters="map")
+        seconds = {
+            name: repeated(partial(proposed, decision, belief, pool), repeats).cpu_seconds
+            for name, decision in {"Maximize": he.Maximize(), "TopK(5)": he.TopK(5, scaled=True)}.items()
+        }
+        yield {"table": what, "Pool": built.cpu_seconds, **seconds}
+
+
+def table(lists: list[dict[str, Any]], single: list[dict[str, Any]], mixed: list[dict[str, Any]]) -> str:
+    """All as Markdown, the asked figure beside each measured one."""
     lines = [
         "| list, mixture of 8 | decision | bare look s | proposal s | looks | asked | GB of the process | asked |",
         "|---|---|---|---|---|---|---|---|",
@@ -114,6 +156,9 @@ def table(lists: list[dict[str, Any]], single: list[dict[str, Any]]) -> str:
         f"| {row['rows']:,} x {row['columns']} | {row['decision']} | {row['before']:g} | {row['seconds']:.3f} |"
         for row in single
     ]
+    titles = ["a million rows, one model", *(f"{what}, CPU s" for what in ("making the pool", "Maximize", "TopK(5)"))]
+    lines += ["", f"| {' | '.join(titles)} |", "|---|---|---|---|"]
+    lines += [f"| {row['table']} | {row['Pool']:.2f} | {row['Maximize']:.1f} | {row['TopK(5)']:.1f} |" for row in mixed]
     return "\n".join(lines) + "\n"
 
 
@@ -127,7 +172,7 @@ def main() -> None:
         print(what, flush=True)
 
     lists = list(run(given.repeats, say, tuple(given.rows)))
-    print(table(lists, list(run_single(given.repeats, say))))
+    print(table(lists, list(run_single(given.repeats, say)), list(run_mixed(given.repeats, say))))
 
 
 if __name__ == "__main__":

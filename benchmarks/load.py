@@ -17,9 +17,9 @@ import torch
 import hentropy as he
 from benchmarks.postgres import server
 from benchmarks.verbs import kept, note_down, started
-from hentropy.studies.execution import Outcome
+from hentropy.studies.execution.executor import ONLY, Evaluation
 from hentropy.studies.execution.leases import Terms, finish
-from hentropy.studies.records import State
+from hentropy.studies.records import Measurement, State
 from hentropy.studies.storage.turns import new_owner
 
 PATIENCE = 3600.0
@@ -36,7 +36,7 @@ def work(url: str, trials: int, notes: Path) -> None:
         if trial is None:
             break
         asked = time.perf_counter()
-        finish(study, trial.number, owner, Outcome(sum(trial.params.values()), None, None), terms)
+        finish(study, trial.number, owner, Evaluation({ONLY: Measurement(sum(trial.params.values()))}), terms)
         note_down(notes, json.dumps([trial.number, owner, asked - start, time.perf_counter() - asked]))
     study.close()
 

@@ -35,9 +35,7 @@ def kept(url: str, **options: Any) -> he.Study:
 def context() -> ForkServerContext:
     """Processes are forked from a server that has everything imported."""
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(
-        ["benchmarks.verbs", "hentropy.studies.definition", "hentropy.studies.storage.database"]
-    )
+    made.set_forkserver_preload(["benchmarks.verbs", "hentropy.studies.definition", "hentropy.studies.storage.urls"])
     return made
 
 

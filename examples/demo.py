@@ -15,10 +15,11 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.bench.problems import Problem, alpine
-from hentropy.views.plots import Picture, Scene, draw, scene_of
+from hentropy.views.plots import Picture, Scene, scene_of
 from hentropy.views.plots.marks import Dots, Heat, Panel, Role
 from hentropy.views.plots.shown_trials import place_dots, shown_trials
 from hentropy.views.plots.terrain import terrains
+from hentropy.views.plots.with_matplotlib import draw
 
 FIRST = 10
 

@@ -1,16 +1,21 @@
-"""Fixtures of all tests: places where a study can be kept."""
+"""Fixtures of all tests: places where a study can be kept, a server, and somebody who visits it."""
 
+import gc
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
-from benchmarks.postgres import programs, server
+from benchmarks import postgres
 from hypothesis import settings
 
+from hentropy.views.server.settings import Settings
 from support.missing import missing
+from support.serving import Served, served
+from support.visiting import browser
 
 KINDS = {
     "sqlite": "sqlite_url",
@@ -26,12 +31,31 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected and imported stays to the end: the garbage collector need not walk through it each time.
+
+    Nor need it look for rings after every 700 objects: tests make many, and few of them in rings.
+    """
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
+    return found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `slow` begin first: at the end, the rest keeps all workers busy together."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The URL of a running server; without its programs the tests that need it are skipped, in CI they fail."""
-    if programs() is None:
+    if postgres.programs() is None:
         missing("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    with server() as url:
+    with postgres.server() as url:
         yield url
 
 
@@ -55,3 +79,18 @@ def sqlite_url(tmp_path: Path) -> str:
 def store_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty store, once for each database."""
     return str(request.getfixturevalue(KINDS[request.param]))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server of the module's own, with an empty store."""
+    with served(Settings(f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}")) as it:
+        yield it
+
+
+@pytest.fixture
+def visit(server: Served) -> Iterator[httpx.Client]:
+    """Somebody with a browser: cookies are kept, redirects followed."""
+    with browser(server) as client:
+        client.follow_redirects = True
+        yield client

@@ -8,12 +8,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from benchmarks.postgres import programs
+from benchmarks.postgres import environment, programs
 
 from hentropy.errors import InputError, NoStore, StorageError
 from hentropy.studies.records import Entry, State, StudyRecord, Trial
 from hentropy.studies.storage import BackupContents, Store, back_up, open_store
 from support.commands import done, hentropy, lab
+from support.studies import measured
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,7 @@ def filled(path: Path | str, count: int = 3) -> tuple[Store, StudyRecord]:
 
 
 def add(store: Store, study: StudyRecord, number: int) -> None:
-    trial = Trial(number, {"x": 0.0}, State.COMPLETE, float(number))
+    trial = Trial(number, {"x": 0.0}, State.COMPLETE, measured(float(number)))
     store.add(study, [Entry(trial, 0.0, 0.0)], "me")
 
 
@@ -243,8 +244,9 @@ def test_for_postgresql_the_command_is_told_and_does_it(postgres_url: str, folde
     assert command[-1] == postgres_url
     server = programs()
     assert server is not None
-    subprocess.run([server / command[0], *command[1:]], check=True, cwd=folder)
+    env = environment(server)
+    subprocess.run([server / command[0], *command[1:]], check=True, cwd=folder, env=env)
     listed = subprocess.run(
-        [server / "pg_restore", "--list", folder / "lab.dump"], check=True, capture_output=True, text=True
+        [server / "pg_restore", "--list", folder / "lab.dump"], check=True, capture_output=True, text=True, env=env
     )
     assert "hentropy_trials" in listed.stdout

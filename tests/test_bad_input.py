@@ -24,7 +24,7 @@ NAN, INF = float("nan"), float("inf")
         ([1.0, 2.0, 3.0], r"told is \[1.0, 2.0, 3.0\]"),
         (np.zeros(2), "told is array"),
         (1 + 2j, "must be a number"),
-        ({}, r"told is {}"),
+        ({}, "nothing was measured"),
         ((1.0, -0.1), "standard error told is -0.1"),
         ((1.0, NAN), "standard error told is nan"),
         ((NAN, 0.1), "told is nan"),
@@ -73,7 +73,7 @@ def test_telling_twice() -> None:
     first = made.tell(trial, 1.0)
     assert made.tell(trial, 1.0) == first
     for again in ({"value": 2.0}, {"value": (1.0, 0.1)}, {"failed": "broken"}):
-        with pytest.raises(he.StudyError, match=r"trial 0 was told already: value 1; pass replace_value=True"):
+        with pytest.raises(he.StudyError, match=r"trial 0 already has a result: value 1; pass replace_value=True"):
             made.tell(trial, **again)
     assert made.tell(trial, 2.0, replace_value=True).value == 2.0
     made.tell(trial, failed="broken", replace_value=True)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.bench.baselines.botorch_models import BotorchMixed, MultiFidelityKG, mixed_model, observed
+from hentropy.bench.baselines.botorch_outcomes import BotorchConstrained, BotorchFront
 from hentropy.bench.baselines.with_botorch import contained
 from hentropy.core.solvers import Solver
 
@@ -159,3 +160,31 @@ def test_what_is_recommended_is_best_at_the_fidelity_that_counts() -> None:
     found = quick(1.0, 20.0).recommended(X, curve(X), seed=0)
     assert float(found[1]) == 1.0
     assert float(found[0]) == pytest.approx(math.pi / 12.0, abs=0.06)
+
+
+def test_what_botorch_decides_on_has_the_least_expected_loss_of_its_model() -> None:
+    """A limit that leaves the upper half, of which the lower end is best: its models know both after 12 designs."""
+    space = he.Space(x1=he.Real(0.0, 1.0), x2=he.Real(0.0, 1.0))
+    X = space.sample(12, 1)
+    Y = torch.stack([X.sum(-1), 0.5 - X[:, 0]], -1)
+    rule = BotorchConstrained(he.Minimize("sum", ["miss <= 0"], fallback=2.0), restarts=2, raw_samples=16)
+    (decided,) = rule.recommended(space, X, Y, seed=0)
+    assert decided.tolist() == pytest.approx([0.5, 0.0], abs=0.05)
+    assert decided[0] >= 0.499
+    assert rule.next_design(space, X, Y, seed=0).tolist() == pytest.approx([0.5, 0.0], abs=0.1)
+    outside = X[:, 0] < 0.5
+    assert rule.next_design(space, X[outside], Y[outside], seed=0)[0] >= 0.5  # nothing holds the limit yet
+
+
+def test_botorch_spreads_a_front_by_its_means() -> None:
+    """Outcomes a and 1 - a of one option, less of the other: k designs at equal distances are best."""
+    space = he.Space(a=he.Real(0.0, 1.0), option=he.Choice(["good", "bad"]))
+    X = space.sample(16, 1)
+    share = X[:, 0] - 0.5 * X[:, 2]
+    decision = he.Pareto(3, {"up": "max", "down": "min"}, {"up": 0.0, "down": 1.0})
+    rule = BotorchFront(decision, restarts=2, raw_samples=16)
+    decided = rule.recommended(space, X, torch.stack([share, X[:, 0] + 0.5 * X[:, 2]], -1), seed=0)
+    assert sorted(decided[:, 0].tolist()) == pytest.approx([0.25, 0.5, 0.75], abs=0.05)
+    assert bool((decided[:, 2] == 0.0).all())
+    row = rule.next_design(space, X, torch.stack([share, X[:, 0] + 0.5 * X[:, 2]], -1), seed=0)
+    assert space.decode(row)["option"] == "good"

@@ -43,10 +43,13 @@ def values(folder: Path) -> list[tuple[float, float | None, float | None]]:
 @pytest.mark.parametrize(
     ("content", "options"),
     [
-        (b"x,value,std_error\n0.5,1,0.1\n-1,2.5e0,\n", ()),
-        (b"\xef\xbb\xbfx;value;std_error\r\n0.5;1;0.1\r\n-1;2.5;\r\n", ()),
-        (b"value\tx\tstd_error\n1\t0.5\t0.1\n\n2.5\t-1\t\n", ()),
-        (b'"the x","y",e,day\n0.5,1,0.1,mon\n-1,2.5,,tue\n', ("--map", "the x=x", "--value", "y", "--std-error", "e")),
+        (b"x,value,value_se\n0.5,1,0.1\n-1,2.5e0,\n", ()),
+        (b"\xef\xbb\xbfx;value;value_se\r\n0.5;1;0.1\r\n-1;2.5;\r\n", ()),
+        (b"value\tx\tvalue_se\n1\t0.5\t0.1\n\n2.5\t-1\t\n", ()),
+        (
+            b'"the x","y",e,day\n0.5,1,0.1,mon\n-1,2.5,,tue\n',
+            ("--map", "the x=x", "--map", "y=value", "--map", "e=value_se"),
+        ),
     ],
 )
 def test_earlier_data_in_their_many_forms(folder: Path, content: bytes, options: tuple[str, ...]) -> None:
@@ -73,9 +76,9 @@ def test_earlier_data_in_their_many_forms(folder: Path, content: bytes, options:
         ("x,value\n0,1\nq,1\n0,nan\n", ["line 3: x is 'q': not a number", "line 4: value is nan: not a finite number"]),
         ("x;value\n0,5;1\n", ["line 2: x is '0,5': a decimal comma"]),
         ("x,value\n0,5,1\n", ["line 2: 3 cells for 2 columns; does it use decimal commas?"]),
-        ("x,value,std_error\n0,1,-2\n", ["line 2: the standard error told is -2.0"]),
-        ("y,value\n0,1\n", ["no column 'x'", "the columns of old.csv are y, value", "--map COLUMN=PARAMETER"]),
-        ("x,y\n0,1\n", ["no column 'value'", "--value COLUMN"]),
+        ("x,value,value_se\n0,1,-2\n", ["line 2: the standard error told is -2.0"]),
+        ("y,value\n0,1\n", ["no column 'x'", "the columns of old.csv are y, value", "--map COLUMN=NAME"]),
+        ("x,y\n0,1\n", ["no column 'value'", "--map COLUMN=NAME"]),
         ("x,x,value\n0,1,2\n", ["two columns named 'x'"]),
         ("x,value\n", ["no rows"]),
         ("", ["is empty"]),
@@ -104,7 +107,7 @@ def test_a_file_that_is_not_utf_8_is_refused(folder: Path) -> None:
     lab(folder)
     (folder / "old.csv").write_bytes("x,value\n0,1\n".encode("utf-16"))
     assert "as CSV UTF-8" in hentropy("attach", "lab.toml", "old.csv").err
-    assert "COLUMN=PARAMETER" in hentropy("attach", "lab.toml", "old.csv", "--map", "x").err
+    assert "COLUMN=NAME" in hentropy("attach", "lab.toml", "old.csv", "--map", "x").err
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -122,7 +125,7 @@ def test_export_and_import_are_inverse(folder: Path, form: str) -> None:
     study.withdraw(len(NOTES) + 2, note="late")
     exported = done("export", "odd.toml", "--format", form)
     if form == "csv":
-        assert exported.startswith("number,param_value,param_param_value,'=risky,state,value,std_error,gain,")
+        assert exported.startswith("number,param_value,param_param_value,'=risky,state,value,value_se,gain,")
         assert ",'=1+1," in exported
         assert ",-0.5,0.25," in exported
     done("export", "odd.toml", "--out", f"odd.{form}")
@@ -142,7 +145,10 @@ def test_export_and_import_are_inverse(folder: Path, form: str) -> None:
         ("number,x,state,value\n0,0.5,done,1\n", "line 2: state is 'done'"),
         ("number,x,state,value\n0,9,complete,1\n", "outside [-1, 3]"),
         ("number,y,state,value\n0,9,complete,1\n", "misses x and has unknown y"),
-        ('{"number": 0, "params": {"x": 0.5}, "state": "complete", "value": "1"}\n', "line 1: value is '1'"),
+        (
+            '{"number": 0, "params": {"x": 0.5}, "state": "complete", "measurements": {"value": {"value": "1"}}}\n',
+            "line 1: value is '1'",
+        ),
         ('{"number": 0}\n', "line 1: not a trial"),
         ("number,x,state,value,ended_at\n0,0.5,complete,1,noon\n", "line 2: ended_at is 'noon'"),
         ("{nonsense\n", "line 1: not JSON"),
@@ -218,7 +224,7 @@ def test_options_come_from_tables_by_their_names(folder: Path) -> None:
     said = hentropy("attach", "lab.toml", "old.csv")
     assert (said.code, said.err) == (
         0,
-        "1 of 3 earlier measurements violates the conditions of the space; the model uses them all the same\n",
+        "1 of 3 earlier measurements violates the conditions of the space; the model uses them anyway\n",
     )
     records = he.Study.from_file(folder / "lab.toml").records
     assert [tuple(trial.params.values()) for trial in records] == [

@@ -11,7 +11,7 @@ from hentropy.studies.definition import CHOICES, read
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.views.cli.typed import read_parameters
 from hentropy.views.text.sentences import values_text
-from support.commands import done, function, hentropy, lab
+from support.commands import done, function, hentropy, lab, refused
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,7 @@ def test_a_chemist_s_study_by_flags() -> None:
         "Every design satisfies temperature <= boils[solvent] - 5.",
         "satisfy both conditions.",
         "Note: the condition time <= 60 excludes nothing",
-        "Experiments that are asked for together have the same temperature.",
+        "All experiments of a batch have the same temperature.",
     ):
         assert part in said
     share = int(re.findall(r"Of 100 designs spread over the space, (\d+) satisfy", said)[0])
@@ -215,8 +215,8 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
         (("--objective", "manual", "--function", "a:b"), 2, "a function goes with python"),
         (("--function", "nonsense"), 1, "package.module:name"),
         (("--trials", "0"), 2, "--trials"),
-        (("--function", "class:def"), 1, "a word of Python itself"),
-        (("--function", "oven:def"), 1, "has 'def', which is a word of Python itself"),
+        (("--function", "class:def"), 1, "a Python keyword"),
+        (("--function", "oven:def"), 1, "has 'def', which is a Python keyword"),
         (("--function", "oven.py:measure"), 1, "write oven:measure, without .py"),
         (("--function", "oven:mea-sure"), 1, "package.module:name"),
         (("--name=-v",), 1, "starts with a dash"),
@@ -230,3 +230,32 @@ def test_wrong_options_write_nothing(folder: Path, arguments: tuple[str, ...], c
     assert found.code == code, found
     assert said in " ".join(found.err.replace("│", " ").split())
     assert not list(folder.iterdir())
+
+
+def test_outcomes_are_given_with_their_units(folder: Path) -> None:
+    outcomes = ("--outcome", "yield=%", "--outcome", "impurity=% log", "--outcome", "colour")
+    done(
+        "init",
+        "lab.toml",
+        "--parameter",
+        "t=20 to 120",
+        *outcomes,
+        "--option",
+        "subject_to=['impurity <= 3']",
+        "--yes",
+        "--decision",
+        "maximize",
+    )
+    study = he.Study.from_file("lab.toml")
+    assert study.outcomes.by_name == {
+        "yield": he.Outcome(unit="%"),
+        "impurity": he.Outcome(unit="%", log=True),
+        "colour": he.Outcome(),
+    }
+    assert repr(study.decision) == repr(he.Maximize("yield", ["impurity <= 3"]))  # the first is the one that counts
+    done("init", "one.toml", "--parameter", "t=20 to 120", "--outcome", "hardness=HV", "--yes")
+    assert he.Study.from_file("one.toml").outcomes.titles == {"hardness": "hardness (HV)"}
+    for wrong in ("=%", "t=%"):
+        assert hentropy("init", "other.toml", "--parameter", "t=20 to 120", "--outcome", wrong, "--yes").code != 0
+    twice = ("--outcome", "yield=%", "--outcome", "yield=g")
+    assert "yield" in refused("init", "other.toml", "--parameter", "t=20 to 120", *twice, "--yes", code=2)

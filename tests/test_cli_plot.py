@@ -53,7 +53,7 @@ def test_what_there_is_no_picture_of(folder: Path) -> None:
     said = hentropy("plot", "lab.toml", "--what", "nonsense")
     assert said.code == 2
     told_all = " ".join(said.err.replace("│", " ").split())
-    assert f"there are: {', '.join(PICTURES)}" in told_all
+    assert f"available: {', '.join(PICTURES)}" in told_all
     done("ask", "lab.toml")
     said = hentropy("plot", "lab.toml")
     assert said.code == 1
@@ -68,9 +68,9 @@ def test_what_there_is_no_picture_of(folder: Path) -> None:
 def test_a_report_is_one_file(folder: Path) -> None:
     told(folder)
     before = set(folder.iterdir())
-    assert "The report is in lab-report.html (1." in done("report", "lab.toml")
+    assert "Wrote the report to lab-report.html (1." in done("report", "lab.toml")
     assert set(folder.iterdir()) - before == {folder / "lab-report.html"}
-    assert "after 2 observations" in (folder / "lab-report.html").read_text(encoding="utf-8")
+    assert "After 2 observations" in (folder / "lab-report.html").read_text(encoding="utf-8")
     assert "give --force" in hentropy("report", "lab.toml").err
     for own in ("lab.toml", "hentropy.db"):
         said = hentropy("report", "lab.toml", "--out", own, "--force")
@@ -83,7 +83,7 @@ def test_a_report_before_anything_was_told(folder: Path) -> None:
     assert "has not started" in hentropy("report", "lab.toml").err
     done("ask", "lab.toml")
     done("report", "lab.toml", "--out", "early.html")
-    assert "Nothing has been told yet" in (folder / "early.html").read_text(encoding="utf-8")
+    assert "No results yet" in (folder / "early.html").read_text(encoding="utf-8")
 
 
 def test_a_decision_that_the_file_names_is_trusted_by_its_file_alone(folder: Path) -> None:

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -28,16 +30,28 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     assert f"Example: hentropy {command}" in text or f"&& hentropy {command}" in text
 
 
+@pytest.mark.parametrize("asked", ["--help", "--version"])
+def test_what_computes_nothing_starts_without_pytorch(asked: str) -> None:
+    code = (
+        "import sys\nfrom hentropy.views.cli.app import main\n"
+        f"try:\n    main([{asked!r}])\nexcept SystemExit:\n    print('torch' in sys.modules, 'numpy' in sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "False False"
+
+
 def test_a_study_by_hand(folder: Path) -> None:
     lab(folder)
     [asked] = json.loads(done("ask", "lab.toml", "--json"))
     assert asked["number"] == 0
     assert set(asked) >= {"number", "params", "gain", "entropy", "origin"}
     second = done("ask", "lab.toml")
-    assert "Please run this experiment" in second
-    assert "Still waiting" in second
+    assert "Run this experiment" in second
+    assert "Still pending" in second
     assert "0: -0.83 is recorded" in done("tell", "lab.toml", "0", "-0.83", "--note", "[bold]cold[/bold] \x1b[31m")
-    assert json.loads(done("tell", "lab.toml", "1", "-1.5e-1", "--std-error", "0.1", "--json"))["std_error"] == 0.1
+    assert json.loads(done("tell", "lab.toml", "1", "-1.5e-1", "--std-error", "0.1", "--json"))["measurements"] == {
+        "value": {"value": -0.15, "std_error": 0.1}
+    }
     [third] = json.loads(done("ask", "lab.toml", "--json"))
     assert third["gain"] > 0
     assert "2: failed (broke)" in done("fail", "lab.toml", "2", "broke")
@@ -54,7 +68,13 @@ def test_a_study_by_hand(folder: Path) -> None:
     verdict = json.loads(done("decide", "lab.toml", "--json"))
     assert verdict["expected_loss"] == study.decide().expected_loss
     assert verdict["action"] == study.decide().action
-    assert "One design with the greatest value (maximize), after 2 observations:\n" in done("decide", "lab.toml")
+    said = done("decide", "lab.toml")
+    best = r"The best design: value \S+ ± \S+\. A run there succeeds with \d+ % probability\. After 2 observations\."
+    best += r" Another run is worth (about|less than) \S+ in value\.\n"
+    assert re.match(best, said)
+    assert "expected loss" not in said
+    told = done("decide", "lab.toml", "--details")
+    assert re.search(r"^One design with the greatest value: expected loss \S+$", told, re.MULTILINE)
     shown = done("show", "lab.toml")
     assert "4 trials: 2 complete, 1 failed, 1 withdrawn. Values from -0.83 (trial 0) to -0.15 (trial 1)." in shown
     assert "[bold]cold[/bold]" in shown
@@ -69,7 +89,7 @@ def test_what_was_told_is_corrected_and_kept(folder: Path) -> None:
     assert done("tell", "lab.toml", "0", "1")
     done("tell", "lab.toml", "0", "-2", "--replace")
     history = json.loads(done("show", "lab.toml", "--number", "0", "--json"))["history"]
-    assert [one["value"] for one in history] == [1.0, -2.0]
+    assert [one["measurements"]["value"]["value"] for one in history] == [1.0, -2.0]
     assert re.search(r"│ +1 │.*│ +-2 │", done("show", "lab.toml", "--number", "0"), re.DOTALL)
 
 
@@ -117,7 +137,7 @@ def test_an_ended_study_says_so(folder: Path) -> None:
     done("ask", "lab.toml", "--count", "4")
     for number in range(4):
         done("tell", "lab.toml", str(number), "1")
-    assert "It has ended: the budget of 4 trials is used up." in done("show", "lab.toml")
+    assert "The study is finished: the budget of 4 trials is used up." in done("show", "lab.toml")
 
 
 def test_asking_ends_with_the_rules_of_the_study(folder: Path) -> None:
@@ -134,7 +154,7 @@ def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     first = done("run", "lab.toml")
     assert re.search(r"^3: \S+ \(gain \S+\); expected loss \S+; so far: x \S+, mean", first, re.MULTILINE)
     assert "Finished: the budget of 4 trials is used up." in first
-    assert "after 4 observations" in first
+    assert "After 4 observations" in first
     again = done("run", "lab.toml")
     assert "resumes after 4 trials" in again
     assert "3:" not in again
@@ -161,7 +181,9 @@ def test_processes_and_a_command(folder: Path) -> None:
     lab(folder, 'type = "command"\ncommand = ["./measure"]')
     assert "is valid" in done("check", "lab.toml")
     done("run", "lab.toml", "--workers", "2")
-    assert [trial["value"] for trial in json.loads(done("show", "lab.toml", "--json"))["trials"]] == [1.5] * 4
+    assert [
+        trial["measurements"]["value"]["value"] for trial in json.loads(done("show", "lab.toml", "--json"))["trials"]
+    ] == [1.5] * 4
 
 
 def test_a_broken_objective_is_told_once_and_the_run_ends(folder: Path) -> None:
@@ -181,7 +203,7 @@ def test_a_worker_knows_only_the_store(folder: Path, tmp_path_factory: pytest.Te
     said = done("worker", "lab", "--store", url, "--folder", str(elsewhere))
     assert said.count("\n") == 7
     assert "The first 2 designs fill the space (as given)." in said
-    assert said.startswith("lab starts; all is recorded in ")
+    assert said.startswith("lab starts; everything is recorded in ")
     assert said.endswith("Finished: the budget of 4 trials is used up.\n")
     assert done("show", "lab", "--store", url).count("complete │") == 4
 
@@ -208,24 +230,24 @@ def test_list_and_delete(folder: Path) -> None:
     assert "give --yes" in refused.err
     assert "deleted: 'lab' from hentropy.db" in done("delete", "lab.toml", "--yes")
     assert "has no studies yet" in done("list")
-    assert "hentropy.db; there are: none" in hentropy("show", "lab.toml").err
+    assert "hentropy.db; available: none" in hentropy("show", "lab.toml").err
 
 
 def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None:
     lab(folder)
     said = done("check", "lab.toml")
     for part in (
-        "one design with the greatest value (maximize)",
+        "one design with the greatest value",
         "The first 2 designs fill the space",
         "You run the experiments",
         "It stops after 4 experiments",
-        "It will be kept in hentropy.db; it has not started yet",
+        "It will be stored in hentropy.db; it has not started yet",
     ):
         assert part in said
     assert json.loads(done("check", "lab.toml", "--json"))["trials"] is None
     assert [path.name for path in folder.iterdir()] == ["lab.toml"]
     done("ask", "lab.toml")
-    assert "where it has 1 trial" in done("check", "lab.toml")
+    assert "with 1 trial, and resumes" in done("check", "lab.toml")
 
 
 @pytest.mark.parametrize(
@@ -295,7 +317,7 @@ def test_check_leaves_a_database_as_it_is(folder: Path, postgres_url: str) -> No
     with pytest.raises(NoStore):
         open_store(postgres_url, make=False)
     done("ask", "lab.toml")
-    assert "where it has 1 trial" in done("check", "lab.toml")
+    assert "with 1 trial, and resumes" in done("check", "lab.toml")
 
 
 def test_the_schema_is_printed_and_written(folder: Path) -> None:
@@ -335,7 +357,8 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("show", "lab", "--store", "sqlite:///no.db"), 1, "there is no store no.db"),
         (("list", "--store", "mysql://root:secret@host/x"), 1, "there is no store at"),
         (("export", "lab.toml", "--format", "xml"), 2, "csv"),
-        (("export", "lab.toml", "--out", "lab.toml"), 1, "lab.toml already exists"),
+        (("export", "lab.toml", "--out", "lab.toml", "--format", "csv"), 1, "lab.toml already exists"),
+        (("export", "lab.toml", "--out", "lab.xlsx"), 2, "the endings are .csv, .jsonl, .ndjson"),
         (("import", "lab.toml", "lab.toml"), 1, "is not an export of this study"),
         (("check", "."), 1, "ending"),
         (("frobnicate",), 2, "frobnicate"),

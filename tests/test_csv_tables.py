@@ -6,14 +6,17 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.csv_tables import MOST_COLUMNS, csv_table, number_in
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.trial_files import csv_text, exported_in, guarded, unguarded
+from support.studies import measured
 
 pytestmark = pytest.mark.core
 
 SPACE = he.Space(x=he.Real(0, 1))
+OUTCOMES = Outcomes.of(None, SPACE)
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
@@ -39,7 +42,7 @@ def test_as_many_columns_as_allowed_are_read() -> None:
 def test_rows_are_counted_whatever_their_lines_end_with(end: str) -> None:
     text = end.join(["a;b", *(f"{number};1" for number in range(4)), "", ""])
     assert len(csv_table(text, "the file", most_rows=4).rows) == len(csv_table(text, "the file").rows) == 4
-    with pytest.raises(InputError, match="at most 3 are taken at once"):
+    with pytest.raises(InputError, match="at most 3 are accepted at once"):
         csv_table(text, "the file", most_rows=3)
 
 
@@ -48,18 +51,18 @@ def test_a_line_break_within_quotes_is_no_row() -> None:
 
 
 def test_exported_trials_are_counted_too() -> None:
-    row = '{"number": %d, "params": {"x": 0.5}, "state": "complete", "value": 1.0}\n'
+    row = '{"number": %d, "params": {"x": 0.5}, "state": "complete", "measurements": {"value": {"value": 1.0}}}\n'
     lines = "".join(row % number for number in range(3)) + "\n" * 9
     table = "number,state,value,x\r" + "".join(f"{number},complete,1,0.5\r" for number in range(3))
     for text in (lines, table):
-        assert len(exported_in(text, "the file", SPACE, most_rows=3)) == 3
-        with pytest.raises(InputError, match="at most 2 are taken at once"):
-            exported_in(text, "the file", SPACE, most_rows=2)
+        assert len(exported_in(text, "the file", OUTCOMES, most_rows=3)) == 3
+        with pytest.raises(InputError, match="at most 2 are accepted at once"):
+            exported_in(text, "the file", OUTCOMES, most_rows=2)
 
 
 def test_what_is_nested_without_end_is_no_trial() -> None:
     with pytest.raises(InputError, match="not JSON"):
-        exported_in('{"params": ' + "[" * 100_000, "the file", SPACE)
+        exported_in('{"params": ' + "[" * 100_000, "the file", OUTCOMES)
 
 
 @pytest.mark.parametrize("text", ["1_5", "1_000.0", "_1", "1e1_0"])
@@ -93,18 +96,20 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
 def test_texts_come_back_as_they_were_written() -> None:
     notes = [*FORMULAS, *PLAIN]
     entries = [
-        Entry(Trial(number, {"x": 0.5}, State.COMPLETE, 1.0, note=note), 0.0, 0.0) for number, note in enumerate(notes)
+        Entry(Trial(number, {"x": 0.5}, State.COMPLETE, measured(1.0), note=note), 0.0, 0.0)
+        for number, note in enumerate(notes)
     ]
-    text = csv_text(entries, ["x"])
+    text = csv_text(entries, OUTCOMES)
     assert ",' =1," in text
-    assert [one.trial.note for one in exported_in(text, "the file", SPACE)] == notes
+    assert [one.trial.note for one in exported_in(text, "the file", OUTCOMES)] == notes
 
 
 def test_names_of_parameters_come_back_too() -> None:
     names = [" =x", "\u00a0y", "\uff1dz", "w ", "'v", "value"]
     space = he.Space(**{name: he.Real(0, 1) for name in names})
-    entry = Entry(Trial(0, dict.fromkeys(names, 0.5), State.COMPLETE, 1.0), 0.0, 0.0)
-    text = csv_text([entry], names)
+    entry = Entry(Trial(0, dict.fromkeys(names, 0.5), State.COMPLETE, measured(1.0)), 0.0, 0.0)
+    outcomes = Outcomes.of(None, space)
+    text = csv_text([entry], outcomes)
     assert text.startswith("number,' =x,'\u00a0y,'\uff1dz,w ,''v,param_value,state,")
-    assert exported_in(text, "the file", space)[0].trial.params == entry.trial.params
-    assert earlier_data(text, "the file", space, {}).good == ((entry.trial.params, 1.0),)
+    assert exported_in(text, "the file", outcomes)[0].trial.params == entry.trial.params
+    assert earlier_data(text, "the file", outcomes, {}).good == ((entry.trial.params, {"value": 1.0}),)

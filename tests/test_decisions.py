@@ -1,14 +1,17 @@
-"""Every decision keeps the relations of the conformance suite: one GP and a mixture, a box and a list."""
+"""Every decision keeps the relations of the conformance suite: one GP and a mixture, one outcome and two, a box and a
+list.
+"""
 
 from inspect import isabstract
 
 import pytest
 
 from hentropy.core import decisions as library
+from hentropy.core.beliefs import Needs, Several
 from hentropy.core.decisions import Decision
 from hentropy.studies.testing import check_decision
-from support.beliefs import gaussian
-from support.decisions import POOL, ROWS, SPACE
+from support.beliefs import composed, correlated, gaussian, two_outcomes
+from support.decisions import POOL, ROWS, SEVERAL_ROWS, SPACE
 
 pytestmark = pytest.mark.core
 
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.core
 def test_the_rows_cover_every_decision() -> None:
     exported = [vars(library)[name] for name in library.__all__]
     decisions = {d for d in exported if isinstance(d, type) and issubclass(d, Decision) and not isabstract(d)}
-    assert {type(row.make(0.0)) for row in ROWS.values()} >= decisions
+    assert {type(row.make(0.0)) for row in [*ROWS.values(), *SEVERAL_ROWS.values()]} >= decisions
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -30,5 +33,38 @@ def test_one_gaussian_process_on_a_box(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_mixture_on_a_list(name: str) -> None:
+    """Of families; losses that are averaged over draws would need more of them for these variances."""
     row = ROWS[name]
-    check_decision(row.make(0.0), gaussian(3), POOL, moved=row.make, scales=row.linear)
+    families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
+    check_decision(row.make(0.0), gaussian(3, covariance=families), POOL, moved=row.make, scales=row.linear)
+
+
+@pytest.mark.parametrize("name", SEVERAL_ROWS)
+def test_two_outcomes_on_a_box(name: str) -> None:
+    row = SEVERAL_ROWS[name]
+    check_decision(row.make(0.0), two_outcomes(1), SPACE, moved=row.make if row.moves else None, scales=row.linear)
+
+
+@pytest.mark.parametrize("name", SEVERAL_ROWS)
+def test_mixtures_of_two_outcomes_on_a_list(name: str) -> None:
+    row = SEVERAL_ROWS[name]
+    check_decision(row.make(0.0), two_outcomes(3), POOL, moved=row.make if row.moves else None, scales=row.linear)
+
+
+@pytest.mark.parametrize("name", ["maximize", "level_sets"])
+def test_correlated_outcomes_on_a_box(name: str) -> None:
+    check_decision(SEVERAL_ROWS[name].make(0.0), Several((correlated(1),)), SPACE, actions=6, designs=1)
+
+
+@pytest.mark.parametrize("name", SEVERAL_ROWS)
+def test_mixtures_of_correlated_outcomes_on_a_list(name: str) -> None:
+    check_decision(SEVERAL_ROWS[name].make(0.0), Several((correlated(3),)), POOL, actions=6, designs=2)
+
+
+@pytest.mark.parametrize(
+    "name", ["maximize", "best_observed", "improve", "identify_max", "identify_argmax", "estimate"]
+)
+def test_one_of_two_correlated_outcomes_on_a_list(name: str) -> None:
+    made = ROWS[name].make(0.0)
+    made.outcomes = ("yield",)
+    check_decision(made, Several((correlated(1),)), POOL, actions=6, designs=2)

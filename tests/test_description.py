@@ -49,6 +49,8 @@ cap = 2.5
 distance = "l2"
 [model]
 hyperparameters = "map"
+failures = "ignore"
+at_least = 0.8
 [solver]
 max_seconds = 5
 max_memory = "1.5 MiB"
@@ -76,15 +78,20 @@ def test_all_words_of_a_file_mean_something(tmp_path: Path) -> None:
     assert repr(decision_of(d, trusted=False)) == repr(he.TopK(3, cap=2.5, distance="l2"))
     assert stopping_of(d) == (he.Budget(60), he.TimeLimit(3600), he.GainBelow(0.01, 3), he.GainBelowCost(0.5))
     assert options_of(d) == {
+        "outcomes": {},
+        "assays": {},
         "seed": 7,
         "first": 5,
         "hyperparameters": "map",
+        "failures": "ignore",
+        "at_least": 0.8,
         "max_seconds": 5.0,
         "max_memory": 3 * 2**19,
         "stop_when_exhausted": True,
         "decide_on": None,
         "cost": None,
         "price": None,
+        "cost_unit": "",
     }
     assert d.objective.model_dump() == {
         "type": "command",

@@ -37,6 +37,10 @@ def test_wrong_tables_of_designs(table: str | None, said: str, tmp_path: Path) -
 REAL = {"type": "real", "low": 0.0, "high": 1.0}
 
 WRONG: list[tuple[dict[str, Any], list[str]]] = [
+    ({"cost": {"of": 1.0, "unti": "h"}}, ["cost.unti: unknown key; the keys here are of, unit, price; did you mean"]),
+    ({"decide_on": {"valeus": {"x": 1.0}}}, ["decide_on.valeus: unknown key", "did you mean values"]),
+    ({"decide_on": {"pool": {"fil": "a.csv"}}}, ["decide_on.pool.fil: unknown key", "did you mean file"]),
+    ({"decide_on": {"space": {"x": {"type": "real", "lo": 0.0, "low": 0.0, "high": 1.0}}}}, ["decide_on.space.x.lo"]),
     ({"version": 2}, ["version: got 2; it must be 1"]),
     ({"version": None}, ["version: it is missing. The file-format version: 1."]),
     ({"name": ""}, ["name: it is empty; give it at least one letter"]),
@@ -75,7 +79,7 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         {"space": {"x": {**REAL, "hi": 1}}},
         ["space.x.hi: unknown key; the keys here are type, low, high"],
     ),
-    ({"space": {"x": {"type": "real", "low": 0}}}, ["space.x.high: it is missing. The greatest value"]),
+    ({"space": {"x": {"type": "real", "low": 0}}}, ["space.x.high: it is missing. The upper bound"]),
     ({"space": {"x": {**REAL, "low": 2}}}, ["space.x: the lower bound 2.0 must be below the upper bound 1.0"]),
     (
         {"space": {"x": {**REAL, "log": True}}},

@@ -25,12 +25,13 @@ from hentropy.studies.definition import (
 )
 from hentropy.studies.definition.decisions import DECISIONS, Own, named_words
 from hentropy.studies.stopping import Standing, StoppingRule
-from support.decisions import POOL, ROWS, SPACE
+from support.decisions import POOL, ROWS, SEVERAL_ROWS, SPACE
 from support.words import with_changes, written
 
 pytestmark = pytest.mark.core
 
-LIBRARY = sorted({name for name, row in ROWS.items() if not name.startswith("own")})
+TABLE = ROWS | {f"several {name}": row for name, row in SEVERAL_ROWS.items()}
+LIBRARY = sorted(name for name in TABLE if "own" not in name)
 MIXED = he.Space(x=he.Real(0, 5), rate=he.Real(1e-4, 1e-1, log=True), steps=he.Integer(1, 6))
 
 
@@ -52,13 +53,14 @@ def stored(description: Description) -> Description:
 @pytest.mark.parametrize("space", [SPACE, POOL], ids=["box", "pool"])
 @pytest.mark.parametrize("name", LIBRARY)
 def test_decisions_of_the_library_survive_being_stored(name: str, space: he.Space | he.Pool) -> None:
-    decision = ROWS[name].make(0.25)
-    d = describe("study", space, decision)
+    decision = TABLE[name].make(0.25)
+    outcomes: dict[str, he.Outcome | he.Computed] = {name: he.Outcome() for name in decision.outcomes}
+    d = describe("study", space, decision, outcomes=outcomes)
     again = decision_of(stored(d), trusted=False)
     assert d.own == ()
     assert type(again) is type(decision)
     assert repr(again) == repr(decision)
-    assert describe("study", space_of(stored(d)), again) == d
+    assert describe("study", space_of(stored(d)), again, outcomes=outcomes) == d
     for key, value in vars(decision).items():
         if isinstance(value, Tensor):
             assert torch.equal(value, torch.as_tensor(vars(again)[key], dtype=value.dtype))
@@ -68,21 +70,21 @@ def test_every_decision_of_the_library_has_words() -> None:
     exported = {getattr(he, name) for name in he.__all__ if isinstance(getattr(he, name), type)}
     finished = {cls for cls in exported if issubclass(cls, he.Decision) and not cls.__abstractmethods__}
     assert {words.kind for words in DECISIONS.values()} == finished
-    assert {type(ROWS[name].make(0.0)) for name in LIBRARY} == finished
+    assert {type(TABLE[name].make(0.0)) for name in LIBRARY} == finished
 
 
 @pytest.mark.parametrize("space", [MIXED, POOL], ids=["box", "pool"])
 def test_a_study_survives_being_stored(space: he.Space | he.Pool) -> None:
     rules = (he.Budget(9), he.TimeLimit(60), he.GainBelow(0.1, patience=2), he.GainBelowCost(0.3))
     options = {"seed": 3, "first": 7, "hyperparameters": "map", "max_seconds": 2.5, "max_memory": 2**21}
-    options["stop_when_exhausted"] = False
+    options |= {"stop_when_exhausted": False, "outcomes": {}, "failures": "ignore", "at_least": 0.9}
     d = stored(describe("lab 7", space, he.Maximize(), stop=rules, **options))  # type: ignore[arg-type]
     again = space_of(d)
     assert (d.name, again.names) == ("lab 7", space.names)
     assert torch.equal(again.bounds, space.bounds)
     assert torch.equal(again.to_unit(space.sample(4, 0)), space.to_unit(space.sample(4, 0)))
     assert torch.equal(again.sample(4, 1), space.sample(4, 1))
-    settings = {"decide_on": None, "cost": None, "price": None}
+    settings: dict[str, object] = {"assays": {}, "decide_on": None, "cost": None, "price": None, "cost_unit": ""}
     assert (stopping_of(d), options_of(d), d.own) == (rules, options | settings, ())
 
 
@@ -137,7 +139,7 @@ def test_decisions_without_words(decision: he.Decision) -> None:
     assert d.own == ("decision",)
     assert isinstance(d.decision, Own)
     assert d.decision.own == repr(decision)
-    with pytest.raises(he.InputError, match="was made in Python and has no words"):
+    with pytest.raises(he.InputError, match="was made in Python and has no stored form"):
         decision_of(d, trusted=True)
 
 
@@ -163,7 +165,7 @@ def test_solver_and_cost_without_words() -> None:
 
 
 def test_what_cannot_be_described() -> None:
-    with pytest.raises(he.InputError, match="cannot be put in words; use a Space or a Pool"):
+    with pytest.raises(he.InputError, match="cannot be described in a study file; use a Space or a Pool"):
         describe("study", Narrow(x=he.Real(0, 1)), he.Maximize())
     with pytest.raises(he.InputError, match=r"the study '' cannot be used:\n  name: it is empty"):
         describe("", SPACE, he.Maximize())

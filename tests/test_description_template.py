@@ -12,6 +12,7 @@ import hentropy as he
 from hentropy.studies.definition import (
     CHOICES,
     decision_of,
+    describe,
     json_schema,
     read,
     space_of,
@@ -20,6 +21,7 @@ from hentropy.studies.definition import (
     validated,
 )
 from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.views.text.sentences import decision_sentence
 from support.words import written
 
 BOX: dict[str, he.Real | he.Integer] = {
@@ -44,10 +46,15 @@ def test_templates_can_be_read(choice: Any, objective: Any, tmp_path: Path) -> N
     assert repr(decision_of(d, False)) == repr(DECISIONS[choice.decision].kind(**options))
     assert repr(space_of(d)) == repr(he.Space(**{**BOX, "x": he.Real(-1.5, 2.0)}))
     assert (d.objective.type, stopping_of(d)) == (objective, (he.Budget(12),))
-    # what is commented out is right as it stands, too
-    bare = "\n".join(line.removeprefix("# ") if " = " in line[:20] else line for line in text.split("\n"))
+    # what is commented out is right as it stands, too; a logarithm has no level of 0
+    out = [(line.startswith("# [") or " = " in line[:20]) and "log =" not in line for line in text.split("\n")]
+    bare = "\n".join(
+        line.removeprefix("# ") if is_out else line for is_out, line in zip(out, text.split("\n"), strict=True)
+    )
     whole = validated(tomllib.loads(bare), "with everything")
     assert whole.first == 8
+    assert whole.cost is not None
+    assert (whole.cost.of, whole.stop.spend, whole.same_in_batch) == ("told", 60, ("x",))
     assert whole.storage.url == "sqlite:///hentropy.db"
     said = {key for key in whole.decision.model_fields_set if key != "name"}
     assert said == set(DECISIONS[choice.decision].model_fields) - {"name"}
@@ -98,5 +105,37 @@ def test_the_published_schema() -> None:
     refs = {form["$ref"].removeprefix("#/$defs/") for form in schema["properties"]["decision"]["oneOf"]}
     named = {schema["$defs"][ref]["properties"].get("name", {}).get("const") for ref in refs}
     assert named == {*DECISIONS, None}
-    assert set(schema["$defs"]["TopK"]["properties"]) == {"name", "k", "weight", "cap", "distance", "largest", "scaled"}
+    own = {"k", "weight", "cap", "distance", "largest", "scaled"}
+    assert set(schema["$defs"]["TopK"]["properties"]) == {"name", *own, "outcome", "subject_to", "fallback"}
     assert json.loads(json.dumps(schema)) == schema
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        (he.Maximize(), "one design with the greatest value"),
+        (he.Maximize("yield", ["impurity <= 3"]), "one design with the greatest yield, with impurity <= 3"),
+        (he.BestObserved(largest=False), "the design with the least value of those that were really measured"),
+        (he.Improve(4.5, outcome="yield"), "one design whose yield is above 4.5, soon"),
+        (
+            he.TopK(3, outcome="yield", subject_to=["impurity <= 3"]),
+            "3 designs with the greatest values of yield that differ from each other, with impurity <= 3",
+        ),
+        (he.KGuesses(1), "1 candidate, of which only the one with the greatest value counts"),
+        (he.LevelSets([0.5, 2.0], outcome="yield"), "a map of where the yield is above 0.5 and 2"),
+        (he.Sequence([1.0, 2.0, 5.0]), "designs whose values run through 1, 2 and 5"),
+        (
+            he.Pareto(4, {"yield": "max", "impurity": "min"}),
+            "a front of 4 designs that trade off high yield and low impurity",
+        ),
+        (
+            he.Target({"yield": (70.0, 80.0), "impurity": "<= 3"}),
+            "one design that comes near to yield 70 to 80 and impurity <= 3",
+        ),
+        (he.Identify("argmax"), "knowledge of where the greatest value is"),
+    ],
+)
+def test_what_is_decided_is_said_in_plain_words(decision: he.Decision, said: str) -> None:
+    outcomes: dict[str, he.Outcome | he.Computed] = {name: he.Outcome() for name in decision.outcomes}
+    description = describe("lab", he.Space(x=he.Real(0.0, 1.0)), decision, outcomes=outcomes)
+    assert decision_sentence(description) == f"In the end you will have {said}."

@@ -1,5 +1,6 @@
 """Executors: the same promises for all of them, with workers that are killed and experiments that hang."""
 
+import contextlib
 import json
 import os
 import signal
@@ -13,9 +14,17 @@ import psutil
 import pytest
 
 from hentropy.errors import ExecutionError, InputError
-from hentropy.studies.execution import CommandObjective, Executor, Local, Objective, Outcome, Processes, PythonObjective
+from hentropy.studies.execution import (
+    CommandObjective,
+    Evaluation,
+    Executor,
+    Local,
+    Objective,
+    Processes,
+    PythonObjective,
+)
 from hentropy.studies.execution.cluster import Dask
-from support.waiting import PATIENCE
+from support.waiting import LATE, PATIENCE, until
 
 LAB = """
 import os, time
@@ -30,19 +39,20 @@ def measure(x):
 
 def slow(x):
     (HERE / "pids").write_text(f"{os.getpid()} {os.getppid()}")
+    (HERE / f"at work {os.getpid()}").touch()
     time.sleep(1000 if x > 0 else 0)
     return x
 
 def meet(x):
     "Wait until 8 have come, and write down from when to when we were here."
-    began = time.time()
+    began = time.monotonic()  # the same clock in all processes
     (HERE / f"here{x}").touch()
-    until = time.monotonic() + 100
+    until = time.monotonic() + 300
     while len(list(HERE.glob("here*"))) < 8:
         if time.monotonic() > until:
             raise TimeoutError("alone")
         time.sleep(0.01)
-    (HERE / f"times{x}").write_text(f"{began} {time.time()}")
+    (HERE / f"times{x}").write_text(f"{began} {time.monotonic()}")
     return x
 
 def note(x):
@@ -80,9 +90,9 @@ def lab(tmp_path: Path) -> Callable[..., PythonObjective]:
 Lab = Callable[..., PythonObjective]
 
 
-def gather(executor: Executor) -> dict[int, Outcome]:
+def gather(executor: Executor) -> dict[int, Evaluation]:
     """All outcomes, each of which is handed out once."""
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, Evaluation] = {}
     while executor.pending:
         before = executor.pending
         ended = executor.wait(PATIENCE)
@@ -103,8 +113,8 @@ def appears(file: Path) -> str:
 
 def nothing_is_left(folder: Path, seconds: float = PATIENCE) -> bool:
     """Whether no process works in a folder or names it, now or soon."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
         if not any(str(folder) in text for text in _processes()):
             return True
         time.sleep(0.05)
@@ -164,12 +174,12 @@ def test_first_come_first_served(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_what_hangs_is_ended_at_its_timeout(make: Make, lab: Lab, tmp_path: Path) -> None:
-    with make(lab("slow", 4.0)) as executor:
+    with make(lab("slow", LATE)) as executor:
         executor.submit(0, {"x": 1})
         executor.submit(1, {"x": -1})
         executor.submit(2, {"x": -2})
         outcomes = gather(executor)
-        assert outcomes[0].failed == "did not end within 4 s"
+        assert outcomes[0].failed == "did not end within 15 s"
         assert not outcomes[0].lost
         assert (outcomes[1].value, outcomes[2].value) == (-1.0, -2.0)
     assert nothing_is_left(tmp_path)
@@ -268,21 +278,23 @@ def test_the_cluster_of_somebody_else_goes_on(cluster: Dask, lab: Lab) -> None:
 
 def test_our_own_cluster_listens_to_this_machine_only(cluster: Dask) -> None:
     ours = psutil.Process()
-    processes = [ours, *ours.children(recursive=True)]
-    sockets = [socket for process in processes for socket in process.net_connections("tcp")]
-    listening = {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
+    listening = set()
+    for process in (ours, *ours.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # what other tests have begun may just end
+            sockets = process.net_connections("tcp")
+            listening |= {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
     assert listening == {"127.0.0.1"}
     assert cluster.address.startswith("tcp://127.0.0.1:")
 
 
 def test_no_scheduler() -> None:
     for address in ("tcp://127.0.0.1:9", "nonsense"):
-        began = time.monotonic()
-        with pytest.raises(ExecutionError, match="no Dask scheduler answers at"):
+        with pytest.raises(ExecutionError, match="no Dask scheduler answers at") as raised:
             Dask(PythonObjective("math:sqrt"), 1, address, patience=1.0)
-        assert time.monotonic() - began < 25.0  # without our patience, Dask's is 30 s
+        assert "after 30 s" not in str(raised.value)  # Dask's own patience; ours is less
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
     """What waits on it would wait for ever, and hold its trials."""
     file = tmp_path / "scheduler.json"
@@ -291,11 +303,8 @@ def test_a_scheduler_that_dies_is_noticed(tmp_path: Path) -> None:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet) as scheduler:  # type: ignore[call-overload]
         try:
-            until = time.monotonic() + PATIENCE
-            while not file.exists() or not file.read_text().endswith("}"):
-                assert time.monotonic() < until
-                time.sleep(0.05)
-            executor = Dask(PythonObjective("math:sqrt"), 1, json.loads(file.read_text())["address"], patience=2.0)
+            until(lambda: file.exists() and file.read_text().endswith("}"))
+            executor = Dask(PythonObjective("math:sqrt"), 1, json.loads(file.read_text())["address"], patience=LATE)
             executor.submit(0, {"x": 1.0})
             assert executor.wait(0.2) == []
         finally:
@@ -350,8 +359,7 @@ def test_an_interrupt_ends_all(kind: str, lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     arguments = [sys.executable, str(tmp_path / "program.py"), kind, str(tmp_path)]
     with subprocess.Popen(arguments, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
-        appears(tmp_path / "pids")
-        time.sleep(0.3)  # with two workers the second begins, too
+        until(lambda: len(list(tmp_path.glob("at work *"))) == (2 if kind == "processes" else 1))
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=PATIENCE)  # what it evaluates sleeps for longer
     assert (process.returncode, said) == (0, "")

@@ -14,11 +14,12 @@ import hentropy as he
 from hentropy.core.beliefs import Gaussian, Nodes
 from hentropy.core.clock import Limits
 from hentropy.core.gain import Appraisal
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.study.left_to_ask import best_without_noise, is_negligible, loss_scale, spread_of
 from hentropy.studies.study.rules import NOTHING_LEFT, is_exhausted
 from support.commands import STUDY, done, function, hentropy, lab
-from support.studies import DECISIONS, LINE, PLANE, begun, study
+from support.studies import DECISIONS, LINE, PLANE, begun, measured, study
 
 QUICK: dict[str, Any] = {"hyperparameters": "map", "progress": False}
 NARROW = he.Pool([0.0, 1.0], names=["x"])
@@ -164,15 +165,18 @@ def test_a_gain_is_negligible_beside_its_scale_and_only_with_its_error() -> None
     assert not is_negligible(1e-9, 0.0, 0.0, 1.0)
 
 
+ONE = Outcomes.of(None, LINE)
+
+
 def outcomes(values: list[float], origin: str = "first") -> list[Trial]:
-    return [Trial(i, {}, State.COMPLETE, value, origin=origin) for i, value in enumerate(values)]
+    return [Trial(i, {}, State.COMPLETE, measured(value), origin=origin) for i, value in enumerate(values)]
 
 
 def test_the_spread_is_that_of_designs_nobody_chose_and_resists_outliers() -> None:
-    assert spread_of(outcomes([0.0, 1.0, 2.0, 3.0, 4.0])) == 1.0
-    assert spread_of(outcomes([0.0, 1.0, 2.0, 3.0, 1e9])) == 1.0
-    assert spread_of([*outcomes([0.0, 1.0, 2.0, 3.0, 4.0]), *outcomes([2.0] * 50, "proposed")]) == 1.0
-    assert spread_of(outcomes([0.0, 0.0, 0.0, 4.0])) == pytest.approx(2.0)
+    assert spread_of(outcomes([0.0, 1.0, 2.0, 3.0, 4.0]), "value", ONE) == 1.0
+    assert spread_of(outcomes([0.0, 1.0, 2.0, 3.0, 1e9]), "value", ONE) == 1.0
+    assert spread_of([*outcomes([0.0, 1.0, 2.0, 3.0, 4.0]), *outcomes([2.0] * 50, "proposed")], "value", ONE) == 1.0
+    assert spread_of(outcomes([0.0, 0.0, 0.0, 4.0]), "value", ONE) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("name", DECISIONS)
@@ -180,12 +184,14 @@ def test_the_scale_of_a_loss_has_its_unit(name: str) -> None:
     """Outcomes and thresholds in units a thousand times as small: the loss of f has its own power of that."""
     made = begun(PLANE, DECISIONS[name], 8)
     proposal = made.propose()
-    scale = loss_scale(made.decision, made.belief, PLANE, proposal.action, spread_of(made.records))
+    scale = loss_scale(
+        made.decision, made.belief, PLANE, proposal.action, [spread_of(made.records, "value", made.outcomes)]
+    )
     assert math.isfinite(scale)
     assert scale > 0
     if name in ("maximize", "minimize", "best observed", "min max", "top k"):
         points = {"min max": 2, "top k": 3}.get(name, 1)
-        assert scale == pytest.approx(math.sqrt(points) * spread_of(made.records), rel=0.25)
+        assert scale == pytest.approx(math.sqrt(points) * spread_of(made.records, "value", made.outcomes), rel=0.25)
 
 
 @pytest.mark.parametrize("treatment", ["map", "mixture"])
@@ -230,7 +236,7 @@ def test_a_run_ends_and_says_why(folder: Path) -> None:
     assert f"or when {NOTHING_LEFT}." in done("check", "lab.toml")
     said = done("run", "lab.toml")
     assert f"Finished: {NOTHING_LEFT}." in said
-    assert f"It has ended: {NOTHING_LEFT}." in done("show", "lab.toml")
+    assert f"The study is finished: {NOTHING_LEFT}." in done("show", "lab.toml")
     assert json.loads(done("show", "lab.toml", "--json"))["enough"] == NOTHING_LEFT
     again = done("run", "lab.toml")
     assert f"Finished: {NOTHING_LEFT}." in again
@@ -245,10 +251,10 @@ def test_ask_tells_a_person_and_asks_anyway_where_told_to(folder: Path) -> None:
         said = hentropy("ask", "lab.toml")
         assert said.code == 0
         assert f"no new experiment: {NOTHING_LEFT}. Use --anyway to ask for one regardless." in said.err
-        assert "Please run" not in said.out
+        assert "Run this" not in said.out
     assert len(json.loads(done("show", "lab.toml", "--json"))["trials"]) == 10
     anyway = done("ask", "lab.toml", "--anyway")
-    assert "Please run this experiment" in anyway
+    assert "Run this experiment" in anyway
     assert f"N{NOTHING_LEFT[1:]}." in anyway
 
 

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import active_children
+from multiprocessing import Pipe, active_children
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.verbs import kill, started
 
 import hentropy as he
 from hentropy.bench.experiments import (
@@ -31,12 +32,13 @@ from hentropy.bench.experiments import (
     run,
     sweep,
 )
+from hentropy.bench.experiments.crew import one_thread
 from hentropy.bench.experiments.methods import method
 from hentropy.bench.experiments.scores import best_score, score
 from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
 from hentropy.bench.experiments.tables import markdown, task_table
 from hentropy.bench.problems import problem
-from support.steps import step_with
+from support.steps import HeldRun, step_with, swept
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random", "uncertainty"))
 SOURCE = Path(he.__file__).parents[1]
@@ -48,7 +50,8 @@ def timeless(found: list[Step]) -> list[Step]:
 
 
 def run_through(job: RunJob) -> list[Step]:
-    return list(job.steps())
+    with one_thread():  # as workers do
+        return list(job.steps())
 
 
 def test_a_run_begins_with_the_first_designs_and_ends_after_its_queries() -> None:
@@ -75,7 +78,8 @@ def test_a_run_that_goes_on_equals_one_that_was_never_stopped(name: str) -> None
     job = RunKey(SMALL, name, 1)
     whole = run_through(job)
     for stopped_after in (1, 3):
-        rest = list(job.steps(whole[:stopped_after]))
+        with one_thread():
+            rest = list(job.steps(whole[:stopped_after]))
         assert timeless(whole[:stopped_after] + rest) == timeless(whole)
 
 
@@ -85,7 +89,33 @@ def test_a_run_that_is_done_has_no_more_steps(done: int, rest: int) -> None:
     assert len(list(job.steps([step_with(i) for i in range(done)]))) == rest
 
 
-KILLED = """
+def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopped(tmp_path: Path) -> None:
+    jobs: list[RunJob] = [RunKey(SMALL, name, 0) for name in ("hentropy", "random")]
+    # three pieces of news, and a kill, once in the middle of what follows; and so on to the end
+    for pause in (0.0, 0.15, 0.0, None):
+        here, there = Pipe()
+        process = started(swept, tmp_path / "results", jobs, there)
+        there.close()
+        if pause is None:
+            with suppress(EOFError):
+                while True:
+                    here.recv()
+                    here.send(None)
+            process.join()
+            assert process.exitcode == 0
+        else:
+            for _ in range(3):
+                here.recv()
+                here.send(None)
+            time.sleep(pause)
+            kill(process)
+        here.close()
+    ledger = Ledger.existing(tmp_path / "results")
+    for job in jobs:
+        assert timeless(ledger.steps(job)) == timeless(run_through(job))
+
+
+MASTER = """
 import sys
 from pathlib import Path
 from hentropy.bench.experiments import Ledger, Task, RunKey, sweep
@@ -94,48 +124,15 @@ if __name__ == "__main__":
     ledger = Ledger.open(Path(sys.argv[1]))
     jobs = [RunKey(task, name, 0) for name in task.methods]
     with ledger.writing():
-        sweep(jobs, ledger, int(sys.argv[2]), lambda news: print(news.steps, flush=True))
+        sweep(jobs, ledger, 2, lambda news: print(news.steps, flush=True))
 """
 
 
-@pytest.fixture
-def killed(tmp_path: Path) -> Callable[[int], subprocess.Popen[str]]:
-    """Starts a sweep of two runs by so many workers in a process of its own, which tells of every step."""
-    (tmp_path / "script.py").write_text(KILLED)
+def test_workers_whose_master_is_killed_end_and_blame_no_run(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(MASTER)
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
-
-    def start(workers: int) -> subprocess.Popen[str]:
-        command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "results"), str(workers)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-
-    return start
-
-
-Start = Callable[[int], "subprocess.Popen[str]"]
-
-
-def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopped(
-    killed: Start, tmp_path: Path
-) -> None:
-    # the news of three steps, and a kill in the middle of what follows; then two more, and so on to the end
-    for pause in (0.0, 0.15, 0.0, None):
-        with killed(1) as process:
-            assert process.stdout is not None
-            if pause is None:
-                assert process.wait() == 0
-                break
-            for _ in range(3):
-                process.stdout.readline()
-            time.sleep(pause)
-            process.kill()
-    ledger = Ledger.existing(tmp_path / "results")
-    for name in ("hentropy", "random"):
-        job = RunKey(SMALL, name, 0)
-        assert timeless(ledger.steps(job)) == timeless(run_through(job))
-
-
-def test_workers_whose_master_is_killed_end_and_blame_no_run(killed: Start, tmp_path: Path) -> None:
-    with killed(2) as process:
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "results")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
         process.kill()
@@ -161,14 +158,18 @@ def test_one_run_that_fails_is_written_down_and_the_others_go_on(tmp_path: Path)
 
 def test_a_worker_that_dies_fails_its_run_alone(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "results")
-    jobs = [RunKey(SMALL, "random", seed) for seed in range(3)]
+    for number in (1, 2, 3):
+        (tmp_path / str(number)).touch()
+    jobs = [HeldRun(SMALL, "random", seed, folder=tmp_path) for seed in range(3)]
     news: list[RunNews] = []
+    others = active_children()
 
     def report(each: RunNews) -> None:
-        if not news:  # the first one that says anything is killed at once
-            victims = active_children()
+        if not news:  # both workers are in the middle of a run: they cannot go on after its first step
+            victims = [child for child in active_children() if child not in others]
             assert len(victims) == 2
             os.kill(min(child.pid for child in victims if child.pid), signal.SIGKILL)
+            (tmp_path / "0").touch()
         news.append(each)
 
     sweep(jobs, ledger, 2, report)

@@ -15,11 +15,14 @@ from distributed import LocalCluster
 
 import hentropy as he
 from hentropy.bench.experiments import Crew, Ledger, Plan, RunJob, RunKey, RunNews, Step, Task, crew_of, run, sweep
+from hentropy.bench.experiments.crew import one_thread
 from hentropy.bench.experiments.dask_crew import DaskCrew, labour
 from hentropy.errors import ExecutionError, InputError
 from hentropy.studies.execution.cluster import connect, own_cluster
-from support.steps import step_with
+from support.steps import HeldRun, step_with
 from support.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.slow
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
 SOURCE = Path(he.__file__).parents[1]
@@ -55,13 +58,14 @@ def timeless(found: list[Step]) -> list[Step]:
 
 
 def here(job: RunJob) -> list[Step]:
-    return timeless(list(job.steps()))
+    with one_thread():  # as workers do
+        return timeless(list(job.steps()))
 
 
 def at_work(cluster: LocalCluster) -> list[int]:
     """The processes of the workers that have a run."""
-    busy = {each.address for each in cluster.scheduler.workers.values() if each.processing}
-    return [nanny.pid for nanny in cluster.workers.values() if nanny.worker_address in busy]
+    busy = {each.address for each in list(cluster.scheduler.workers.values()) if each.processing}
+    return [nanny.pid for nanny in list(cluster.workers.values()) if nanny.worker_address in busy and nanny.pid]
 
 
 def test_the_records_are_those_of_runs_here_and_each_step_is_told(crew: Crew, ledger: Ledger, tmp_path: Path) -> None:
@@ -195,19 +199,22 @@ def test_clusters_that_cannot_work_are_told_in_a_sentence(ledger: Ledger) -> Non
 
 
 def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recorded(
-    two: LocalCluster, crew: Crew, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    two: LocalCluster, crew: Crew, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cluster that is not ours begins a lost task anew by itself; here we go on instead after the recorded steps."""
     monkeypatch.setattr(two.scheduler, "allowed_failures", 3)
-    jobs = [RunKey(SMALL, "random", seed) for seed in range(4)]
+    for number in (0, 2, 3):
+        (tmp_path / str(number)).touch()
+    jobs = [HeldRun(SMALL, "random", seed, folder=tmp_path) for seed in range(4)]
     news: list[RunNews] = []
     killed: list[int] = []
 
     def report(each: RunNews) -> None:
         news.append(each)
-        if each.steps == 2 and not killed:
+        if each.steps == 2 and not killed:  # nobody goes on after step 1
             killed.append(at_work(two)[0])
             os.kill(killed[0], signal.SIGKILL)
+            (tmp_path / "1").touch()
 
     crew.work(jobs, ledger, report)
     assert len(killed) == 1
@@ -218,17 +225,19 @@ def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recor
 
 
 def test_a_run_goes_on_when_its_worker_is_killed_and_fails_when_the_next_is_too(
-    two: LocalCluster, crew: Crew, ledger: Ledger
+    two: LocalCluster, crew: Crew, ledger: Ledger, tmp_path: Path
 ) -> None:
-    job = RunKey(replace(SMALL, queries=8), "hentropy", 0)
+    job = HeldRun(replace(SMALL, queries=8), "hentropy", 0, folder=tmp_path)
     other = RunKey(SMALL, "random", 1)
     killed: dict[int, int] = {}
 
     def report(each: RunNews) -> None:
-        for pid in at_work(two) if each.job == job and 0 < each.steps < 8 else ():
-            if pid not in killed:
-                killed[pid] = each.steps
-                os.kill(pid, signal.SIGKILL)
+        if each.job == job and each.steps in (1, 3) and len(killed) < 2:  # it waits, and does not go on by itself
+            [pid] = [pid for pid in at_work(two) if pid not in killed]
+            killed[pid] = each.steps
+            os.kill(pid, signal.SIGKILL)
+        if each.job == job and each.steps > 0:
+            (tmp_path / str(each.steps - 1)).touch()
 
     DaskCrew(1, two.scheduler_address).work([job, other], ledger, report)
     first, second = killed.values()
@@ -237,7 +246,7 @@ def test_a_run_goes_on_when_its_worker_is_killed_and_fails_when_the_next_is_too(
     recorded = ledger.steps(job)
     assert second <= len(recorded) < 9
     assert timeless(ledger.steps(other)) == here(other)
-    crew.work([job], ledger, lambda _: None)  # the same again mends it
+    crew.work([job], ledger, report)  # the same again mends it
     assert ledger.failure(job) is None
     assert ledger.steps(job)[: len(recorded)] == recorded
     assert timeless(ledger.steps(job)) == here(job)

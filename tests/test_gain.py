@@ -138,7 +138,7 @@ def test_units_of_designs_change_nothing(name: str) -> None:
     belief = gaussian(1)
     low, high = shift + scale * LOW, shift + scale * (LOW + WIDTH)
     made, moved = ROWS[name].make(0.0), ROWS[name].make(0.0)
-    if isinstance(made, Solved) and made.at is not None:
+    if isinstance(made, Solved) and isinstance(made.at, Tensor):
         moved = Estimate(shift + scale * made.at)
     there = Space.box(low.tolist(), high.tolist())
     found = gain(moved, rescaled(belief, shift, scale), shift + scale * QUERIES, there)

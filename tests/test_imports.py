@@ -20,19 +20,22 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("beliefs",),
         ("models", "decisions"),
         ("action_search",),
+        ("failures",),
         ("entropy",),
         ("gain",),
         ("solvers", "acquisition"),
     ),
     "studies": (
         ("files", "records", "stopping"),
-        ("setting",),
-        ("storage", "definition"),
+        ("assays",),
+        ("outcomes", "setting"),
+        ("fitting", "storage", "definition"),
         ("study", "testing"),
         ("execution",),
     ),
     "bench": (("problems", "baselines"), ("experiments",)),
     "views": (("text", "web", "plots"), ("report", "server", "client"), ("cli",)),
+    "adapters": (("host",), ("mcp", "optuna", "gest_api", "ax", "baybe"), ("mcp_command",)),
 }
 """The floors from the ground up, and the parts of each in order.
 
@@ -41,19 +44,22 @@ other. `errors` and the version belong to the ground that all stand on.
 """
 
 GROUND = ("errors", "_version")
-ROOF = ("__init__", "__main__")
+ROOF = ("__init__", "__main__", "public")
 """Modules that may import everything, and that nothing imports."""
 
 OPTIONAL = {
     ("study", "pandas"),
     ("study", "hentropy.studies.definition"),
-    ("storage", "hentropy.studies.storage.database"),
+    ("storage", "hentropy.studies.storage.urls"),
     ("execution", "hentropy.studies.execution.cluster"),
+    ("execution", "hentropy.studies.execution.batch_jobs"),
     ("plots", "hentropy.views.plots.with_matplotlib"),
     ("experiments", "hentropy.bench.experiments.dask_crew"),
+    ("cli", "torch"),
     ("cli", "hentropy.views.cli.plotting"),
     ("cli", "hentropy.views.cli.reproducing"),
     ("cli", "hentropy.views.cli.serving"),
+    ("mcp_command", "hentropy.adapters.mcp"),
 }
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
 
@@ -162,7 +168,7 @@ def test_every_part_has_its_place() -> None:
         names = {path.name.removesuffix(".py") for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
         return names - {"__init__", "__pycache__"}
 
-    assert inside(PACKAGE) == {*FLOORS, *GROUND, "__main__"}
+    assert inside(PACKAGE) == {*FLOORS, *GROUND, *ROOF} - {"__init__"}
     for floor, rows in FLOORS.items():
         assert inside(PACKAGE / floor) == {part for row in rows for part in row}
 

@@ -9,6 +9,7 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
+from hentropy.studies.outcomes import Outcomes
 from hentropy.views.server.settings import Settings
 from hentropy.views.text.formats import iso, seconds
 from hentropy.views.text.trial_files import exported_in
@@ -16,8 +17,9 @@ from support.commands import hentropy, lab
 from support.serving import Served, emptied, served
 
 SPACE = he.Space(x=he.Real(-1, 3))
+OUTCOMES = Outcomes.of(None, SPACE)
 HUGE = 10**400
-GOOD: dict[str, Any] = {"number": 1, "params": {"x": 0.5}, "state": "complete", "value": 1.0}
+GOOD: dict[str, Any] = {"number": 1, "params": {"x": 0.5}, "state": "complete"}
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"asked_at": "0001-01-01T00:00:00+14:00"}, "asked_at"),
@@ -38,13 +40,17 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 def lines(*changes: dict[str, Any]) -> str:
     """Trials as JSON lines."""
-    return "".join(json.dumps({**GOOD, "number": number, **each}) + "\n" for number, each in enumerate(changes))
+    rows = [{**GOOD, "number": number, **each} for number, each in enumerate(changes)]
+    for row in rows:
+        row["measurements"] = {"value": {"value": row.pop("value", 1.0), "std_error": row.pop("std_error", None)}}
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def table(*changes: dict[str, Any]) -> str:
     """Trials as CSV."""
-    rows = [{**GOOD, "number": number, **each} for number, each in enumerate(changes)]
-    names = ["number", "state", "value", "std_error", "gain", "gain_error", "entropy", "asked_at", "ended_at"]
+    rows = [{**GOOD, "number": number, "value": 1.0, **each} for number, each in enumerate(changes)]
+    rows = [{("value_se" if name == "std_error" else name): cell for name, cell in row.items()} for row in rows]
+    names = ["number", "state", "value", "value_se", "gain", "gain_error", "entropy", "asked_at", "ended_at"]
     cells = [[row["params"]["x"], *(row.get(name, "") for name in names)] for row in rows]
     return "\n".join(",".join(map(str, row)) for row in [["x", *names], *cells]) + "\n"
 
@@ -54,14 +60,14 @@ def table(*changes: dict[str, Any]) -> str:
 )
 def test_a_bad_cell_of_an_export_is_named_by_line_and_column(change: dict[str, Any], column: str) -> None:
     for text, line in ((lines({}, change), 2), (table({}, change), 3)):
-        with pytest.raises(InputError, match=rf"the file, line {line}: .*\b{column}\b") as refused:
-            exported_in(text, "the file", SPACE)
+        with pytest.raises(InputError, match=rf"the file, line {line}: .*\b({column}|value_se)\b") as refused:
+            exported_in(text, "the file", OUTCOMES)
         assert len(str(refused.value)) < 250  # 400 digits help nobody
 
 
 def test_a_design_outside_is_named_by_its_line_too() -> None:
     with pytest.raises(InputError, match=r"the file, line 2: parameter x is 9.0, outside"):
-        exported_in(lines({}, {"params": {"x": 9}}), "the file", SPACE)
+        exported_in(lines({}, {"params": {"x": 9}}), "the file", OUTCOMES)
 
 
 @pytest.mark.parametrize("text", ["0002-01-02T00:00:00+14:00", "9998-12-30T00:00:00-12:00", "2026-01-31T12:00:00"])
@@ -101,7 +107,8 @@ def test_the_api_imports_nothing_of_it(here: Served, change: dict[str, Any], col
     for text, kind in ((lines({}, change), "application/x-ndjson"), (table({}, change), "text/csv")):
         answer = here.http.post(f"/api/studies/{study}/import", content=text, headers={"Content-Type": kind})
         assert answer.status_code == 422
-        assert column in answer.json()["error"]["sentence"]
+        said = answer.json()["error"]["sentence"]
+        assert column in said or (column == "std_error" and "value_se" in said)
     assert readable(here, study) == []
 
 
@@ -126,14 +133,14 @@ def test_numbers_that_no_study_can_hold_are_neither_attached_nor_told(here: Serv
     for path, contents in bodies.items():
         for content in contents:
             assert here.http.post(path, content=content, headers=json_type).status_code in (400, 422)
-    tables = [f"x,value\n{number},1\n", f"x,value\n1,{number}\n", f"x,value,std_error\n1,1,{number}\n"]
+    tables = [f"x,value\n{number},1\n", f"x,value\n1,{number}\n", f"x,value,value_se\n1,1,{number}\n"]
     for content in tables:
         answer = here.http.post(
             f"/api/studies/{study}/attach.csv", content=content, headers={"Content-Type": "text/csv"}
         )
         assert answer.status_code == 422
         assert "line 2" in answer.json()["error"]["sentence"]
-    assert [json.loads(line)["value"] for line in readable(here, study)] == [1.0]
+    assert [json.loads(line)["measurements"]["value"]["value"] for line in readable(here, study)] == [1.0]
 
 
 def test_a_command_imports_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ def fast_kernels() -> list[GPyTorchKernel]:
         for ard in (None, D):
             for plain in (
                 MaternKernel(2.5, ard_num_dims=ard, batch_shape=batch(H)),
+                MaternKernel(1.5, ard_num_dims=ard, batch_shape=batch(H)),
                 RBFKernel(ard_num_dims=ard, batch_shape=batch(H)),
             ):
                 made += [randomised(plain), randomised(ScaleKernel(plain, batch_shape=batch(H)))]
@@ -49,14 +50,14 @@ def slow_kernels() -> list[GPyTorchKernel]:
     return [
         randomised(kernel)
         for kernel in (
-            MaternKernel(1.5),
+            MaternKernel(0.5),
             MaternKernel(2.5, active_dims=(0, 2)),
             ScaleKernel(RBFKernel(active_dims=(1,))),
             ScaleKernel(PeriodicKernel() + MaternKernel(0.5)),
             LinearKernel(),
             ScaleKernel(RBFKernel(active_dims=(1,), batch_shape=batch(3)), batch_shape=batch(3)),
             ScaleKernel(LinearKernel(batch_shape=batch(3)), batch_shape=batch(3)),
-            MaternKernel(1.5, batch_shape=batch(1)),
+            MaternKernel(0.5, batch_shape=batch(1)),
             MaternKernel(2.5, batch_shape=batch(3)) * LinearKernel(),
         )
     ]
@@ -122,7 +123,7 @@ def test_two_batch_dimensions_are_refused() -> None:
         from_gpytorch(gpytorch.kernels.RBFKernel(batch_shape=torch.Size([2, 3])))
 
 
-@pytest.mark.parametrize("kernel", fast_kernels()[:8])
+@pytest.mark.parametrize("kernel", fast_kernels()[:12])
 def test_slopes_where_points_coincide_and_in_hyperparameters(kernel: GPyTorchKernel) -> None:
     fast = from_gpytorch(kernel)
     assert isinstance(fast, Stationary)

@@ -21,6 +21,7 @@ from hentropy import (
     Sequence,
     TopK,
     entropy,
+    fit,
     gain,
     propose,
 )
@@ -297,3 +298,21 @@ def test_quick_nodes_are_not_needed_for_the_audit() -> None:
     with torch.no_grad():
         saved = search.best_after(belief.look_ahead(x).fantasy(nodes), x, 12).saved @ nodes.weights
     assert float(saved) == pytest.approx(found.gain, abs=4 * found.std_error + 0.02 * found.gain)
+
+
+def test_the_distances_of_a_long_list_are_prepared_once_for_each_search() -> None:
+    """Not for each row that is exchanged: with options, a list in units of distances is large."""
+    generator = torch.Generator().manual_seed(0)
+    pool = Pool([[f"o{i % 5}", float(x)] for i, x in enumerate(torch.rand(3000, generator=generator))])
+    whole = 0
+
+    class Counted(TopK):
+        def coordinates(self, a: Tensor) -> Tensor:
+            nonlocal whole
+            whole += a.shape[0] == len(pool.points)
+            return super().coordinates(a)
+
+    X = pool.points[:12]
+    belief = fit(X, X[:, -1].sin(), space=pool, hyperparameters="map")
+    propose(Counted(4, scaled=True), belief, pool)
+    assert 1 <= whole <= 3

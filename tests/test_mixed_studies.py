@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import hentropy as he
-from support.commands import done, lab
+from support.commands import done, lab, refused
 from test_cli_data import CHEMIST
 
 SPACE = he.Space(
@@ -76,7 +76,7 @@ def test_notes_of_descriptors_and_of_data_that_violate_conditions() -> None:
     study = he.Study(space, he.Maximize())
     assert list(study.notes) == ["descriptor liquid of solvent left out: the same for all options"]
     study.attach_many([({"solvent": "THF", "t": t}, t) for t in (30.0, 70.0, 90.0)])
-    violate = "2 of 3 earlier measurements violate the conditions of the space; the model uses them all the same"
+    violate = "2 of 3 earlier measurements violate the conditions of the space; the model uses them anyway"
     assert list(study.notes[1:]) == [violate]
     assert len(study.decide().action) == 1
 
@@ -98,6 +98,47 @@ def test_a_study_by_hand(folder: Path) -> None:
     one = done("show", "lab.toml", "--number", "1")
     assert f"solvent {params['solvent']}, dry {params['dry']}, loading {params['loading']:g} mol%, temperature " in one
     assert " °C, A " in one
+
+
+PLACES = """
+version = 1
+name = "lab"
+[space.solvent]
+type = "choice"
+options = ["THF", "water"]
+[space.hours]
+type = "real"
+low = 1.0
+high = 24.0
+[decision]
+{decision}
+[model]
+hyperparameters = "map"
+"""
+AT = '[{ solvent = "THF", hours = 2.0 }, { hours = 20.0, solvent = "water" }]'
+NAMED = {
+    "estimate": 'name = "estimate"\nat = AT',
+    "level_sets": 'name = "level_sets"\nthresholds = [0.5]\nat = AT',
+    "identify": 'name = "identify"\nwhat = AT',
+}
+
+
+@pytest.mark.parametrize("decision", NAMED.values(), ids=NAMED)
+def test_places_are_named_as_designs_are(decision: str, folder: Path) -> None:
+    """In a file and in a store, by the names of parameters and options in any order."""
+    lab(folder, text=PLACES.format(decision=decision.replace("AT", AT)))
+    study = he.Study.from_file(folder / "lab.toml")
+    for hours in (1.0, 9.0, 24.0):
+        study.attach({"solvent": "THF", "hours": hours}, hours / 24.0)
+    places = [{"solvent": "THF", "hours": 2.0}, {"solvent": "water", "hours": 20.0}]
+    stored = he.load_study("lab", f"sqlite:///{folder / 'hentropy.db'}")
+    for each in (study, stored):
+        rows = each.decide().action
+        assert [{key: row[key] for key in ("solvent", "hours")} for row in rows] == places
+        each.close()
+    wrong = AT.replace("water", "watr")
+    lab(folder, text=PLACES.format(decision=decision.replace("AT", wrong)))
+    assert "decision: parameter solvent is 'watr'; did you mean water" in refused("check", "lab.toml")
 
 
 FUNCTION = """

@@ -44,9 +44,9 @@ def test_log_posterior_is_gpytorchs_marginal_likelihood_plus_the_priors(profile:
     expected = []
     for row in theta:
         base = (
-            gpytorch.kernels.MaternKernel(2.5, ard_num_dims=2)
-            if profile is Profile.MATERN52
-            else gpytorch.kernels.RBFKernel(ard_num_dims=2)
+            gpytorch.kernels.RBFKernel(ard_num_dims=2)
+            if profile.twice_smoothness is None
+            else gpytorch.kernels.MaternKernel(profile.twice_smoothness / 2, ard_num_dims=2)
         )
         kernel = gpytorch.kernels.ScaleKernel(base).double()
         kernel.outputscale, base.lengthscale = row[2].exp(), row[:2].exp()
@@ -264,10 +264,17 @@ def test_noise_is_found_where_there_is_some_and_not_where_there_is_none() -> Non
 
 
 def test_auto_integrates_over_few_data_only() -> None:
+    """Families have as many draws together, and one row each where the data are many."""
     X, Y = data(129)
-    assert fit(X[:20], Y[:20]).components == 8
-    assert fit(X[:20], Y[:20], draws=3).components == 3
-    assert fit(X, Y).components == 1
+    assert 4 <= fit(X[:20], Y[:20]).components <= 8
+    assert fit(X[:20], Y[:20], draws=1).components == 2
+    assert fit(X, Y).components == 2
+    assert fit(X[:20], Y[:20], hyperparameters="mixture", draws=3).components == 3
+    assert fit(X[:20], Y[:20], hyperparameters="map").components == 1
+    assert fit(X[:20], Y[:20], profile="matern32").components == 8
+    assert fit(X, Y, profile="matern32").components == 1
+    with pytest.raises(InputError, match="kernels of their own"):
+        fit(X, Y, hyperparameters="families", profile="matern32")
 
 
 def test_constant_mean_shapes() -> None:

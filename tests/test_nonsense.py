@@ -20,7 +20,7 @@ from hentropy.errors import InputError
 from hentropy.studies.execution import Local, Processes, PythonObjective
 from hentropy.studies.execution.runner import run
 from hentropy.studies.files import MOST_IN_STUDY, MOST_IN_TABLE, read_text
-from support.commands import STUDY, done, function, hentropy, lab
+from support.commands import STUDY, done, function, hentropy, lab, refused
 from support.studies import LINE
 from support.waiting import PATIENCE
 
@@ -40,15 +40,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
-
-
-def refused(*arguments: str) -> str:
-    """What a command says that ends with exit code 1."""
-    said = hentropy(*arguments)
-    assert said.code == 1, said
-    assert said.err.startswith("error: "), said
-    assert "HENTROPY_TRACEBACK" not in said.err
-    return said.err
 
 
 def _socket(path: Path) -> None:
@@ -317,7 +308,7 @@ def test_a_signal_still_stops_a_run(folder: Path, number: signal.Signals) -> Non
     body = f"import os\n    os.kill(os.getpid(), {int(number)})\n    time.sleep(600)"
     lab(folder, function(folder, f"signalled_{int(number)}", body))
     said = hentropy("run", "lab.toml")
-    assert (said.code, "stopped; 0 trials are measured, 1 given back" in said.err) == (130, True), said
+    assert (said.code, "stopped; 0 trials are complete, 1 given back" in said.err) == (130, True), said
 
 
 def test_a_handler_of_the_experiment_stays(folder: Path) -> None:

@@ -10,6 +10,7 @@ from hentropy.views.report import report_html
 from hentropy.views.server.settings import Settings
 from support.commands import STUDY, done, function, hentropy, lab
 from support.serving import served
+from support.waiting import PATIENCE
 
 NO_TIME = "[solver]\nmax_seconds = 1e-9\n"
 NOTE = "max_seconds = 1e-09"
@@ -45,8 +46,8 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
         server.services.study_service.attach_csv(study, "x,value\n0.1,1\n0.4,2\n0.7,1\n0.9,3\n")
         job_service, record = server.services.job_service, server.services.study_service.record(study)
         for _ in range(8):  # first designs come before proposals
-            assert job_service.wait(job_service.ask(record).id, 60).state == "done"
-        with httpx.Client(base_url=server.url, trust_env=False, timeout=30) as visit:
+            assert job_service.wait(job_service.ask(record).id, PATIENCE).state == "done"
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE) as visit:
             page = visit.get(f"/studies/{study}").text
     waiting = page[page.index('id="next"') : page.index('id="more"')]
     assert NOTE in waiting

@@ -56,7 +56,7 @@ def test_a_verdict_keeps_what_its_spread_calls_for() -> None:
     rows = [{"f": 2400003.7, "n": 12345, "mean": 1e9 + 20.345, "sd": 1.5}]
     rows.append({"f": 2400008.2, "n": 7, "mean": 1e9 + 21.25, "sd": 2.5})
     verdict = Verdict(rows, -1e9 - 41.6, 0.02, "TopK(2)", 5, None)
-    assert verdict.cells[0] == ["2400003.7", "12345", "1000000020.345", "1.5"]
-    assert verdict.summary == ["expected loss -1000000041.6 ± 0.02 (Monte Carlo)"]
-    assert "1000000020.345" in str(verdict)
+    assert verdict.cells[0] == ["2400003.7", "12345", "1000000020.3", "1.5"]
+    assert verdict.loss == "expected loss -1000000041.6 ± 0.02 (Monte Carlo)"
+    assert "1000000020.3" in str(verdict)
     assert "2400008.2" in verdict._repr_html_()

@@ -115,7 +115,7 @@ def test_conditions_tables_and_plates_are_kept(tmp_path: Path) -> None:
         Space(**PLATE.parameters, where=WHERE[:1], tables=PLATE.tables, same_in_batch=["t", "n"]),
         Space(**PLATE.parameters, where=WHERE, tables={**PLATE.tables, "boiling": {**BOILING, "THF": 60.0}}),
     ):
-        with pytest.raises(StorageError, match="is another one; these parts differ"):
+        with pytest.raises(StorageError, match="already exists with a different definition"):
             Study(other, Maximize(), storage=url, name="lab")
 
 
@@ -127,7 +127,7 @@ def test_conditions_that_are_functions_must_be_given_again(tmp_path: Path) -> No
     url = f"sqlite:///{tmp_path / 'lab.db'}"
     space = Space(solvent=list(BOILING), t=Real(20.0, 150.0), where=["t >= 30", cold])
     Study(space, Maximize(), storage=url, name="lab").close()
-    with pytest.raises(StudyError, match=r"parts that have no words; give where=\.\.\."):
+    with pytest.raises(StudyError, match=r"parts that have no stored form; give where=\.\.\."):
         load_study("lab", url)
     with closing(load_study("lab", url, where=["t >= 30", cold])) as loaded:
         assert isinstance(loaded.space, Space)

@@ -6,7 +6,7 @@ from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, ScaleKe
 
 from hentropy.core.beliefs import Needs
 from hentropy.core.beliefs.kernels import Kernel, Profile, from_gpytorch
-from support.beliefs import designs, gaussian, kernel, truth, two_sided
+from support.beliefs import composed, designs, gaussian, kernel, truth, two_sided
 
 pytestmark = pytest.mark.numerics
 
@@ -14,7 +14,9 @@ COUNT = 4000
 
 
 def covariances() -> list[tuple[int, Kernel]]:
-    rough = ScaleKernel(MaternKernel(1.5, batch_shape=torch.Size([3])), batch_shape=torch.Size([3])).double()
+    rough = ScaleKernel(
+        MaternKernel(1.5, active_dims=(0, 1), batch_shape=torch.Size([3])), batch_shape=torch.Size([3])
+    ).double()
     rough.base_kernel.lengthscale = torch.tensor([0.4, 0.8, 1.5], dtype=torch.float64).view(3, 1, 1)
     wave = (ScaleKernel(PeriodicKernel()) + LinearKernel()).double()
     return [
@@ -23,11 +25,12 @@ def covariances() -> list[tuple[int, Kernel]]:
         (1, kernel(1, Profile.SQUARED_EXPONENTIAL)),
         (3, from_gpytorch(rough)),
         (1, from_gpytorch(wave)),
+        (3, composed(3, 2)),
     ]
 
 
 @pytest.mark.parametrize(
-    ("H", "covariance"), covariances(), ids=["matern", "mixture", "smooth", "rough mixture", "sum"]
+    ("H", "covariance"), covariances(), ids=["matern", "mixture", "smooth", "rough mixture", "sum", "families"]
 )
 def test_many_paths_have_the_moments_of_the_belief(H: int, covariance: Kernel) -> None:
     # False alarms: means and products are within the bounds for all but 1e-4 of seeds. On top comes the error of the

@@ -13,6 +13,8 @@ from hentropy.bench.experiments import Ledger, Results, Step, sweep
 from hentropy.bench.experiments.figures.peers import draw_peers
 from hentropy.bench.experiments.peer_tables import peer_markdown, peer_panels
 from hentropy.bench.experiments.peers import PEER_TASKS, PeerRun, peer_plan
+from hentropy.bench.experiments.plan import Plan
+from hentropy.bench.problems import problem
 from support.commands import hentropy
 
 BAYBE = os.environ.get("HENTROPY_BAYBE", "")
@@ -63,7 +65,7 @@ def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
     assert {path: path.read_bytes() for path in records} == records
 
 
-@pytest.mark.parametrize("what", ["mixed", "fidelity"])
+@pytest.mark.parametrize("what", ["mixed", "fidelity", "failures", "outcomes"])
 def test_the_first_task_of_other_comparisons(here: Path, what: str) -> None:
     """One query each: BoTorch takes seconds for it."""
     plan = peer_plan(what, 1, True, None, None)
@@ -106,7 +108,8 @@ def test_a_step_says_what_was_seen_and_what_was_decided(data: Path) -> None:
     assert first.query is None
     assert [step.value for step in asked] == [value(step.query or {}) for step in asked]
     for before, after in zip(steps, asked, strict=False):
-        assert after.observed == sorted([*(before.observed or []), after.value or 0.0], reverse=True)[:3]
+        assert isinstance(after.value, float)
+        assert after.observed == sorted([*(before.observed or []), after.value], reverse=True)[:3]
 
 
 def _lines(data: Path) -> list[str]:
@@ -173,3 +176,40 @@ def test_baybe_takes_part_and_goes_on(data: Path) -> None:
     assert len(whole) == 3
     assert all((step.acquisition_seconds or 0.0) > 0 for step in whole[1:])
     assert [step.number for step in job(data, "baybe").steps(whole[:2])] == [2]
+
+
+def test_failures_are_counted_and_told(here: Path) -> None:
+    task = replace(PEER_TASKS["crash-12"], first=60, queries=3, methods=("random",))
+    run = PeerRun(task, "random", 3)
+    on = problem("crash-12")
+    assert on.fails is not None
+    steps = list(run.steps())
+    for step in steps[1:]:
+        assert step.query is not None
+        assert (step.value is None) == bool(on.fails(on.space.encode(step.query)))
+    assert all(step.decided is not None and not bool(on.fails(on.space.encode(step.decided[0]))) for step in steps)
+    # a run that was stopped goes on as if it had not been
+    assert [step.query for step in run.steps(steps[:2])] == [step.query for step in steps[2:]]
+    made_up = [replace(step, value=None if step.number else step.value) for step in steps]
+    plan = Plan((task,), 1, job=lambda task, method, seed, quick: run)
+    ledger = Ledger.open(here / "new")
+    ledger.begin(run)
+    for step in made_up:
+        ledger.add(run, step)
+    _, failed = peer_panels(Results(ledger, plan), "crash-12")
+    assert failed.lines[0].mean.tolist() == [0.0, 100.0, 100.0, 100.0]
+    assert "queries that failed, in per cent" in peer_markdown(failed)
+
+
+def test_steps_with_several_outcomes_are_kept(here: Path) -> None:
+    task = replace(PEER_TASKS["gramacy"], queries=1)
+    run = PeerRun(task, "hentropy", 100, quick=True)
+    first, asked = run.steps()
+    on = problem("gramacy")
+    assert asked.query is not None
+    assert asked.value == on.value(on.space.encode(asked.query))
+    assert first.score == -on.loss(on.space.encode_many(first.decided or []))
+    assert Step.from_json(asked.to_json()) == asked
+    assert not list(run.steps([first, asked]))
+    with pytest.raises(ValueError, match="wave is 'high'"):
+        Step.from_json(asked.to_json() | {"value": {"value": 1.0, "wave": "high"}})

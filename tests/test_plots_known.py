@@ -7,7 +7,8 @@ import torch
 import hentropy as he
 from hentropy.core.beliefs import Gaussian, Needs
 from hentropy.views.plots.known import KnownInfo, known_info, known_picture
-from hentropy.views.plots.marks import Band, Dots, Heat, Line, Mark, Panel, Picture, Role
+from hentropy.views.plots.marks import Band, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule
+from hentropy.views.plots.pictures import picture
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.plots.views import reference_design
 from support.studies import LINE, MIXED, PLANE, begun
@@ -83,8 +84,11 @@ def test_trials_by_kind() -> None:
 def test_the_picture_of_a_line() -> None:
     info = information(told_study())
     picture = known_picture(info)
-    [[panel]] = picture.rows
+    [[panel], [success]] = picture.rows
     assert isinstance(panel, Panel)
+    assert isinstance(success, Panel)
+    assert success.title == "probability of success along x"
+    assert [mark.at for mark in success.marks if isinstance(mark, Rule)] == [0.5]
     outer, inner = (mark for mark in panel.marks if isinstance(mark, Band))
     assert bool((outer.low <= inner.low).all() & (inner.high <= outer.high).all())
     dots = {mark.role: mark for mark in panel.marks if isinstance(mark, Dots)}
@@ -94,7 +98,7 @@ def test_the_picture_of_a_line() -> None:
     assert error.tolist() == [0.2]
     assert dots[Role.PENDING].y.tolist() == pytest.approx([info.trials.expected[-1]], rel=1e-9)
     assert dots[Role.FAILED].y.tolist() == [panel.y.low]
-    assert "foot" in picture.caption
+    assert "at the bottom" in picture.caption
     assert "3 measured values" in picture.caption
 
 
@@ -127,7 +131,7 @@ def test_more_parameters_are_slices_and_pairs_with_common_scales() -> None:
     steps = next(view for view in info.slices if view.ground.axes[0].title == "steps" and len(view.ground.axes) == 1)
     assert steps.ground.grids[0].tolist() == [1, 2, 3, 4, 5, 6]
     assert all(line.dots == (len(line.x) == 6) for line in marks(picture, Line) if isinstance(line, Line))
-    assert "holds the others at" in picture.caption
+    assert "fixes the others at" in picture.caption
 
 
 def test_trials_are_drawn_on_the_slices_they_bear_on() -> None:
@@ -176,3 +180,22 @@ def test_pictures_of_every_kind_of_space_are_finite(study: object) -> None:
         for name, value in vars(mark).items():
             if isinstance(value, np.ndarray):
                 assert np.isfinite(value).all(), (mark, name)
+
+
+@pytest.mark.parametrize(("log", "title"), [(False, "yield (%)"), (True, "ln yield")])
+def test_axes_name_the_outcome_and_its_unit(log: bool, title: str) -> None:
+    study = he.Study(
+        he.Space(x=he.Real(0.0, 1.0)),
+        he.Maximize(),
+        outcomes={"yield": he.Outcome(unit="%", log=log)},
+        hyperparameters="map",
+        first=4,
+    )
+    for trial in study.ask_many(4):
+        study.tell(trial, 1.0 + trial.params["x"] ** 2)
+    scene = scene_of(study)
+    [[known]] = picture(scene, "known").rows
+    assert isinstance(known, Panel)
+    assert (known.x.title, known.y.title) == ("x", title)
+    trust = [panel for row in picture(scene, "trust").rows for panel in row if isinstance(panel, Panel)]
+    assert (trust[0].x.title, trust[0].y.title) == (f"observed {title}", f"predicted {title}")

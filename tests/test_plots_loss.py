@@ -8,6 +8,7 @@ import hentropy as he
 from hentropy.core.beliefs import Needs
 from hentropy.views.plots.loss import loss_draws, loss_info, loss_picture
 from hentropy.views.plots.marks import Bars, Panel, Rule
+from hentropy.views.plots.outcomes import outcomes
 from hentropy.views.plots.scene import scene_of
 from support.beliefs import two_sided
 from support.decisions import BothSides
@@ -80,3 +81,31 @@ def test_losses_over_a_long_list_are_drawn_from_functions() -> None:
     scene = scene_of(begun(pool, he.LevelSets(1.0, relation="misclassification"), count=5))
     losses = loss_draws(scene, 2000)
     assert losses.mean() == pytest.approx(scene.found.value, abs=5 * losses.std() / 2000**0.5)
+
+
+def failing(decision: he.Decision) -> he.Study:
+    """Better to the right, where experiments fail."""
+    study = he.Study(LINE, decision, hyperparameters="map")
+    for x in (0.05, 0.2, 0.4, 0.55, 0.7):
+        study.attach({"x": x}, x * x)
+    for x in (0.8, 0.95):
+        study.attach({"x": x}, he.Failed("burnt"))
+    return study
+
+
+@pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(2), he.KGuesses(2)], ids=repr)
+def test_designs_that_may_fail_are_among_the_losses(decision: he.Decision) -> None:
+    scene = scene_of(failing(decision))
+    losses = loss_draws(scene, 4000)
+    error = np.hypot(losses.std() / len(losses) ** 0.5, scene.found.std_error)
+    assert abs(losses.mean() - scene.found.value) < two_sided(1e-3, 3) * error
+    assert "fails" in loss_picture(loss_info(scene, draws=200)).caption
+
+
+def test_what_would_be_decided_after_an_outcome_counts_failures_too() -> None:
+    scene = scene_of(failing(he.Maximize()))
+    target = scene.explained.target
+    assert target is not None
+    after = [one.expected_loss for one in outcomes(scene, torch.from_numpy(target.design))]
+    # as if all succeeded, even a low outcome would seem to beat the expected loss of today
+    assert min(after) < scene.found.value < max(after)

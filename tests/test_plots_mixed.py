@@ -25,11 +25,11 @@ from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.shown_fields import can_run, in_words, parameter_axis, seen, varied, varying
 from hentropy.views.plots.shown_trials import shown_trials
 from hentropy.views.plots.terrain import Terrain
-from hentropy.views.plots.trust import trust_info, trust_picture
+from hentropy.views.plots.trust import predictions_info, trust_picture
 from hentropy.views.plots.views import MOST_LINES, MOST_OPTIONS, reference_design, slices
 from hentropy.views.plots.why import why_info, why_picture
-from hentropy.views.plots.with_matplotlib import draw, rendered
-from support.pictures import checked, coarse
+from hentropy.views.plots.with_matplotlib import draw
+from support.pictures import PNG, checked, coarse, drawn, rough
 
 LIGANDS = ("PPh3", "XPhos", "dppf", "tri-tert-butylphosphine")
 SOLVENTS = ("THF", "dioxane", "DMF")
@@ -453,10 +453,10 @@ def test_gains_are_those_of_designs_that_can_be_run(monkeypatch: pytest.MonkeyPa
 
 def test_trust_names_choices() -> None:
     scene = made(REACTION, count=10)
-    info = trust_info(scene)
+    info = predictions_info(scene)
     assert info.names == ("ligand", "temperature", "solvent", "loading")
     assert info.choices == ("ligand", "solvent")
-    assert "Of ligand and solvent the range is" in trust_picture(info).caption
+    assert "For ligand and solvent, the range is" in trust_picture(info).caption
 
 
 def test_what_is_decided_on_is_what_is_shown() -> None:
@@ -491,7 +491,7 @@ def test_every_decision_is_drawn_over_every_space(name: str, decision: str) -> N
     scene = made(space, DECISIONS[decision], count=3 if name == "named levels" else 8)
     picture = decided_picture(decided_info(scene, draws=4, candidates=16, points=5, plane=4))
     found = checked(picture)
-    assert rendered(picture, dpi=30).startswith(b"\x89PNG")
+    assert drawn(picture).startswith(PNG)
     titles = [axis.title for panel in panels(picture) for axis in (panel.x, panel.y)]
     tables = [each for row in picture.rows for each in row if isinstance(each, Table)]
     names = [field.name for field in space.fields if field.high > field.low]
@@ -504,15 +504,15 @@ def test_every_decision_is_drawn_over_every_space(name: str, decision: str) -> N
 
 @pytest.mark.parametrize("name", SPACES)
 def test_every_picture_is_drawn_over_every_space(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    coarse(monkeypatch)
+    rough(monkeypatch)
     monkeypatch.setattr("hentropy.views.plots.gain_map.NUMBERS", 1e5)
     scene = made(SPACES[name], count=3 if name == "named levels" else 8)
-    for what, (information, drawn) in PICTURES.items():
+    for what, (information, picture_of) in PICTURES.items():
         info = information(scene)
         as_plain(info)
-        picture = drawn(info)
+        picture = picture_of(info)
         checked(picture)
-        assert rendered(picture, dpi=30).startswith(b"\x89PNG"), what
+        assert drawn(picture).startswith(PNG), what
 
 
 def test_units_are_in_titles_and_words() -> None:

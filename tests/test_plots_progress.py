@@ -1,4 +1,4 @@
-"""How it goes: counts of observations as they really were, and expected against true losses."""
+"""Progress: counts of observations as they really were, and expected against true losses."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,7 @@
 """Whether the model is to be trusted: predictions of what was left out, coverage, length scales."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +15,12 @@ from hentropy.core.beliefs.leave_one_out import leave_one_out
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Dots, Line, Panel, Role
 from hentropy.views.plots.scene import scene_of
-from hentropy.views.plots.trust import TrustInfo, coverage, joint_chance, trust_info, trust_picture
+from hentropy.views.plots.trust import TrustInfo, coverage, joint_chance, predictions_info, trust_picture
 from support.studies import LINE, MIXED, PLANE, begun
 
 
 def information(study: he.Study) -> TrustInfo:
-    return trust_info(scene_of(study))
+    return predictions_info(scene_of(study))
 
 
 @pytest.mark.parametrize("treatment", ["map", "mixture"])
@@ -104,7 +105,7 @@ def test_length_scales_are_those_of_the_kernel() -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_few_values_are_said_to_be_few(count: int) -> None:
     picture = trust_picture(information(begun(LINE, count=count, hyperparameters="mixture")))
-    assert "next to nothing" in picture.caption
+    assert "cannot be judged yet" in picture.caption
     [[panel, _]] = picture.rows
     assert isinstance(panel, Panel)
     assert panel.x.low is not None
@@ -143,13 +144,24 @@ def test_a_model_that_is_too_sure_is_called_so() -> None:
     info = information(begun(PLANE, count=12))
     none = np.zeros(12, dtype=bool)
     bold = replace(info, coverage=(coverage(none, 0.5), coverage(none, 0.95)), chance=joint_chance(0, 0, 12))
-    assert "surer of itself" in trust_picture(bold).caption
+    assert "overconfident" in trust_picture(bold).caption
     timid = replace(info, coverage=(coverage(~none, 0.5), coverage(~none, 0.95)), chance=joint_chance(12, 12, 12))
-    assert "more careful" in trust_picture(timid).caption
+    assert "underconfident" in trust_picture(timid).caption
 
 
 def test_a_belief_of_samples_says_that_it_cannot() -> None:
     scene = scene_of(begun(LINE))
     samples = he.Samples(scene.belief.X, lambda points: points.sum(-1).expand(2, -1), torch.ones(2), 0.1)
     with pytest.raises(InputError, match="leave an observation out"):
-        trust_info(replace(scene, belief=samples))
+        predictions_info(replace(scene, belief=samples))
+
+
+def test_the_caption_says_which_family_carries_the_weight() -> None:
+    info = information(begun(PLANE, count=9, hyperparameters="families"))
+    assert info.reach is None
+    ordered = sorted(info.families.values(), reverse=True)
+    caption = trust_picture(info).caption
+    said = [int(share) for share in re.findall(r": (\d+) %", caption)]
+    assert said == [round(100 * weight) for weight in ordered]
+    assert "functions" in caption
+    assert not information(begun(PLANE, count=5)).families

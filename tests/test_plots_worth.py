@@ -13,20 +13,20 @@ from hentropy.views.plots.marks import Dots, Panel, Role, Rule
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.why import why_info
 from hentropy.views.plots.worth import WorthInfo, sentence, worth_info, worth_picture
-from support.studies import LINE, begun, hill, study
+from support.studies import LINE, begun, hill, measured, study
 
 
 def scene(
     gains: Sequence[float | None], stop: Sequence[StoppingRule] = (), last: State | None = None, first: int = 2
 ) -> Scene:
     """A study whose proposals had these gains, after two attached data."""
-    given = [Trial(n, {"x": float(n)}, State.COMPLETE, hill(float(n)), origin="attached") for n in (0, 1)]
+    given = [Trial(n, {"x": float(n)}, State.COMPLETE, measured(hill(float(n))), origin="attached") for n in (0, 1)]
     made = []
     for number, gain in enumerate(gains, start=2):
         x = -1.0 + 0.1 * number
         origin = "first" if gain is None else "proposed"
         error = None if gain is None else 0.1 * gain
-        made.append(Trial(number, {"x": x}, State.COMPLETE, hill(x), None, gain, error, origin=origin))
+        made.append(Trial(number, {"x": x}, State.COMPLETE, measured(hill(x)), gain, error, origin=origin))
     if last is not None:
         end = made[-1]
         made[-1] = Trial(end.number, end.params, last, gain=end.gain, gain_error=end.gain_error, note="later")
@@ -76,7 +76,7 @@ def test_a_pending_one_is_valued_as_things_stand() -> None:
     assert info.target is not None
     assert (info.target.number, info.target_place) == (3, 2)
     assert info.target.gain != 0.25
-    assert sentence(info).startswith("Trial 3, which is waited for, is expected to save ")
+    assert sentence(info).startswith("Pending trial 3 is expected to save ")
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
@@ -88,7 +88,7 @@ def test_the_next_one_is_judged_as_if_it_had_been_asked(kind: type, factor: floa
     assert info.stopped is None
     assert (info.stops is None) == (factor < 1)
     assert ("not worth it" in sentence(info)) == (factor > 1)
-    assert ("another one is worth it" in sentence(info)) == (factor < 1)
+    assert ("another experiment is worth it" in sentence(info)) == (factor < 1)
 
 
 def test_a_low_gain_waits_for_its_patience() -> None:
@@ -96,7 +96,9 @@ def test_a_low_gain_waits_for_its_patience() -> None:
     assert target is not None
     info = asked([9.0], [he.GainBelow(2 * target.gain, patience=2)])
     assert info.stops is None
-    assert sentence(info).endswith("That is low, but not yet for as long as the rules of the study ask for: go on.")
+    assert sentence(info).endswith(
+        "That is low, but not yet for as many experiments in a row as the stopping rule asks for: continue."
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_whether_to_stop_is_what_the_study_says(stop: list[StoppingRule]) -> Non
     seen = scene([0.5, 0.05], stop)
     reason = seen.study.stopped
     said = sentence(worth_info(seen))
-    assert ("time to stop" in said) == (reason is not None)
+    assert ("A stopping rule is met" in said) == (reason is not None)
     if reason is not None:
         assert reason in said
 
@@ -128,13 +130,13 @@ def test_withdrawn_ones_are_left_out() -> None:
 
 
 def test_without_a_rule_it_is_for_the_reader_to_say() -> None:
-    assert "No rule says how much is enough" in sentence(asked([0.5]))
+    assert "No stopping rule is set" in sentence(asked([0.5]))
 
 
 def test_the_budget_counts_what_the_rule_counts() -> None:
     info = asked([None, 0.5, 0.2], [he.Budget(5)], last=State.FAILED)
     assert info.left == 2
-    assert sentence(info).endswith("Of the budget 2 experiments are left.")
+    assert sentence(info).endswith("2 experiments of the budget are left.")
     used = asked([0.5, 0.2], [he.Budget(2)])
     assert used.left == 0
     assert "the budget of 2 trials is used up" in sentence(used)
@@ -184,3 +186,29 @@ def test_gains_over_decades_are_on_a_logarithmic_scale() -> None:
         [[panel]] = worth_picture(replace(info, gains=np.array([1.0, last]))).rows
         assert isinstance(panel, Panel)
         assert panel.y.log is log
+
+
+def test_ask_and_the_picture_state_one_gain_and_one_expected_loss() -> None:
+    study = begun(LINE, he.KGuesses(2), count=4, first=4)
+    verdict = study.decide()
+    before = worth_info(scene_of(study)).target  # what would be asked next
+    trial = study.ask()
+    while_waiting = worth_info(scene_of(study)).target
+    assert before is not None
+    assert while_waiting is not None
+    assert before.gain == pytest.approx(trial.gain)
+    assert while_waiting.gain == trial.gain
+    assert trial.entropy == pytest.approx(verdict.expected_loss, rel=1e-9)  # on the same draws
+    study.attach({"x": 0.3}, 0.7)  # it is valued anew by what is known then
+    news = worth_info(scene_of(study)).target
+    assert news is not None
+    assert news.gain != trial.gain
+
+
+def test_nothing_comes_next_once_a_study_has_ended() -> None:
+    study = begun(LINE, he.Maximize(), count=5, first=4, stop=[he.Budget(1)])
+    study.tell(study.ask(), 0.5)
+    said = worth_picture(worth_info(scene_of(study))).caption
+    assert "A stopping rule is met" in said
+    assert "Another experiment would be expected to save" in said
+    assert "next" not in f"{said} {why_info(scene_of(study)).target}".replace("NextExperiment", "")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from botorch.test_functions.synthetic import WeldedBeamSO
 from scipy.stats import multivariate_normal
 from torch import Tensor
 
@@ -113,12 +114,14 @@ def test_every_problem_is_what_its_name_says(name: str) -> None:
     assert made.best is not None
     x = made.space.sample(6, 0)
     values = made(x)
-    assert values.shape == (6,)
+    names = made.decision.outcomes
+    assert values.shape == (6, len(names))[: 2 if names else 1]
     assert values.dtype == torch.float64
-    torch.testing.assert_close(made(x.reshape(2, 3, -1)), values.reshape(2, 3), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(made(x.reshape(2, 3, -1)), values.unflatten(0, (2, 3)), rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(made(x[0]), values[0], rtol=1e-12, atol=1e-12)
-    assert made.at(**made.space.decode(x[0])) == pytest.approx(float(values[0]), rel=1e-12)
-    assert len(repr(made.decision)) < 160
+    said = made.value(made.space.encode(made.space.decode(x[0])))
+    assert said == pytest.approx(dict(zip(names, values[0].tolist(), strict=True)) if names else float(values[0]))
+    assert len(repr(made.decision)) < 240
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -377,3 +380,64 @@ def test_at_the_highest_fidelity_a_function_is_what_is_decided_about(name: str) 
 def test_functions_without_fidelities_are_named() -> None:
     with pytest.raises(he.InputError, match=r"no function with fidelities 'levy-4'; .*known are branin, hartmann-6"):
         two_fidelities("levy-4")
+
+
+def test_the_simulator_crashes_in_its_corner() -> None:
+    made = problem("crash-12")
+    assert made.fails is not None
+    x = torch.rand(40_000, 12, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    failed = made.fails(x)
+    assert float(failed.double().mean()) == pytest.approx(0.08, abs=0.005)
+    loss, action = best(made)
+    assert not bool(made.fails(action))
+    assert made.loss(action) == loss
+    runs = made(x[~failed])
+    assert float(runs.max()) < -loss
+    # nor is anything near the best design better, as long as it runs
+    near = (action + 0.02 * torch.randn(4_000, 12, generator=torch.Generator().manual_seed(1))).clamp(0.0, 1.0)
+    assert float(made(near[~made.fails(near)]).max()) < -loss
+    assert float(made(x[failed]).max()) <= float(runs.min())
+
+
+def test_gardner_and_gramacy_are_their_formulas() -> None:
+    at = torch.tensor([1.2, 0.7], dtype=torch.float64)
+    assert problem("gardner").value(at) == pytest.approx(
+        {"value": math.sin(1.2) + 0.7, "limited": math.sin(1.2) * math.sin(0.7)}
+    )
+    wave = 1.5 - 1.2 - 1.4 - 0.5 * math.sin(2 * math.pi * (1.44 - 1.4))
+    assert problem("gramacy").value(at) == pytest.approx({"value": 1.9, "wave": wave, "circle": 1.44 + 0.49 - 1.5})
+
+
+@pytest.mark.parametrize("name", ["gardner", "gramacy", "welded-beam"])
+def test_no_design_that_holds_the_limits_is_better_than_the_best_or_worse_than_the_fallback(name: str) -> None:
+    made = problem(name)
+    assert isinstance(made.decision, he.Minimize)
+    assert made.decision.fallback is not None
+    least, action = best(made)
+    near = made.space.to_cube(action) + 0.02 * torch.randn(
+        2000, 1, 2, generator=torch.Generator().manual_seed(1)
+    ).repeat(1, 1, made.space.cube // 2)
+    x = torch.cat([made.space.sample(2000, 0).unsqueeze(1), made.space.from_cube(near.clamp(0.0, 1.0))])
+    values = made(x)
+    losses = made.decision.loss(values, x)
+    feasible = made.decision.holds(values)[..., 0]
+    assert 0 < int(feasible.sum()) < len(x)
+    assert bool((losses[feasible] >= least).all())
+    assert bool((losses[~feasible] == made.decision.fallback).all())
+
+
+def test_the_beam_holds_its_limits_where_those_of_botorch_do() -> None:
+    made, beam = problem("welded-beam"), WeldedBeamSO()
+    x = torch.cat([made.space.sample(3000, 1), best(made)[1]])
+    assert isinstance(made.decision, he.Minimize)
+    own = made.decision.holds(made(x))
+    assert torch.equal(own, (beam.evaluate_slack_true(x) >= 0).all(-1))
+    assert bool(own.any())
+    assert torch.equal(made(x)[:, 0], beam.evaluate_true(x))
+
+
+def test_the_front_of_branin_and_currin_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optima, "FRONT_ROUNDS", 3)
+    monkeypatch.setattr(optima, "FRONT_STEPS", 60)
+    found = optima.best_for(problem("branin-currin"), seed=3)
+    assert found.loss == pytest.approx(best(problem("branin-currin"))[0], abs=1e-3)

@@ -90,7 +90,7 @@ def _passes(command: tuple[str, ...], root: Path) -> bool:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=10 * PATIENCE,
         check=False,
     )
     print(ended.stdout[-4000:], ended.stderr[-1000:])
@@ -119,6 +119,7 @@ def test_the_recipes_are_those_promised() -> None:
     assert all(len(recipe.steps) >= 4 and recipe.tests for recipe in RECIPES.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_is_complete(name: str, copy: Path) -> None:
     assert RECIPES[name].followed(copy)

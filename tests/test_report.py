@@ -109,7 +109,7 @@ def test_it_has_all_pictures_with_words_for_those_who_do_not_see_them(page: Page
 
 
 def test_it_says_how_it_was_made(page: Page) -> None:
-    for said in ("one design with the greatest value", "after 3 observations", "Expected loss", "Seed 0", "torch"):
+    for said in ("one design with the greatest value", "After 3 observations", "expected loss", "Seed 0", "torch"):
         assert said in page.text
     assert "4 trials: 3 complete, 1 failed." in page.text
     assert '"hyperparameters": "map"' in page.text
@@ -118,7 +118,7 @@ def test_it_says_how_it_was_made(page: Page) -> None:
 def test_before_anything_was_told() -> None:
     html = report_html(he.Study(LINE, he.Maximize()))
     text = Page(html).text
-    assert "Nothing has been told yet" in text
+    assert "No results yet" in text
     assert "There are no trials yet." in text
     assert len(html) < 50_000  # plotly is left out where it draws nothing
 
@@ -145,7 +145,7 @@ def test_a_long_action_is_folded() -> None:
 def test_trials_are_sorted_by_numbers_not_by_what_is_shown() -> None:
     study = begun(LINE, count=2)
     study.tell(study.ask(), (1.0 / 3.0, 0.25))
-    table = trials_shown(tuple(study.log.entries.values()), design_columns(study.space))
+    table = trials_shown(tuple(study.log.entries.values()), design_columns(study.space), study.outcomes)
     titles = [column.title for column in table.columns]
     assert titles[:4] == ["trial", "x", "value", "standard error"]
     assert "note" not in titles

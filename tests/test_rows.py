@@ -7,8 +7,10 @@ import torch
 import hentropy as he
 from hentropy.core.spaces import rows as rows_module
 from hentropy.core.spaces.rows import RowIndex
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study.left_to_ask import open_rows
+from support.studies import measured
 
 LISTED = torch.tensor(
     [[0.0, 1.0], [2.0, -3.0], [0.0, 1.0], [1e-300, 1.0], [2.0, 3.0], [0.0, -1.0]], dtype=torch.float64
@@ -40,10 +42,11 @@ def test_rows_that_may_be_asked() -> None:
     pool = he.Pool(LISTED, names=["a", "b"])
 
     def trial(row: int, state: State, value: float | None = None) -> Trial:
-        return Trial(row, pool.decode(LISTED[row]), state=state, value=value, std_error=None if value is None else 0.0)
+        told = {} if value is None else measured(value, 0.0)
+        return Trial(row, pool.decode(LISTED[row]), state=state, measurements=told)
 
     def open_after(*trials: Trial) -> list[int]:
-        rows = open_rows(pool, trials, lambda t: pool.encode(t.params))
+        rows = open_rows(Outcomes.of(None, pool), trials, lambda t: pool.encode(t.params))
         assert rows is not None
         return rows.tolist()
 

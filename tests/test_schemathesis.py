@@ -14,8 +14,9 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from hentropy.views.server.app import make_app
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import Served, served
+from support.waiting import PATIENCE
 
-VERBS = ("attach", "attach.csv", "import")
+VERBS = ("ask", "attach", "attach.csv", "import", "trials/{number}/tell")
 FAST = ServerLimits(per_second=1e6, burst=10**6)
 """Schemathesis comes faster than any client may."""
 
@@ -36,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 DATA = {f"POST /api/{path}" for path in ("studies", "check", *(f"studies/{{study}}/{verb}" for verb in VERBS))}
-"""Where what is sent has to fit together, or to fit the parameters of a study: no schema says whether it does."""
+"""Where what is sent has to fit together, or the parameters and outcomes of a study: no schema says whether it does."""
 
 BEYOND: list[Any] = [positive_data_acceptance]
 """The check that all that fits the description is taken."""
@@ -52,7 +53,7 @@ def test_every_answer_is_as_described(server: Served, label: str) -> None:
     @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     @given(case=strategy(label))
     def answers(case: schemathesis.Case) -> None:
-        case.call_and_validate(base_url=server.url, excluded_checks=excluded)
+        case.call_and_validate(base_url=server.url, excluded_checks=excluded, timeout=PATIENCE)
 
     answers()
 

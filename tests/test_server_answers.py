@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from hentropy.views.server.incoming_data import EarlierMeasurement
+from hentropy import Real, Space
+from hentropy.studies.outcomes import Outcomes
+from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.pages.forms import Mistaken, result_in
 from hentropy.views.server.settings import LONGEST_NOTE, Settings
 from support.serving import Served, served
@@ -19,7 +21,7 @@ def here(sqlite_url: str) -> Iterator[Served]:
     with served(Settings(sqlite_url)) as server:
         study = server.create()
         server.services.study_service.attach(
-            study, [EarlierMeasurement({"x": number / 100}, float(number)) for number in range(100)]
+            study, [EarlierExperiment({"x": number / 100}, float(number)) for number in range(100)]
         )
         yield server
 
@@ -62,9 +64,10 @@ def test_events_are_never_packed(here: Served) -> None:
 
 def test_a_note_may_be_as_long_on_the_page_as_in_the_api(here: Served) -> None:
     longest = "é" * LONGEST_NOTE
-    assert result_in({"value": "1", "note": longest}).note == longest
+    outcomes = Outcomes.of(None, Space(x=Real(0, 1)))
+    assert result_in({"o0": "1", "note": longest}, outcomes).note == longest
     with pytest.raises(Mistaken, match=r"10,001 letters; at most 10,000 are kept"):
-        result_in({"value": "1", "note": longest + "x"})
+        result_in({"o0": "1", "note": longest + "x"}, outcomes)
     path = "/api/studies/1/trials/0/tell"
     assert here.http.post(path, json={"value": 1, "note": longest, "replace": True}).is_success
     assert here.http.post(path, json={"value": 1, "note": longest + "x", "replace": True}).status_code == 422
@@ -77,7 +80,7 @@ def test_a_note_keeps_its_lines(here: Served) -> None:
         page = client.get("/studies/1/trials/0").text
         assert "first\n&lt;/textarea&gt;&lt;b&gt;second</textarea>" in page
         begun = page.partition('name="begun" value="')[2].partition('"')[0]
-        form = {"begun": begun, "what": "correct", "value": "0"}
+        form = {"begun": begun, "what": "correct", "o0": "0"}
         answer = client.post("/studies/1/trials/0", data={**form, "note": "one\r\ntwo"})
         assert answer.status_code == 303
     assert study_service.log(1).find(0).trial.note == "one\ntwo"

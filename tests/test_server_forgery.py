@@ -65,7 +65,7 @@ def test_no_form_is_taken_of_which_no_page_of_ours_is_the_source(token: str | No
         begun = iso(server.services.study_service.record(study).created_at) or ""
         changing = [(method, path) for method, path in of_the_pages() if method != "GET"]
         assert len(changing) > 5
-        form = {"begun": begun, "value": "7", "count": "1", "what": "correct", "token": TOKEN}
+        form = {"begun": begun, "o0": "7", "count": "1", "what": "correct", "token": TOKEN}
         for method, path in changing:
             path = path.replace("/studies/0", f"/studies/{study}")
             for headers in ({}, *FOREIGN):

@@ -52,7 +52,7 @@ def test_large_requests_are_refused(sqlite_url: str) -> None:
 
 def test_a_request_that_says_it_is_too_large_is_not_waited_for(here: Served) -> None:
     head = f"POST /api/check HTTP/1.1\r\nHost: {here.url[7:]}\r\nContent-Type: application/json\r\n"
-    with socket.create_connection(("127.0.0.1", int(here.url.rpartition(":")[2])), 5.0) as connection:
+    with socket.create_connection(("127.0.0.1", int(here.url.rpartition(":")[2])), PATIENCE) as connection:
         connection.sendall(f"{head}Content-Length: 99999999\r\n\r\n".encode())  # and none of it comes
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
@@ -70,7 +70,7 @@ def test_more_rows_than_allowed_are_refused(sqlite_url: str) -> None:
                 answers.append(server.http.post(where, content=text, headers={"Content-Type": "text/csv"}))
         for answer in answers:
             assert answer.status_code == 422
-            assert "at most 3 are taken at once" in answer.json()["error"]["sentence"]
+            assert "at most 3 are accepted at once" in answer.json()["error"]["sentence"]
         assert server.http.post(path, json={"rows": rows[:3]}).status_code == 201
 
 

@@ -271,7 +271,7 @@ def test_a_look_follows_what_is_told(tmp_path: Path) -> None:
             await watcher.close()
             await watcher.close()
             assert watcher.listeners == 0
-            with pytest.raises(Busy, match="about to end"):
+            with pytest.raises(Busy, match="shutting down"):
                 watcher.join(study.log.record)
 
     run(test)
@@ -317,13 +317,12 @@ def heard(lines: Iterator[str], name: str) -> dict[str, Any]:
     raise AssertionError(f"the stream ended without {name}")
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.Study]]:
+@contextlib.contextmanager
+def patient(url: str) -> Iterator[tuple[Served, he.Study]]:
     """A server that keeps two pages up to date, and a study that it shows.
 
     It waits long for who is to end, and has no heartbeat: what ends or is noticed does so by itself.
     """
-    url = f"sqlite:///{tmp_path_factory.mktemp('lab') / 'lab.db'}"
     study = he.Study(SPACE, he.Maximize(), storage=url, name="live", first=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hentropy.views.cli.serving.GRACE", 10 * SOON)
@@ -331,6 +330,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.S
         with served(Settings(url, limits=ServerLimits(listeners=2))) as server:
             yield server, study
     study.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, he.Study]]:
+    with patient(f"sqlite:///{tmp_path_factory.mktemp('lab') / 'lab.db'}") as found:
+        yield found
 
 
 def test_a_page_hears_what_another_process_tells(lab: tuple[Served, he.Study]) -> None:
@@ -369,11 +374,11 @@ def test_pages_that_close_make_room(lab: tuple[Served, he.Study]) -> None:
         assert http.get(f"{server.url}/studies/99/events").status_code == 404
 
 
-def test_an_open_page_does_not_keep_the_server(lab: tuple[Served, he.Study]) -> None:
-    server, study = lab
-    address = f"{server.url}/studies/{study.log.record.id}/events"
-    with httpx.Client(timeout=SOON) as http, http.stream("GET", address) as response:
-        lines = response.iter_lines()
-        heard(lines, "snapshot")
-        server.end()
-        list(lines)  # the stream has ended in good order
+def test_an_open_page_does_not_keep_the_server(sqlite_url: str) -> None:
+    with patient(sqlite_url) as (server, study):
+        address = f"{server.url}/studies/{study.log.record.id}/events"
+        with httpx.Client(timeout=SOON) as http, http.stream("GET", address) as response:
+            lines = response.iter_lines()
+            heard(lines, "snapshot")
+            server.end()
+            list(lines)  # the stream has ended in good order

@@ -1,6 +1,8 @@
 """Many clients at once on PostgreSQL: nothing is lost, and who reads does not wait for who computes."""
 
 import math
+import os
+import signal
 import statistics
 import threading
 import time
@@ -16,8 +18,8 @@ import pytest
 import hentropy as he
 from hentropy.studies.records import State
 from hentropy.views.server.settings import ServerLimits, Settings
-from support.serving import served
-from support.waiting import PATIENCE
+from support.serving import Served, served
+from support.waiting import PATIENCE, until
 
 CLIENTS, EACH = 50, 3
 FIRST = CLIENTS * EACH - 6
@@ -68,12 +70,13 @@ class Client:
 
 
 @pytest.fixture
-def address(postgres_url: str) -> Iterator[str]:
-    with served(Settings(postgres_url, limits=GENEROUS)) as server:
-        yield server.url
+def server(postgres_url: str) -> Iterator[Served]:
+    with served(Settings(postgres_url, limits=GENEROUS)) as it:
+        yield it
 
 
-def test_fifty_clients_lose_nothing(address: str, postgres_url: str) -> None:
+def test_fifty_clients_lose_nothing(server: Served, postgres_url: str) -> None:
+    address = server.url
     study = he.Study(SPACE, he.Maximize(), name="load", first=FIRST, hyperparameters="map", storage=postgres_url)
     clients = [Client(address, study.log.record.id, name) for name in range(CLIENTS)]
     begun, over = time.monotonic(), threading.Event()
@@ -108,18 +111,17 @@ def test_fifty_clients_lose_nothing(address: str, postgres_url: str) -> None:
     study.close()
 
 
-def test_reading_does_not_wait_for_a_proposal(address: str, postgres_url: str) -> None:
+def test_reading_does_not_wait_for_a_proposal(server: Served, postgres_url: str) -> None:
     study = he.Study(SPACE, he.KGuesses(4), name="slow", storage=postgres_url)
     study.attach_many([({"x": (0.37 * i) % 1, "y": (0.61 * i) % 1}, math.sin(i)) for i in range(25)])
-    with httpx.Client(base_url=f"{address}/api", timeout=PATIENCE) as http:
+    with httpx.Client(base_url=f"{server.url}/api", timeout=PATIENCE) as http:
         paths = (f"/studies/{study.log.record.id}", f"/studies/{study.log.record.id}/trials")
         idle = [_seconds(http, path) for path in paths * 20]
-        # so many at once take minutes
+        # so many at once take minutes; stopped in the middle of it, it does not end by itself
         job = http.post(f"{paths[0]}/ask", json={"count": 50}).json()["job"]["id"]
-        deadline = time.monotonic() + PATIENCE
-        while "valuing" not in http.get(f"/jobs/{job}").json()["job"]["phase"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: "evaluating" in http.get(f"/jobs/{job}").json()["job"]["phase"])
+        [asking] = server.services.job_service.processes
+        os.kill(asking, signal.SIGSTOP)
         busy = [_seconds(http, path) for path in paths * 30]
         assert http.get(f"/jobs/{job}").json()["job"]["state"] == "running", "the reads waited for it"
         assert http.delete(f"/jobs/{job}").json()["job"]["state"] == "cancelled"

@@ -1,7 +1,6 @@
 """Pages, API and client for designs of laboratories: choices, units, conditions, plates, lists with ids, costs."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,16 +9,17 @@ import pytest
 
 from hentropy.core.spaces import Choice, Integer, Levels, Pool, Real, Space
 from hentropy.errors import InputError
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.views.client import RemoteStudy
-from hentropy.views.server.incoming_data import EarlierMeasurement
+from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.pages.own_form import design_fields, design_in
 from hentropy.views.server.pages.trial_view import Wanted, trial_table
 from hentropy.views.server.pages.verdict_view import counterparts, moved, verdict_view
-from hentropy.views.server.settings import Settings
 from hentropy.views.text.formats import design_columns
-from support.serving import Served, served
-from support.visiting import browser
+from support import visiting
+from support.serving import Served
+from support.studies import measured
 
 CHEMIST: dict[str, Any] = {
     "space": {
@@ -42,21 +42,7 @@ SHELF: dict[str, Any] = {
     },
 }
 DESIGN = {"ligand": "XPhos", "solvent": "toluene", "temperature": 85.0, "loading": 1.0}
-TYPED = {"p0": "XPhos", "p1": "toluene", "p2": "85", "p3": "1", "value": "0.7", "std_error": ""}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}"
-    with served(Settings(url)) as it:
-        yield it
-
-
-@pytest.fixture
-def visit(server: Served) -> Iterator[httpx.Client]:
-    with browser(server) as client:
-        client.follow_redirects = True
-        yield client
+TYPED = {"p0": "XPhos", "p1": "toluene", "p2": "85", "p3": "1", "o0": "0.7", "o0_se": ""}
 
 
 def begun(server: Served, name: str, words: dict[str, Any] = CHEMIST, **parts: Any) -> int:
@@ -64,7 +50,7 @@ def begun(server: Served, name: str, words: dict[str, Any] = CHEMIST, **parts: A
 
 
 def attached(server: Served, study: int, *values: float, **design: Any) -> None:
-    rows = [EarlierMeasurement({**DESIGN, **design}, value) for value in values]
+    rows = [EarlierExperiment({**DESIGN, **design}, value) for value in values]
     server.services.study_service.attach(study, rows, again=True)
 
 
@@ -75,9 +61,7 @@ def running(server: Served, study: int, **expected: Any) -> int:
 
 
 def sent(visit: httpx.Client, study: int, action: str, files: Any = None, **fields: str) -> httpx.Response:
-    found = re.search(r'name="begun" value="([^"]+)"', visit.get(f"/studies/{study}").text)
-    assert found is not None
-    return visit.post(f"/studies/{study}/{action}", data={"begun": found[1], **fields}, files=files)
+    return visiting.sent(visit, f"/studies/{study}", f"/studies/{study}/{action}", files, **fields)
 
 
 def section(html: str, name: str) -> str:
@@ -102,10 +86,10 @@ def test_a_design_is_shown_with_options_and_units(server: Served, visit: httpx.C
 
 
 def test_a_plate_says_what_all_of_it_share(server: Served, visit: httpx.Client) -> None:
-    said = "All that are asked for together have the same temperature."
+    said = "All experiments of a batch have the same temperature."
     assert said in section(visit.get(f"/studies/{begun(server, 'plates')}").text, "next")
     single = begun(server, "no plates", same_in_batch=[])
-    assert "asked for together" not in visit.get(f"/studies/{single}").text
+    assert "All experiments of a batch" not in visit.get(f"/studies/{single}").text
 
 
 def test_an_experiment_of_ones_own_is_entered_by_its_design(server: Served, visit: httpx.Client) -> None:
@@ -115,7 +99,7 @@ def test_an_experiment_of_ones_own_is_entered_by_its_design(server: Served, visi
     assert '<option value="XPhos" >XPhos</option>' in form
     assert '<label for="own-p2">temperature (°C)</label>' in form
     assert "30 to 110 °C in steps of 5" in form
-    page = sent(visit, study, "own", **{**TYPED, "std_error": "0.1"})
+    page = sent(visit, study, "own", **{**TYPED, "o0_se": "0.1"})
     assert page.status_code == 200
     assert "Your experiment is trial 0." in page.text
     assert "violates" not in page.text
@@ -123,9 +107,18 @@ def test_an_experiment_of_ones_own_is_entered_by_its_design(server: Served, visi
     assert (trial.params, trial.value, trial.std_error, trial.origin) == (DESIGN, 0.7, 0.1, "attached")
 
 
+def test_an_experiment_of_ones_own_may_have_failed(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "own failed")
+    typed = {**TYPED, "o0": "", "what": "fail"}
+    assert "State in the note why it failed." in sent(visit, study, "own", **typed).text
+    assert sent(visit, study, "own", **typed, note="it boiled over").status_code == 200
+    trial = server.services.study_service.log(study).trials[-1]
+    assert (trial.state, trial.note, trial.origin) == (State.FAILED, "it boiled over", "attached")
+
+
 def test_mistakes_of_an_own_experiment_are_said_at_their_fields(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "mistakes")
-    typed = {"p0": "XPhoz", "p1": "toluene", "p2": "86", "p3": "", "value": "1,5", "std_error": "-1"}
+    typed = {"p0": "XPhoz", "p1": "toluene", "p2": "86", "p3": "", "o0": "1,5", "o0_se": "-1"}
     page = sent(visit, study, "own", **typed)
     assert page.status_code == 422
     form = section(page.text, "own")
@@ -169,10 +162,10 @@ def test_a_design_of_a_list_is_entered_by_its_id(server: Served, visit: httpx.Cl
     assert '<label for="own-p0">sample</label>' in form
     assert '<option value="B-1"></option>' in form
     assert "metal" not in form
-    page = sent(visit, study, "own", p0="B-11", value="1")
+    page = sent(visit, study, "own", p0="B-11", o0="1")
     assert page.status_code == 422
     assert "did you mean B-1?" in section(page.text, "own")
-    page = sent(visit, study, "own", p0="B-1", value="1")
+    page = sent(visit, study, "own", p0="B-1", o0="1")
     [trial] = server.services.study_service.log(study).trials
     assert trial.params == {"sample": "B-1", "metal": "Fe", "ratio": 0.4, "price": 5.0}
     table = section(page.text, "trials")
@@ -190,7 +183,7 @@ def test_files_have_options_by_name_and_ids(server: Served, visit: httpx.Client)
     assert "1 row attached." in page.text
     assert server.services.study_service.log(study).trials[0].params == DESIGN
     shelf = begun(server, "shelf file", SHELF)
-    assert "sample, value, and std_error" in section(visit.get(f"/studies/{shelf}").text, "attach")
+    assert "sample, value, and value_se" in section(visit.get(f"/studies/{shelf}").text, "attach")
     assert sent(visit, shelf, "attach", files={"file": ("b.csv", b"sample,value\nB-1,3\n")}).status_code == 200
     assert server.services.study_service.log(shelf).trials[0].params["ratio"] == 0.4
 
@@ -228,7 +221,7 @@ def test_costs_are_told_and_shown(server: Served, visit: httpx.Client) -> None:
     assert "cost expected</a>" in section(page, "trials")
     server.services.study_service.tell(study, first, 1.0, cost=4.5)
     second = running(server, study)
-    page = sent(visit, study, f"trials/{second}", what="tell", value="2", cost="none").text
+    page = sent(visit, study, f"trials/{second}", what="tell", o0="2", cost="none").text
     assert f'id="cost-{second}"' in page
     assert "The cost is &#39;none&#39;: not a number." in page
     page = sent(visit, study, f"trials/{second}", what="fail", note="broke", cost="1.5").text
@@ -239,6 +232,31 @@ def test_costs_are_told_and_shown(server: Served, visit: httpx.Client) -> None:
     assert '<td class="number">1.5</td>' in section(own, "history-title")
     answer = server.http.get(f"/api/studies/{study}").json()
     assert (answer["spent"], answer["spending"]) == (6.0, "spent 6")
+
+
+def test_an_own_experiment_has_a_cost_and_a_note(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "own costs", cost={"of": "told", "unit": "hours"}, stop={"spend": 60.0})
+    form = section(visit.get(f"/studies/{study}").text, "own")
+    assert '<label for="own-cost">Cost (hours)' in form
+    assert 'id="own-note"' in form
+    page = sent(visit, study, "own", **TYPED, cost="-1", note="by hand").text
+    assert "The cost is -1; it must be above 0." in page
+    assert "by hand" in section(page, "own")
+    sent(visit, study, "own", **TYPED, cost="2.5", note=" by hand ")
+    (trial,) = server.services.study_service.log(study).trials
+    assert (trial.value, trial.cost, trial.note, trial.origin) == (0.7, 2.5, "by hand", "attached")
+
+
+def test_a_correction_on_the_page_can_delete_a_cost(server: Served, visit: httpx.Client) -> None:
+    """An empty field deletes it; a form without that field leaves it alone."""
+    study = begun(server, "deleted costs", cost={"of": "told"})
+    number = running(server, study)
+    sent(visit, study, f"trials/{number}", what="tell", o0="2", cost="4.5")
+    log = server.services.study_service.log(study)
+    for fields, cost in (({}, 4.5), ({"cost": ""}, None)):
+        sent(visit, study, f"trials/{number}", what="correct", page="trial", o0="3", **fields)
+        log.sync()
+        assert log.trials[number].cost == cost
 
 
 def test_no_field_for_costs_where_there_are_none(server: Served, visit: httpx.Client) -> None:
@@ -253,12 +271,14 @@ def test_no_field_for_costs_where_there_are_none(server: Served, visit: httpx.Cl
 def test_texts_are_sorted_as_texts_and_numbers_as_numbers() -> None:
     space = Space(solvent=["b", "a", "c"], loading=Levels([10.0, 2.0]))
     done = [
-        Entry(Trial(i, {"solvent": solvent, "loading": loading}, State.COMPLETE, 0.0), float(i), float(i))
+        Entry(Trial(i, {"solvent": solvent, "loading": loading}, State.COMPLETE, measured(0.0)), float(i), float(i))
         for i, (solvent, loading) in enumerate([("b", 10.0), ("a", 2.0), ("c", 10.0)])
     ]
-    shown = trial_table(done, design_columns(space), Wanted("p0", down=False))
+    shown = trial_table(done, design_columns(space), Outcomes.of(None, space), Wanted("p0", down=False))
     assert [row.number for row in shown.rows] == [1, 0, 2]
-    assert trial_table(done, design_columns(space), Wanted("p1", down=False)).rows[0].number == 1
+    assert (
+        trial_table(done, design_columns(space), Outcomes.of(None, space), Wanted("p1", down=False)).rows[0].number == 1
+    )
     assert [(heading.title, heading.numeric) for heading in shown.columns[1:3]] == [
         ("solvent", False),
         ("loading", True),
@@ -278,9 +298,10 @@ def test_verdicts_with_options_are_compared() -> None:
     assert counterparts([there, here], [here, there], space) == [there, here]
 
     def said(rows: list[dict[str, Any]]) -> dict[str, Any]:
-        return {"action": rows, "expected_loss": 0.0, "std_error": 0.0, "decision": "", "observations": 3}
+        known = {"expected_loss": 0.0, "std_error": 0.0, "decision": "", "observations": 3, "headline": "", "worth": ""}
+        return {"action": rows, **known}
 
-    view = verdict_view(said([there]), said([here]), space, 3)
+    view = verdict_view(said([there]), said([here]), space, 3, {"temperature": "°C"})
     assert [(column.title, column.numeric) for column in view.columns][:2] == [
         ("ligand", False),
         ("temperature (°C)", True),
@@ -331,10 +352,10 @@ def test_parts_that_do_not_add_up_are_said_of_the_whole_form(server: Served, vis
     study = begun(
         server, "parts", {"space": {"mix": {"type": "fractions", "names": ["A", "B"], "unit": "%", "total": 100.0}}}
     )
-    page = sent(visit, study, "own", p0="30", p1="30", value="1")
+    page = sent(visit, study, "own", p0="30", p1="30", o0="1")
     assert page.status_code == 422
     assert 'role="alert"' in section(page.text, "own")
-    assert sent(visit, study, "own", p0="30", p1="70", value="1").status_code == 200
+    assert sent(visit, study, "own", p0="30", p1="70", o0="1").status_code == 200
 
 
 def test_a_study_whose_costs_are_told_asks_for_them(server: Served, visit: httpx.Client) -> None:
@@ -344,7 +365,7 @@ def test_a_study_whose_costs_are_told_asks_for_them(server: Served, visit: httpx
     page = visit.get(f"/studies/{study}").text
     assert f'<label for="cost-{first}">Cost (hours)' in page
     assert "and to cost 3 hours." in section(page, "next")
-    page = sent(visit, study, f"trials/{first}", what="tell", value="2", cost="4.5").text
+    page = sent(visit, study, f"trials/{first}", what="tell", o0="2", cost="4.5").text
     assert "spent 4.5 of 60 hours" in section(page, "trials")
     assert "Spent 4.5 of 60 hours." in section(page, "verdict")
     assert "once 60 hours are spent" in section(page, "made")
@@ -365,4 +386,4 @@ def test_what_may_be_decided_is_said(server: Served, visit: httpx.Client) -> Non
     made = section(visit.get(f"/studies/{begun(server, 'fidelity', words)}").text, "made")
     assert "What is decided has fidelity 1." in made
     assert "What an experiment costs: 1 if fidelity &lt; 1 else 20." in made
-    assert "gain less 0.5 times cost" in made
+    assert "gain minus 0.5 times cost" in made

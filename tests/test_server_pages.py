@@ -1,7 +1,8 @@
 """The pages over HTTP: what they say, what forms do without scripts, and what no address can make them do."""
 
+import os
 import re
-from collections.abc import Iterator
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import httpx
 import pytest
 
 from hentropy.core.spaces import Integer, Real, Space
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, Verdict
 from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, failure_in, result_in
 from hentropy.views.server.pages.picture_view import PictureTexts
@@ -16,36 +18,10 @@ from hentropy.views.server.pages.rendering import assets
 from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, moved, verdict_view
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import LONGER, TOKEN, Served, served
-from support.visiting import browser, fields
+from support.visiting import begun_in, browser, fields, sent
+from support.waiting import PATIENCE, until
 
 SPACE = Space(temperature=Real(20, 90), minutes=Integer(5, 60))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'lab.db'}"
-    with served(Settings(url)) as it:
-        yield it
-
-
-@pytest.fixture
-def visit(server: Served) -> Iterator[httpx.Client]:
-    """Somebody with a browser: cookies are kept, redirects followed."""
-    with browser(server) as client:
-        client.follow_redirects = True
-        yield client
-
-
-def begun_in(html: str) -> str:
-    found = re.search(r'name="begun" value="([^"]+)"', html)
-    assert found is not None
-    return found[1]
-
-
-def sent(visit: httpx.Client, shown: str, action: str, files: Any = None, **fields: str) -> httpx.Response:
-    """Send a form of a page."""
-    page = visit.get(shown).text
-    return visit.post(action, data={"begun": begun_in(page), **fields}, files=files)
 
 
 def begun(server: Served, name: str, trials: int = 1, **parts: Any) -> int:
@@ -61,7 +37,7 @@ def begun(server: Served, name: str, trials: int = 1, **parts: Any) -> int:
 def asked(server: Served, study: int) -> int:
     """The number of a new trial that waits for its value."""
     services = server.services
-    job = services.job_service.wait(services.job_service.ask(services.study_service.record(study)).id, 60)
+    job = services.job_service.wait(services.job_service.ask(services.study_service.record(study)).id, PATIENCE)
     assert job.state == "done", job.error
     assert job.result is not None
     return job.result[0]
@@ -79,10 +55,10 @@ def test_the_list_says_where_each_study_stands(server: Served, visit: httpx.Clie
     begun(server, "ready", trials=3)
     begun(server, "<i>odd</i>", trials=0)
     text = visit.get("/").text
-    assert "Not begun yet" in text
+    assert "Not started" in text
     assert "Ready for the next experiment" in text
     assert "3 done" in text
-    assert "The best of the designs that were really measured (best_observed, largest yes)." in text
+    assert "The design with the greatest value of those that were really measured." in text
     assert "&lt;i&gt;odd&lt;/i&gt;" in text
     assert "<i>odd" not in text
 
@@ -91,19 +67,19 @@ def test_a_result_is_told_through_the_form(server: Served, visit: httpx.Client) 
     study = begun(server, "told", trials=0)
     number, page = asked(server, study), f"/studies/{study}"
     assert f'id="pending-{number}"' in visit.get(page).text
-    wrong = sent(visit, page, f"{page}/trials/{number}", what="tell", value="3,5", note="<b>")
+    wrong = sent(visit, page, f"{page}/trials/{number}", what="tell", o0="3,5", note="<b>")
     assert wrong.status_code == 422
     assert "write numbers with a point" in wrong.text
     assert 'value="3,5"' in wrong.text
     assert "&lt;b&gt;</textarea>" in wrong.text
-    right = sent(visit, page, f"{page}/trials/{number}", what="tell", value="3.5", std_error="0.1", note="n")
+    right = sent(visit, page, f"{page}/trials/{number}", what="tell", o0="3.5", o0_se="0.1", note="n")
     assert right.status_code == 200
     assert f"The result of trial {number} is entered." in right.text
     trial = server.services.study_service.log(study).find(number).trial
     assert (trial.value, trial.std_error, trial.note) == (3.5, 0.1, "n")
-    again = sent(visit, page, f"{page}/trials/{number}", what="tell", value="4")
+    again = sent(visit, page, f"{page}/trials/{number}", what="tell", o0="4")
     assert again.status_code == 409
-    assert "was told already: value 3.5" in again.text
+    assert "already has a result: value 3.5" in again.text
     assert "You typed: 4." in again.text
 
 
@@ -120,11 +96,11 @@ def test_a_trial_fails_is_withdrawn_and_corrected(server: Served, visit: httpx.C
         State.WITHDRAWN,
     ]
     own = f"{page}/trials/{first}"
-    done = sent(visit, own, own, what="correct", value="2", page="trial", note="it was whole")
-    assert "What was told before stays in its history." in done.text
+    done = sent(visit, own, own, what="correct", o0="2", page="trial", note="it was whole")
+    assert "Earlier results stay in its history." in done.text
     assert "it broke" in done.text
     assert "it was whole" in done.text
-    late = sent(visit, own, f"{page}/trials/{second}", what="tell", value="1", page="trial")
+    late = sent(visit, own, f"{page}/trials/{second}", what="tell", o0="1", page="trial")
     assert late.status_code == 200
     assert study_service.log(study).find(second).trial.value == 1.0
 
@@ -149,11 +125,11 @@ def test_a_form_of_a_deleted_study_leaves_its_successor_alone(server: Served, vi
     forms = (f"trials/{number}", "ask", "look", "attach", "jobs/x/cancel")
     for form in forms:
         for said in ({"begun": begun_in(old)}, {}):
-            data = {"value": "1", "count": "1", **said}
+            data = {"o0": "1", "count": "1", **said}
             files = {"file": ("data.csv", b"x,value\n0.5,1\n")} if form == "attach" else None
             answer = visit.post(f"{page}/{form}", data=data, files=files)
             assert answer.status_code == 404, form
-            assert "was deleted; another has its place" in answer.text, form
+            assert "was deleted, and another one took its place" in answer.text, form
     [entry] = server.services.study_service.case(study).entries
     assert entry.trial.state is State.RUNNING
     assert visit.get(f"{page}/events", params={"begun": begun_in(old)}).status_code == 404
@@ -173,7 +149,7 @@ def test_every_form_says_which_study_it_is_about(server: Served, visit: httpx.Cl
 def test_pictures_of_a_deleted_study_are_not_those_of_its_successor(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "pictured", trials=3)
     job_service, record = server.services.job_service, server.services.study_service.record(study)
-    assert job_service.wait(job_service.look(record).id, 60).state == "done"
+    assert job_service.wait(job_service.look(record).id, PATIENCE).state == "done"
     sources = re.findall(r'data-source="([^"]+)"', visit.get(f"/studies/{study}").text)
     assert sources
     path = sources[0].replace("&amp;", "&")
@@ -219,7 +195,7 @@ def test_a_study_that_has_enough_is_asked_only_with_a_word(server: Served, visit
     assert len(job_service.jobs(record)) == 1
     assert "are being chosen" in sent(visit, page, f"{page}/ask", count="1", anyway="yes").text
     assert len(job_service.jobs(record)) == 2
-    assert job_service.wait(job_service.jobs(record)[-1].id, 60).result == [1]
+    assert job_service.wait(job_service.jobs(record)[-1].id, PATIENCE).result == [1]
     assert "Ask anyway" not in visit.get(f"/studies/{begun(server, 'not enough', trials=1)}").text
 
 
@@ -229,12 +205,12 @@ def test_a_verdict_that_cannot_be_renewed_is_said(tmp_path: Path) -> None:
         study = begun(server, "slow", trials=5)
         services = server.services
         record, job_service = services.study_service.record(study), services.job_service
-        assert job_service.wait(job_service.look(record).id, 60).state == "failed"
+        assert job_service.wait(job_service.look(record).id, PATIENCE).state == "failed"
         why = "it took more than 0.001 s of computing, and others wait; decide with the command line."
         assert f"There is no verdict: {why}" in server.http.get(f"/studies/{study}").text
         services.store.keep(record, Verdict([{"x": 0.5, "mean": 1.25}], -1.25, 0.0, "Maximize()", 4, None))
         text = server.http.get(f"/studies/{study}").text
-        assert f"The verdict could not be renewed: {why}" in text
+        assert f"The verdict could not be updated: {why}" in text
         assert 'id="look"' in text
 
 
@@ -242,8 +218,9 @@ def test_a_job_beyond_its_time_is_said_on_the_page_and_in_the_api(tmp_path: Path
     settings = Settings(f"sqlite:///{tmp_path / 'lab.db'}", limits=ServerLimits(job_seconds=1e-6))
     with served(settings) as server:
         study = begun(server, "endless", trials=0)
-        job = server.http.post(f"/api/studies/{study}/ask", json={"count": 1}).json()["job"]["id"]
-        assert server.services.job_service.wait(job, 60).state == "failed"
+        with server.services.store.asking(server.services.study_service.record(study)):  # it does not end by itself
+            job = server.http.post(f"/api/studies/{study}/ask", json={"count": 1}).json()["job"]["id"]
+            assert server.services.job_service.wait(job, PATIENCE).state == "failed"
         why = "it took longer than 1e-06 s, the limit of this server for one job (--job-seconds), and was ended"
         assert why in server.http.get(f"/api/jobs/{job}").json()["job"]["error"]
         assert why in server.http.get(f"/studies/{study}").text
@@ -252,7 +229,11 @@ def test_a_job_beyond_its_time_is_said_on_the_page_and_in_the_api(tmp_path: Path
 def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "long look", trials=5, **LONGER)
     page, record = f"/studies/{study}", server.services.study_service.record(study)
-    job = server.services.job_service.look(record)
+    job_service, quick = server.services.job_service, begun(server, "quick look", trials=0)
+    job_service.wait(job_service.look(server.services.study_service.record(quick)).id, PATIENCE)
+    os.kill(job_service.processes[-1], signal.SIGSTOP)  # so that the look does not end before it is cancelled
+    job = job_service.look(record)
+    until(lambda: [each.state for each in job_service.jobs(record)] == ["running"])
     text = visit.get(page).text
     assert 'id="cancel-look"' in text
     assert f'action="{page}/jobs/{job.id}/cancel"' in text
@@ -261,7 +242,7 @@ def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
     assert 'id="cancel-look"' not in said.text
     # unless the verdict was there already when the rest of the look was cancelled
     assert ('id="look"' in said.text) != ("after 5 observations" in said.text)
-    assert [job.state for job in server.services.job_service.jobs(record)] == ["cancelled"]
+    assert [job.state for job in job_service.jobs(record)] == ["cancelled"]
 
 
 def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Client) -> None:
@@ -302,7 +283,7 @@ def test_too_many_rows_are_refused(tmp_path: Path) -> None:
         page = f"/studies/{server.create()}"
         answer = sent(visit, page, f"{page}/attach", files={"file": ("long.csv", content)})
     assert answer.status_code == 422
-    assert "at most 5000 are taken at once" in answer.text
+    assert "at most 5000 are accepted at once" in answer.text
 
 
 def test_a_study_that_cannot_be_computed_is_shown_and_told(server: Served, visit: httpx.Client) -> None:
@@ -318,7 +299,7 @@ def test_a_study_that_cannot_be_computed_is_shown_and_told(server: Served, visit
     assert re.search(r'<button[^>]*id="ask"[^>]*disabled', text)
     assert "1.25" in text
     assert 'id="look"' not in text
-    assert "is entered" in sent(visit, page, f"{page}/trials/{number}", what="tell", value="1").text
+    assert "is entered" in sent(visit, page, f"{page}/trials/{number}", what="tell", o0="1").text
     assert sent(visit, page, f"{page}/ask", count="1").status_code == 409
     assert not [job for job in server.services.job_service.jobs(record) if job.kind == "look" and not job.ended]
 
@@ -332,10 +313,18 @@ def test_no_address_makes_a_page_say_something_else(server: Served, visit: httpx
         assert visit.get(f"/studies/{study}?{query}").status_code == 200
 
 
+def test_a_study_is_found_by_its_name(server: Served, visit: httpx.Client) -> None:
+    study = begun(server, "by name", trials=0)
+    found = visit.get("/studies/by%20name", follow_redirects=False)
+    assert (found.status_code, found.headers["location"]) == (307, f"/studies/{study}")
+    assert visit.get("/studies", follow_redirects=False).headers["location"] == "/"
+
+
 def test_what_is_not_there_is_said_plainly(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "gaps", trials=0)
     for path in (
         "/studies/99999",
+        "/studies/nobody",
         f"/studies/{study}/trials/7",
         f"/studies/{study}/pictures/known.json",
         f"/studies/{study}/pictures/..%2F..%2Fpage.json",
@@ -395,20 +384,23 @@ def test_whoever_has_logged_in_may_log_out(tmp_path: Path) -> None:
         assert "No study yet" not in visit.get("/").text
 
 
+OUTCOMES = Outcomes.of(None, Space(x=Real(0, 1)))
+
+
 @pytest.mark.parametrize(
     ("typed", "field", "said"),
     [
-        ({"value": "abc"}, "value", "not a number"),
-        ({"value": "nan"}, "value", "not a finite number"),
-        ({"value": "1", "std_error": "x"}, "std_error", "not a number"),
-        ({"value": "1", "std_error": "-1"}, "std_error", "cannot be below 0"),
-        ({"value": "1", "cost": "0"}, "cost", "must be above 0"),
-        ({"value": "1", "note": "x" * 10_001}, "note", "at most 10,000"),
+        ({"o0": "abc"}, "o0", "not a number"),
+        ({"o0": "nan"}, "o0", "not a finite number"),
+        ({"o0": "1", "o0_se": "x"}, "o0_se", "not a number"),
+        ({"o0": "1", "o0_se": "-1"}, "o0_se", "cannot be below 0"),
+        ({"o0": "1", "cost": "0"}, "cost", "must be above 0"),
+        ({"o0": "1", "note": "x" * 10_001}, "note", "at most 10,000"),
     ],
 )
 def test_mistakes_are_said_at_their_fields(typed: dict[str, str], field: str, said: str) -> None:
     with pytest.raises(Mistaken) as caught:
-        result_in(typed)
+        result_in(typed, OUTCOMES)
     assert list(caught.value.form.mistakes) == [field]
     assert said in caught.value.form.mistakes[field]
     assert caught.value.form.typed == typed
@@ -416,12 +408,12 @@ def test_mistakes_are_said_at_their_fields(typed: dict[str, str], field: str, sa
 
 def test_all_mistakes_are_said_at_once() -> None:
     with pytest.raises(Mistaken) as caught:
-        result_in({"value": "", "std_error": "1,5"})
-    assert set(caught.value.form.mistakes) == {"value", "std_error"}
+        result_in({"o0": "", "o0_se": "1,5"}, OUTCOMES)
+    assert set(caught.value.form.mistakes) == {"o0", "o0_se"}
 
 
 def test_forms_are_read() -> None:
-    assert result_in({"value": " 1e3 ", "std_error": " ", "note": " n "}).value == 1000.0
+    assert result_in({"o0": " 1e3 ", "o0_se": " ", "note": " n "}, OUTCOMES).values == {"value": 1000.0}
     assert failure_in({"note": " broke ", "cost": " 3 "}) == ("broke", 3.0)
     assert count_in({"count": " 7 "}, 50) == 7
     for text in ("0", "51", "-1", "1.5", "²", "9" * 40):
@@ -455,6 +447,8 @@ def verdict(rows: list[dict[str, Any]], loss: float, observations: int) -> dict[
         "std_error": 0.0,
         "observations": observations,
         "decision": "TopK",
+        "headline": "",
+        "worth": "",
     }
 
 
@@ -465,24 +459,28 @@ def test_a_change_is_said_in_words() -> None:
         "The decision moved.",
     ]
     worse = change_sentences(old, new, 0)
-    assert "rose from -2.5 to -2, by 0.5; the news was worse than expected" in worse[0]
+    assert "rose from -2.5 to -2, by 0.5; the results were worse than expected" in worse[0]
     assert worse[1] == "The decision stayed where it was."
     [corrected, _] = change_sentences(verdict([row(70, 30)], -2.0, 5), new, 0)
     assert corrected == "The expected loss rose from -2.5 to -2, by 0.5 (both after 5 observations)."
-    assert change_sentences(new, None, 0) == ["This is the first verdict: there is nothing to compare it with yet."]
+    assert change_sentences(new, None, 0) == ["This is the first verdict; there is nothing to compare it with yet."]
 
 
 def test_a_verdict_shows_what_was_before_and_what_it_misses() -> None:
     old = verdict([row(60, 30), row(40, 20)], -2.0, 4)
     new = verdict([row(40, 20), row(70, 30)], -2.5, 5)
-    view = verdict_view(new, old, SPACE, observations=7)
+    view = verdict_view(new, old, SPACE, observations=7, units={"temperature": "°C"})
+    assert view.columns[0].title == "temperature (°C)"
     assert [[cell.was for cell in cells] for cells in view.rows] == [["", "", ""], ["60", "", ""]]
     assert view.behind == "2 newer results not in it yet"
     assert view.changes[1] == "1 of 2 rows moved."
-    assert verdict_view(new, old, SPACE, observations=5).behind == ""
+    assert verdict_view(new, old, SPACE, observations=5, units={}).behind == ""
     long = verdict([{"x": i / 40, "label": "above" if i > 9 else "below"} for i in range(40)], 0.1, 5)
-    assert len(verdict_view(long, None, SPACE, 5).rows) == 12
-    assert verdict_view(long, None, SPACE, 5).more == "And 28 more rows. label: above at 30 points, below at 10 points."
+    assert len(verdict_view(long, None, SPACE, 5, {}).rows) == 12
+    assert verdict_view(long, None, SPACE, 5, {}).more == "And 28 more rows."
+    assert (
+        verdict_view({**long, "headline": "Above at 30 points."}, None, SPACE, 5, {}).headline == "Above at 30 points."
+    )
 
 
 def test_a_picture_is_written_once_and_a_new_one_has_another_mark() -> None:

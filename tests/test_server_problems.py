@@ -86,7 +86,7 @@ def test_every_mistake_has_its_line(here: Served) -> None:
     assert len(told["details"]) == 2
     assert all(line in told["sentence"] for line in told["details"])
     study = here.create()
-    answer = here.http.post(f"/api/studies/{study}/trials/0/tell", json={"value": "three", "nots": 1})
+    answer = here.http.post(f"/api/studies/{study}/trials/0/tell", json={"value": {}, "nots": 1})
     assert answer.status_code == 422
     assert [line.partition(":")[0] for line in answer.json()["error"]["details"]] == ["value", "nots"]
 
@@ -133,10 +133,10 @@ def test_what_is_told_is_escaped() -> None:
 
 def test_nobody_is_told_to_call_a_function() -> None:
     """What to do next is a value: a page has its own words for it, a program gets the value."""
-    failure = problem_of(StudyError("trial 1 was told already: value 2", Advice.CORRECT))
-    assert failure.sentence == "trial 1 was told already: value 2; open that trial to correct it"
+    failure = problem_of(StudyError("trial 1 already has a result: value 2", Advice.CORRECT))
+    assert failure.sentence == "trial 1 already has a result: value 2; open that trial to correct it"
     told = failure.plain()["error"]
-    assert (told["what"], told["advice"]) == ("trial 1 was told already: value 2", "correct")
+    assert (told["what"], told["advice"]) == ("trial 1 already has a result: value 2", "correct")
     missing = InputError("there is no column 'x'; the columns of f are a", Advice.MAP_COLUMN, between=": ")
     assert problem_of(missing).sentence == "there is no column 'x'; the columns of f are a: say which column it is"
     for advice in Advice:

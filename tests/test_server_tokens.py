@@ -153,7 +153,7 @@ def test_nothing_is_read_of_those_who_are_not_let_in(guarded: Served) -> None:
         ("/studies/1/attach", "multipart/form-data; boundary=b"),
     ):
         head = f"POST {path} HTTP/1.1\r\nHost: {guarded.url[7:]}\r\nContent-Type: {kind}\r\n"
-        with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), 5.0) as connection:
+        with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), PATIENCE) as connection:
             connection.sendall(f"{head}Content-Length: 4000000\r\n\r\n".encode())  # and none of it comes
             assert connection.recv(100).startswith(b"HTTP/1.1 401"), path
 

@@ -14,6 +14,8 @@ from hentropy.core.beliefs import Gaussian, Needs
 from hentropy.core.solvers import NetOfCost
 from hentropy.core.spaces import Choice, Levels, Pool, Real, Space
 from hentropy.errors import DecisionError, InputError
+from hentropy.views.text.sentences import spent_text
+from support.beliefs import LOW, WIDTH, designs, gaussian
 
 FIDELITIES = Space(x=Real(0.0, 1.0), y=Real(0.0, 1.0), fidelity=Levels([0.2, 1.0]))
 REAL = FIDELITIES.fixed(fidelity=1.0)
@@ -194,6 +196,7 @@ def test_a_study_runs_what_is_cheap_and_decides_about_the_real_thing(sqlite_url:
         cost="1 if fidelity < 1 else 20",
         stop=[he.Budget(cost=100.0, unit="hours")],
         first=6,
+        hyperparameters="map",
     )
     while not study.stopped:
         run(study, 1)
@@ -360,3 +363,86 @@ def test_plates_from_a_table_share_a_column() -> None:
         for trial in plate:
             study.tell(trial, trial.params["n"] - abs(trial.params["temperature"] - 50.0) / 30.0)
     assert {trial.origin for trial in study.records[3:]} == {"proposed"}
+
+
+def test_a_pool_with_fixed_values_keeps_its_ids() -> None:
+    """What is decided on a part of a table is named as on the whole of it."""
+    rows = [["s1", "THF", 1.0, 20.0], ["s2", "water", 2.0, 30.0], ["s3", "THF", 3.0, 40.0]]
+    pool = Pool(rows, ["sample", "solvent", "x", "price"], id="sample", ignore=["price"])
+    part = pool.fixed(solvent="THF")
+    assert [part.decode(row)["sample"] for row in part.points] == ["s1", "s3"]
+    assert part.decode(part.encode({"sample": "s3"})) == {"sample": "s3", "solvent": "THF", "x": 3.0, "price": 40.0}
+    with pytest.raises(InputError, match="no design has sample 's2'"):
+        part.encode({"sample": "s2"})
+    study = he.Study(pool, he.Maximize(), decide_on={"solvent": "THF"}, hyperparameters="map")
+    study.attach_many([({"sample": f"s{i}"}, float(i)) for i in (1, 2, 3)])
+    assert study.decide().action[0]["sample"] == "s3"
+
+
+@pytest.mark.parametrize("first", [1, 6])
+def test_a_plate_never_has_a_row_twice(first: int) -> None:
+    """Of groups of 3, 2 and 1 rows, plates of 3 come from the first; then smaller ones, with a note that says so."""
+    rows = [["a", 20.0], ["b", 50.0], ["c", 50.0], ["d", 80.0], ["e", 80.0], ["f", 80.0]]
+    pool = Pool([[*row, float(i)] for i, row in enumerate(rows)], ["id", "t", "n"], id="id", same_in_batch=["t"])
+    study = he.Study(pool, he.Maximize(), first=first, hyperparameters="map")
+    plates = []
+    for _ in range(3):
+        plate = study.ask_many(3)
+        plates.append(sorted(trial.params["id"] for trial in plate))
+        for trial in plate:
+            study.tell(trial, trial.params["n"])
+            assert trial.note.endswith("fewer than 3: no more designs left have one t") == (len(plate) < 3)
+    assert plates == [["d", "e", "f"], ["b", "c"], ["a"]]
+
+
+def test_a_told_cost_can_be_corrected_away() -> None:
+    """A correction without a cost keeps it; "unknown" deletes it, and the history has what was told."""
+    study = he.Study(Space(x=Real(0.0, 1.0)), he.Maximize(), cost="told")
+    trial = study.ask()
+    study.tell(trial, 1.0, cost=5.0)
+    assert study.tell(trial, 2.0, replace_value=True).cost == 5.0
+    assert study.tell(trial, 2.0, replace_value=True, cost="unknown").cost is None
+    assert study.spent == 0.0
+    assert [told.cost for told in study.store.observations(study.log.record, trial.number)] == [5.0, 5.0, None]
+    with pytest.raises(InputError, match="above 0"):
+        study.tell(trial, 2.0, replace_value=True, cost=0.0)
+
+
+def test_a_plate_leaves_something_free() -> None:
+    with pytest.raises(he.InputError, match="would all be the same"):
+        he.Space(flour=["a", "b"], temperature=he.Real(1, 2), same_in_batch=["flour", "temperature"])
+    with pytest.raises(he.InputError, match=r"write \['temperature'\]"):
+        he.Space(flour=["a", "b"], temperature=he.Real(1, 2), same_in_batch="temperature")
+
+
+@pytest.mark.parametrize("stop", ["", "[stop]\ntrials = 9\n", "[stop]\ntrials = 9\nspend = 60\n"])
+def test_the_unit_of_costs_is_kept_whatever_the_stopping_rules(tmp_path: Path, stop: str) -> None:
+    file = tmp_path / "lab.toml"
+    file.write_text(
+        'version = 1\nname = "lab"\n[space.x]\ntype = "real"\nlow = 0\nhigh = 1\n[decision]\nname = "maximize"\n'
+        f'[cost]\nof = 2.0\nunit = "hours"\n{stop}'
+    )
+    study = he.Study.from_file(file)
+    study.tell(study.ask(), 1.0)
+    assert study.log.record.definition["cost"]["unit"] == "hours"
+    again = he.load_study("lab", f"sqlite:///{tmp_path}/hentropy.db")
+    assert spent_text(again.stop, again.records, again.costs.unit).endswith("hours")
+    study.close()
+    again.close()
+
+
+def test_data_that_violate_a_condition_are_no_actions() -> None:
+    """The same region as a condition and as bounds: data outside of it teach, and cannot be decided for."""
+    low, high = LOW.tolist(), (LOW + WIDTH).tolist()
+    middle = 0.5 * (low[1] + high[1])
+    held = Space(x=Real(low[0], high[0]), y=Real(low[1], high[1]), where=[f"y >= {middle}"])
+    box = Space(x=Real(low[0], high[0]), y=Real(middle, high[1]))
+    belief, x = gaussian(3), designs(3, seed=9)[[0, 2]].unsqueeze(1)
+    assert float(belief.moments(belief.X, Needs.VARIANCE).total()[0].max()) > -float(entropy_on(belief, box)) + 0.3
+    one, other = (he.gain(he.Maximize(), belief, x, space) for space in (held, box))
+    assert entropy_on(belief, held) == pytest.approx(entropy_on(belief, box), abs=1e-3)
+    assert one.value == pytest.approx(other.value, abs=1e-3 + 4.0 * float((one.std_error + other.std_error).max()))
+
+
+def entropy_on(belief: he.Belief, space: Space) -> float:
+    return float(he.entropy(he.Maximize(), belief, space).value)

@@ -1,11 +1,13 @@
 """Stopping rules: each says why, and only when it should."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 import hentropy as he
 from hentropy.studies.study import Standing, StoppingRule
+from support.commands import STUDY, done
 from support.studies import begun, hill, study
 
 pytestmark = pytest.mark.core
@@ -90,3 +92,17 @@ def test_what_a_budget_of_cost_leaves() -> None:
     assert rule.left(Standing(4, 0.0, (), 58.0)) == 1
     assert rule.left(Standing(4, 0.0, (), 60.0)) == 0
     assert he.Budget(10, cost=60.0).left(Standing(9, 0.0, (), 20.0)) == 1
+
+
+def test_a_budget_that_ends_with_the_first_designs_is_pointed_out(tmp_path: Path) -> None:
+    space = he.Space(x=he.Real(0.0, 1.0))
+    study = he.Study(space, he.Maximize(), first=4, stop=[he.Budget(4)])
+    [note] = study.notes
+    assert note.startswith("the budget of 4 trials ends with the first designs, of which there are 4")
+    assert not he.Study(space, he.Maximize(), first=4, stop=[he.Budget(5)]).notes
+    study.attach({"x": 0.5}, 1.0)  # earlier data count: one of the four is chosen by the model
+    assert not study.notes
+    (tmp_path / "lab.toml").write_text(STUDY.replace("trials = 4", "trials = 2"))
+    assert "Note: the budget of 2 trials ends with the first designs" in done("check", str(tmp_path / "lab.toml"))
+    (tmp_path / "lab.toml").write_text(STUDY)
+    assert "Note: " not in done("check", str(tmp_path / "lab.toml"))

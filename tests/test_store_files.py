@@ -13,6 +13,8 @@ import pytest
 from hentropy.errors import NoStore, StorageError
 from hentropy.studies.records import Entry, State, StudyRecord, Trial
 from hentropy.studies.storage import Store, open_store, sqlite
+from support.studies import measured
+from support.waiting import PATIENCE
 
 
 def filled(path: Path, count: int = 3) -> tuple[Store, StudyRecord]:
@@ -23,7 +25,7 @@ def filled(path: Path, count: int = 3) -> tuple[Store, StudyRecord]:
 
 
 def add(store: Store, study: StudyRecord, *numbers: int) -> None:
-    trials = [Trial(number, {"x": 0.0}, State.COMPLETE, float(number)) for number in numbers]
+    trials = [Trial(number, {"x": 0.0}, State.COMPLETE, measured(float(number))) for number in numbers]
     store.add(study, [Entry(trial, 0.0, 0.0) for trial in trials], "me")
 
 
@@ -122,7 +124,7 @@ def test_files_that_go_before_the_commit_are_noticed_after_it(
 
     def rule(old: Entry) -> Entry:
         lose(path)  # in the middle of the transaction: the files have been looked at, nothing is written yet
-        return replace(old, trial=replace(old.trial, value=9.0))
+        return replace(old, trial=replace(old.trial, measurements=measured(9.0)))
 
     with pytest.raises(StorageError, match=said):
         store.change(study, 1, rule, "me")
@@ -233,5 +235,5 @@ def test_a_store_may_be_collected_while_another_is_opened(path: Path, monkeypatc
     monkeypatch.setattr(sqlite, "_identity", look_and_collect)
     opener = threading.Thread(target=lambda: found.append(values(path)), daemon=True)
     opener.start()
-    opener.join(timeout=30.0)
+    opener.join(timeout=PATIENCE)
     assert found == [[0.0, 1.0, 2.0]]

@@ -18,7 +18,8 @@ from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.storage.postgres import SESSION
 from hentropy.studies.testing import check_store
-from support.waiting import PATIENCE
+from support.studies import measured
+from support.waiting import PATIENCE, until
 
 
 def test_memory_conforms() -> None:
@@ -53,7 +54,7 @@ def test_a_store_that_forgets_is_found_out() -> None:
 def filled(url: str | Path, count: int = 3) -> Store:
     store = open_store(url)
     study = store.create("s", {}, {})
-    trials = [Trial(i, {"x": float(i)}, State.COMPLETE, float(i)) for i in range(count)]
+    trials = [Trial(i, {"x": float(i)}, State.COMPLETE, measured(float(i))) for i in range(count)]
     store.add(study, [Entry(trial, 0.0, 0.0) for trial in trials], "me")
     return store
 
@@ -165,6 +166,8 @@ def test_a_server_that_goes_away_and_comes_back(postgres_url: str) -> None:
     killer = open_store(postgres_url)
     with killer._backend.engine.connect() as connection:  # type: ignore[attr-defined]
         connection.exec_driver_sql(f"SELECT pg_terminate_backend({mine})")
+        there = f"SELECT count(*) FROM pg_stat_activity WHERE pid = {mine}"
+        until(lambda: connection.exec_driver_sql(there).scalar() == 0)
     assert values(store) == [0.0, 1.0, 2.0]
     store.close()
     killer.close()
@@ -186,10 +189,10 @@ def test_postgres_waits_for_nobody_for_ever(postgres_url: str) -> None:
 
 
 def test_one_who_stops_in_a_transaction_is_cut_off(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", "300ms")
-    stopped = filled(postgres_url)
-    other = open_store(postgres_url)
-    study = stopped.find("s")
+    other = filled(postgres_url)
+    monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", "5s")
+    stopped = open_store(postgres_url)
+    study = other.find("s")
     assert study is not None
 
     def rule(old: Entry) -> Entry:
@@ -256,7 +259,9 @@ def test_many_threads_do_not_starve_each_other(store_url: str) -> None:
 
     def tell(number: int) -> None:
         try:
-            store.change(study, number, lambda old: replace(old, trial=replace(old.trial, value=9.0)), "me")
+            store.change(
+                study, number, lambda old: replace(old, trial=replace(old.trial, measurements=measured(9.0))), "me"
+            )
         except BaseException as error:
             errors.append(error)
 

@@ -134,7 +134,10 @@ def test_standard_errors_reach_the_belief() -> None:
 
 
 def test_failed_designs_and_their_close_neighbours_are_not_asked_again() -> None:
-    """Noise makes repeats attractive, and the top lies where all fails: unsteered, failures come within 0.002."""
+    """Noise makes repeats attractive, and the top lies where all fails: unsteered, failures come within 0.002.
+
+    Once all is known where experiments succeed, they are tried between failures again.
+    """
     made = study(first=4)
     for _ in range(14):
         trial = made.ask()
@@ -143,7 +146,7 @@ def test_failed_designs_and_their_close_neighbours_are_not_asked_again() -> None
         else:
             made.tell(trial, (hill(**trial.params), 0.1))
     failed = torch.tensor([[t.params["x"]] for t in made.records if t.state is State.FAILED])
-    assert float(torch.pdist(failed).min()) > 0.05
+    assert float(torch.pdist(failed).min()) > 0.02
     assert made.decide().observations == 14 - len(failed)
 
 
@@ -268,7 +271,7 @@ def test_trials_as_a_table() -> None:
     made.ask()
     table = made.trials
     assert table["state"].tolist() == ["complete", "failed", "running"]
-    assert table["std_error"].iloc[0] == 0.1
+    assert table["value_se"].iloc[0] == 0.1
     assert table["value"].isna().tolist() == [False, True, True]
     assert table["param_value"].tolist() == [trial.params["value"] for trial in made.records]
     assert table["note"].tolist() == ["", "broken", ""]

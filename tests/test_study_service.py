@@ -12,12 +12,12 @@ import hentropy as he
 from hentropy.errors import Gone, InputError, NoSuchTrial, StudyError
 from hentropy.studies.records import State, Verdict
 from hentropy.studies.storage import Store, open_store
-from hentropy.views.server.incoming_data import EarlierMeasurement
+from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.study_service import StudyService
 from support.serving import SMALL
 from support.studies import Worst
 
-CSV = "x,value,std_error\n0.5,1.25,0.1\n1,2,\n"
+CSV = "x,value,value_se\n0.5,1.25,0.1\n1,2,\n"
 
 
 def study_service(url: str, **parts: Any) -> tuple[StudyService, int]:
@@ -25,13 +25,13 @@ def study_service(url: str, **parts: Any) -> tuple[StudyService, int]:
     return made, made.create({**SMALL, **parts}).id
 
 
-def test_a_study_by_the_desk_is_the_study_of_the_library(store_url: str) -> None:
+def test_a_study_by_the_service_is_the_study_of_the_library(store_url: str) -> None:
     it, study = study_service(store_url, seed=5)
     same = he.load_study("lab", store_url)
     assert (same.seed, same.first, same.decision) == (5, 2, same.decision)
     trials = same.ask_many(3)
     assert [entry.trial for entry in it.case(study).entries] == trials
-    it.tell(study, 0, 1.5, 0.25, note="first")
+    it.tell(study, 0, (1.5, 0.25), note="first")
     it.fail(study, 1, "broke")
     it.withdraw(study, 2, "no time")
     told = same.records
@@ -46,8 +46,8 @@ def test_a_study_by_the_desk_is_the_study_of_the_library(store_url: str) -> None
 
 def test_values_are_corrected_only_on_purpose(sqlite_url: str) -> None:
     it, study = study_service(sqlite_url)
-    it.attach(study, [EarlierMeasurement({"x": 1.0}, 2.0)])
-    with pytest.raises(StudyError, match="told already: value 2"):
+    it.attach(study, [EarlierExperiment({"x": 1.0}, 2.0)])
+    with pytest.raises(StudyError, match="already has a result: value 2"):
         it.tell(study, 0, 3.0)
     assert it.tell(study, 0, 3.0, replace=True).trial.value == 3.0
     with pytest.raises(InputError, match="told is inf"):
@@ -77,14 +77,14 @@ def test_earlier_data(store_url: str) -> None:
     it.attach_csv(study, CSV, again=True)
     bad = "Temp;yield;x2\n1;7;0\n9;2;0\none;2;0\n"
     with pytest.raises(InputError, match="2 rows of the file cannot be used") as told:
-        it.attach_csv(study, bad, columns={"x": "Temp"}, value="yield")
+        it.attach_csv(study, bad, columns={"x": "Temp", "value": "yield"})
     assert "line 3" in str(told.value)
     assert "line 4" in str(told.value)
     assert len(it.case(study).entries) == 4
-    kept = it.attach_csv(study, bad, columns={"x": "Temp"}, value="yield", skip_bad=True)
+    kept = it.attach_csv(study, bad, columns={"x": "Temp", "value": "yield"}, skip_bad=True)
     assert (len(kept.entries), len(kept.bad), kept.unused) == (1, 2, ("x2",))
     with pytest.raises(InputError, match="row 1: "):
-        it.attach(study, [EarlierMeasurement({"x": 1.0}, 5.0), EarlierMeasurement({"y": 1.0}, 5.0)])
+        it.attach(study, [EarlierExperiment({"x": 1.0}, 5.0), EarlierExperiment({"y": 1.0}, 5.0)])
     assert len(it.case(study).entries) == 5
 
 
@@ -105,7 +105,7 @@ def test_exports_come_back(sqlite_url: str) -> None:
 
 def test_long_exports_are_whole(sqlite_url: str) -> None:
     it, study = study_service(sqlite_url)
-    it.attach(study, [EarlierMeasurement({"x": number / 1_000}, number) for number in range(1_203)])
+    it.attach(study, [EarlierExperiment({"x": number / 1_000}, number) for number in range(1_203)])
     pieces = list(it.csv(study))
     assert len(pieces) == 4
     lines = "".join(pieces).splitlines()
@@ -153,7 +153,7 @@ def test_a_study_with_code_of_its_own_is_shown_but_not_computed(sqlite_url: str)
     assert "support.studies:Worst" in case.computable
     it.tell(own.record.id, 0, 2.0)
     assert study.records[0].value == 2.0
-    assert "parts that have no words (cost)" in str(it.case(dear.record.id).computable)
+    assert "parts that have no stored form (cost)" in str(it.case(dear.record.id).computable)
     assert made_here.name == "dear"
 
 
@@ -188,7 +188,7 @@ def test_when_it_has_enough(sqlite_url: str) -> None:
     assert it.case(study).stopped == case.enough
     pool = {"space": None, "pool": {"names": ["x"], "rows": [[0.0], [1.0]]}, "name": "pool"}
     few = it.create({key: value for key, value in {**SMALL, **pool}.items() if value is not None}).id
-    it.attach(few, [EarlierMeasurement({"x": 0.0}, 1.0, 0.0), EarlierMeasurement({"x": 1.0}, 2.0, 0.0)])
+    it.attach(few, [EarlierExperiment({"x": 0.0}, (1.0, 0.0)), EarlierExperiment({"x": 1.0}, (2.0, 0.0))])
     assert "every design of the pool" in str(it.case(few).stopped)
 
 

@@ -31,6 +31,9 @@ class FirstOnly(he.TopK):
     def loss(self, f: Tensor, a: Any) -> Tensor:
         return super().loss(f, a) - f[..., 0]
 
+    def expected_loss(self, moments: he.Moments, a: Any, draws: Tensor) -> Tensor:
+        return self.loss(moments.mean, a)
+
 
 class Keeps(he.Maximize):
     def loss(self, f: Tensor, a: Any) -> Tensor:

@@ -58,7 +58,7 @@ def test_devices_are_refused() -> None:
     "arguments",
     [
         ("init", "there.toml"),
-        ("export", "lab.toml", "--out", "there.toml"),
+        ("export", "lab.toml", "--out", "there.toml", "--format", "csv"),
         ("report", "lab.toml", "--out", "there.toml"),
         ("schema", "--out", "there.toml"),
     ],

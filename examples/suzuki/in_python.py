@@ -1,6 +1,6 @@
 """The same study in Python."""
 
-from laboratory import reaction_yield
+from laboratory import chromatogram, leaks
 
 import hentropy as he
 
@@ -21,10 +21,12 @@ space = he.Space(
 )
 study = he.Study(
     space,
-    he.TopK(3, weight=20.0, cap=1.0, scaled=True),
+    he.TopK(3, weight=20.0, cap=1.0, scaled=True, outcome="yield", subject_to=["impurity <= 3"]),
+    outcomes={"yield": he.Outcome(unit="%"), "impurity": he.Outcome(unit="%", log=True)},
     cost="10 + price[ligand] * loading + 0.02 * time",
     stop=[he.Budget(cost=500.0, unit="euro")],
     first=8,
+    hyperparameters="map",
 )
 
 
@@ -34,7 +36,10 @@ def run(plates: int) -> he.Verdict:
         if study.stopped:
             break
         for trial in study.ask_many(4):
-            study.tell(trial, reaction_yield(**trial.params))
+            if leaks(trial.params["temperature"]):
+                study.tell(trial, failed="the seal leaked")
+            else:
+                study.tell(trial, chromatogram(**trial.params))
     return study.decide()
 
 

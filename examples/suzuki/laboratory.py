@@ -1,26 +1,49 @@
-"""A laboratory that one can ask: the yield of a Suzuki coupling in percent, by a formula made up for this example."""
+"""A laboratory to play with: yield and impurity of a Suzuki coupling in percent, by made-up formulas."""
 
+import csv
 import json
 import math
 import sys
+from typing import Any
 
 LIGAND = {"PPh3": 38, "PCy3": 55, "P(o-tol)3": 46, "dppf": 62, "SPhos": 84, "XPhos": 88, "RuPhos": 80, "AmPhos": 76}
 SOLVENT = {"THF": -4, "dioxane": 4, "toluene": 0, "DMF": -9, "ethanol": 3}
 BEST_AT = {"PPh3": 95, "PCy3": 85, "P(o-tol)3": 90, "dppf": 92, "SPhos": 62, "XPhos": 72, "RuPhos": 66, "AmPhos": 74}
+TIGHT_UP_TO = 66.0  # C; above it the seal of a plate leaks
+
+COLUMNS = ("number", "yield", "impurity", "status", "note")
 
 
-def reaction_yield(ligand: str, solvent: str, temperature: float, loading: float, time: float) -> float:
+def leaks(temperature: float) -> bool:
+    """Whether a plate is lost, because its seal leaks."""
+    return temperature > TIGHT_UP_TO
+
+
+def chromatogram(ligand: str, solvent: str, temperature: float, loading: float, time: float) -> dict[str, float]:
     """What the chromatogram would say, without its noise."""
     heat = math.exp(-(((temperature - BEST_AT[ligand]) / 26.0) ** 2))
     conversion = 1.0 - math.exp(-time * (0.3 + heat) * (0.4 + math.log2(1.0 + loading)) / 60.0)
-    decay = 0.08 * max(0.0, temperature - 80.0) * time / 120.0
-    return max(0.0, (LIGAND[ligand] + SOLVENT[solvent]) * (0.35 + 0.65 * heat) * conversion - decay)
+    # more catalyst and longer heating couple the product once more
+    impurity = 0.5 * (1.0 + loading) ** 0.8 * math.exp((temperature - 60.0) / 30.0) * (0.4 + time / 60.0)
+    return {
+        "yield": (LIGAND[ligand] + SOLVENT[solvent]) * (0.35 + 0.65 * heat) * conversion,
+        "impurity": impurity,
+    }
+
+
+def result(number: int, params: dict[str, Any]) -> dict[str, Any]:
+    """A row of the table of results."""
+    if leaks(params["temperature"]):
+        return {"number": number, "status": "failed", "note": "the seal leaked"}
+    measured = chromatogram(**params)
+    return {"number": number, **{name: round(value, 2) for name, value in measured.items()}}
 
 
 def main() -> None:
-    """A line `NUMBER YIELD` for each experiment that `hentropy ask --json` prints to standard input."""
-    for trial in json.load(sys.stdin):
-        print(trial["number"], round(reaction_yield(**trial["params"]), 2))
+    """A table of results for the experiments that `hentropy ask --json` prints to standard input."""
+    table = csv.DictWriter(sys.stdout, COLUMNS, restval="")
+    table.writeheader()
+    table.writerows(result(trial["number"], trial["params"]) for trial in json.load(sys.stdin))
 
 
 if __name__ == "__main__":

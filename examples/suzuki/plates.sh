@@ -9,9 +9,8 @@ while [ "$plate" -lt "${PLATES:-6}" ]; do
     plate=$((plate + 1))
     echo "== Plate $plate"
     hentropy ask study.toml --count 4 --json > asked.json
-    python laboratory.py < asked.json | while read -r number result; do
-        hentropy tell study.toml "$number" "$result"
-    done
+    python laboratory.py < asked.json > results.csv
+    hentropy tell study.toml results.csv
 done
 
 echo "== What would be decided"

@@ -3,7 +3,7 @@
 set -eu
 
 echo "== Monday: what was measured last year, and three assays to begin with"
-hentropy attach study.toml earlier.csv --map Temp=temperature --map pH=ph --value activity --std-error sd
+hentropy attach study.toml earlier.csv --map Temp=temperature --map pH=ph --map activity=value --map sd=value_se
 hentropy ask study.toml --count 3
 
 echo "== Tuesday: number 5 is ready first, number 6 went wrong; one more to run"

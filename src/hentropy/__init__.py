@@ -1,102 +1,26 @@
-"""hentropy: say what you will decide in the end, and the next experiment is the one that makes that decision better."""
+"""hentropy: state the decision you will make, and choose the expensive experiments that improve it most.
 
-from hentropy._version import __version__
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Posterior, Samples
-from hentropy.core.decisions import (
-    BestObserved,
-    Box,
-    Decision,
-    Estimate,
-    Identify,
-    Improve,
-    KGuesses,
-    LevelSets,
-    Listed,
-    Maximize,
-    Minimize,
-    MinMax,
-    Options,
-    Points,
-    Sequence,
-    TopK,
-    decision,
-)
-from hentropy.core.entropy import Entropy, entropy
-from hentropy.core.gain import Gain, gain
-from hentropy.core.models import fit, from_botorch
-from hentropy.core.solvers import Auto, Finite, Nested, OneShot, Proposal, propose
-from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Pool, Real, Space
-from hentropy.errors import DecisionError, HentropyError, InputError, MissingExtra, ModelError, StorageError, StudyError
-from hentropy.studies.study import (
-    Budget,
-    GainBelow,
-    GainBelowCost,
-    Study,
-    TimeLimit,
-    Trial,
-    Verdict,
-    load_study,
-    search,
-)
+Names are loaded on first use, all of them at once: commands that compute nothing start without PyTorch.
+"""
 
-__all__ = [
-    "Auto",
-    "Belief",
-    "BestObserved",
-    "Box",
-    "Budget",
-    "Choice",
-    "Decision",
-    "DecisionError",
-    "Entropy",
-    "Estimate",
-    "Finite",
-    "Fractions",
-    "Gain",
-    "GainBelow",
-    "GainBelowCost",
-    "Gaussian",
-    "HentropyError",
-    "Identify",
-    "Improve",
-    "InputError",
-    "Integer",
-    "KGuesses",
-    "LevelSets",
-    "Levels",
-    "Listed",
-    "Maximize",
-    "MinMax",
-    "Minimize",
-    "MissingExtra",
-    "ModelError",
-    "Moments",
-    "Needs",
-    "Nested",
-    "OneShot",
-    "Options",
-    "Points",
-    "Pool",
-    "Posterior",
-    "Proposal",
-    "Real",
-    "Samples",
-    "Sequence",
-    "Space",
-    "StorageError",
-    "Study",
-    "StudyError",
-    "TimeLimit",
-    "TopK",
-    "Trial",
-    "Verdict",
-    "__version__",
-    "decision",
-    "entropy",
-    "fit",
-    "from_botorch",
-    "gain",
-    "load_study",
-    "propose",
-    "search",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hentropy._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from hentropy.public import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    """On first use, this module gets all public names, as if it had imported them."""
+    if not name.startswith("_") or name == "__all__":
+        public = import_module("hentropy.public")
+        globals().update({each: getattr(public, each) for each in (*public.__all__, "__all__")})
+        if name in globals():
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*import_module("hentropy.public").__all__]

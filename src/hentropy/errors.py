@@ -27,13 +27,13 @@ class Advice(Enum):
     """What to do next, as a value on an error, in the words of Python; other surfaces have words of their own."""
 
     CORRECT = "pass replace_value=True to correct it"
-    TELL_FAILED = "if the experiment did not work, tell it with failed='why'"
+    TELL_FAILED = "if the experiment failed, tell it with failed='why'"
     GIVE_NUMBER = "it must be a number or (value, standard error)"
+    NAME_OUTCOMES = 'tell values by name, such as {"yield": 80.1}'
     ASK_AND_TELL = "ask a design, run it, tell its value"
     TRUST = "load it only where you trust it"
     RUN_AGAIN = "Fix the objective function, then rerun: all measurements are kept."
     MAP_COLUMN = "say which column it is"
-    NAME_VALUES = "say which column has them"
     ATTACH = "other data are attached, not imported"
     ATTACH_AGAIN = "if they are measurements of their own, attach them with again=True"
 
@@ -60,7 +60,7 @@ class InputError(HentropyError, ValueError):
 
 
 class DecisionError(HentropyError):
-    """A decision whose loss, points or actions misbehave."""
+    """The loss, points or actions of a decision are invalid."""
 
 
 class ModelError(HentropyError):

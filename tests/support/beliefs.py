@@ -1,13 +1,14 @@
 """Small real Gaussian beliefs, and what they must say, computed the slow way: dense inverses and rebuilt beliefs."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Frame, Gaussian
-from hentropy.core.beliefs.kernels import Kernel, Profile, Stationary
+from hentropy.core.beliefs import Correlated, Frame, Gaussian, Known, Several
+from hentropy.core.beliefs.kernels import Composed, Coregional, Kernel, Profile, Stationary
+from hentropy.core.beliefs.terms import WAVES, Basis, FeatureKernel
 
 LOW = torch.tensor([-3.0, 100.0], dtype=torch.float64)
 WIDTH = torch.tensor([0.5, 40.0], dtype=torch.float64)
@@ -44,6 +45,17 @@ class LinearMean:
 def kernel(H: int, profile: Profile = Profile.MATERN52) -> Stationary:
     lengthscale = tensor([[0.4, 0.7], [0.25, 1.3], [0.9, 0.5]])[:H]
     return Stationary(profile, lengthscale, tensor([1.0, 1.7, 0.6])[:H])
+
+
+def composed(H: int, d: int) -> Composed:
+    """Components of different smoothness, with waves and a trend of different sizes (the last has none)."""
+    basis = Basis(d, tuple(range(d)))
+    size = tensor([0.4, 0.2, 0.0])[:H]
+    waves = size[:, None] / (1.0 + torch.arange(d * WAVES, dtype=torch.float64) % WAVES) ** 2
+    profiles = (Profile.SQUARED_EXPONENTIAL, Profile.MATERN52, Profile.MATERN32)[:H]
+    lengthscale = tensor([[0.4, 0.7], [0.25, 1.3], [0.9, 0.5]])[:H, :1].expand(H, d)
+    stationary = Stationary(profiles, lengthscale, tensor([0.5, 0.8, 0.6])[:H])
+    return Composed(stationary, FeatureKernel(basis, basis.variances(waves, size, 0.5 * size)))
 
 
 def gaussian(
@@ -109,3 +121,77 @@ def rebuilt(belief: Gaussian, x: Tensor, y: Tensor) -> Gaussian:
 def two_sided(false_alarm: float, tests: int) -> float:
     """How many standard errors `tests` normal averages all stay within, but for the false-alarm rate (Bonferroni)."""
     return math.sqrt(2.0) * float(torch.erfinv(torch.tensor(1.0 - false_alarm / tests, dtype=torch.float64)))
+
+
+def price(x: Tensor) -> Tensor:
+    """What designs ... x 2 cost, without a doubt."""
+    return 2.0 * (x[..., 0] - LOW[0]) + (x[..., 1] - LOW[1]) / WIDTH[1]
+
+
+def two_outcomes(H: int = 1) -> Several:
+    """Yield and impurity: other data, kernels and units, the same weights."""
+    purity = gaussian(H, noise=4e-2, n=5, X=designs(5, seed=8), covariance=kernel(H, Profile.SQUARED_EXPONENTIAL))
+    return Several(
+        (
+            replace(gaussian(H), outcomes=("yield",)),
+            replace(purity, frame=replace(purity.frame, shift=tensor(-1.0), scale=tensor(0.6)), outcomes=("impurity",)),
+        )
+    )
+
+
+def three_outcomes(H: int = 1) -> Several:
+    """The same, and a price that is known."""
+    two = two_outcomes(H)
+    return Several((two.parts[0], Known(two.X[:0], price, ("price",)), two.parts[1]))
+
+
+NAMES = ("yield", "impurity")
+RHO = tensor([-0.7, -0.9, 0.4])
+
+
+def correlated(H: int = 1, rho: Tensor = RHO) -> Correlated:
+    """Yield and impurity that are correlated, each with data, noise and units of its own; two values are missing."""
+    X = designs(7, seed=3)
+    Y = torch.stack([truth(X), -1.0 - 0.2 * truth(X) + 0.3 * torch.cos(5.0 * (X[:, 0] - LOW[0]))], -1)
+    Y[1, 0] = Y[4, 1] = torch.nan
+    factors, cross = tensor([1.0, 1.5, 0.7])[:H], rho[:H] * tensor([1.1, 1.0, 0.9])[:H]
+    B = torch.stack([torch.stack([factors, cross], -1), torch.stack([cross, 1.3 / factors], -1)], -2)
+    unit = replace(kernel(H), outputscale=torch.ones(H, dtype=torch.float64))
+    return Correlated.from_data(
+        X,
+        Y,
+        NAMES,
+        noise=factors[:, None, None] * tensor([1e-2, 4e-2]).expand(H, 7, 2),
+        future_noise=factors[:, None] * tensor([2e-2, 5e-2]),
+        kernel=unit,
+        B=B,
+        means=tensor([[0.3, -0.1], [-0.2, 0.2], [0.0, 0.4]])[:H],
+        frame=Frame(lambda x: (x - LOW) / WIDTH, tensor([3.0, -1.5]), tensor([2.5, 0.5])),
+        weights=tensor([0.5, 0.3, 0.2])[:H],
+    )
+
+
+def dense_outcomes(belief: Correlated, points: Tensor) -> tuple[Tensor, Tensor]:
+    """Means H x m x o and covariances H x (m o) x (m o), point by point, entry by entry from the definition."""
+    model, o = belief.stacked, len(belief.names)
+    kernel_of = model.kernel
+    assert isinstance(kernel_of, Coregional)
+    a = belief.stacked.frame.transform.transform(points)  # type: ignore[attr-defined]
+    sites = [(x, i) for x in a for i in range(o)]
+    data = [(row[:-1], int(row[-1])) for row in model.inputs]
+
+    def cov(first: list[tuple[Tensor, int]], second: list[tuple[Tensor, int]]) -> Tensor:
+        rows = [
+            [kernel_of.B[:, i, j] * kernel_of.kernel(x[None], y[None])[:, 0, 0] for y, j in second] for x, i in first
+        ]
+        return torch.stack([torch.stack(row, -1) for row in rows], -2)
+
+    inverse = torch.linalg.inv(cov(data, data) + torch.diag_embed(model.noise))
+    cross = cov(sites, data)
+    prior = model.prior_mean.values  # type: ignore[attr-defined]
+    gap = model.residual.unsqueeze(-1)
+    mean = (cross @ inverse @ gap).squeeze(-1).unflatten(-1, (-1, o)) + prior[:, None]
+    spread = belief.scale.repeat(len(points))
+    return belief.shift + belief.scale * mean, spread[:, None] * spread * (
+        cov(sites, sites) - cross @ inverse @ cross.mT
+    )

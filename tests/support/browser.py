@@ -4,12 +4,12 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import InvalidSessionIdException, WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -34,6 +34,10 @@ ARGUMENTS = (
     "--no-pings",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
+
+
+TRIES = 3
+"""How often a browser that does not answer is started again."""
 
 
 def programs() -> tuple[str, str] | None:
@@ -86,17 +90,24 @@ class Browser:
         return self.until(lambda: [action(self.find(selector))], f"{selector}, and it stays")[0]
 
     def until(self, ready: Callable[[], Any], what: str = "", seconds: float = PATIENCE) -> Any:
-        """Wait for something to be true, and return it; parts of the page may be replaced meanwhile."""
+        """Wait for something to be true, and return it; parts of the page may be replaced or moved meanwhile."""
         deadline = time.monotonic() + seconds
         while True:
+            trouble = ""
             try:
                 found = ready()
-            except StaleElementReferenceException:
-                found = None
+            except InvalidSessionIdException:  # the browser itself is gone
+                raise
+            except WebDriverException as error:  # there are many words for a part that was just replaced
+                found, trouble = None, str(error.msg)
             if found:
                 return found
-            assert time.monotonic() < deadline, f"not there: {what}; the page says:\n{self._said()}"
+            assert time.monotonic() < deadline, f"not there: {what}; {trouble}; the page says:\n{self._said()}"
             time.sleep(0.05)
+
+    def holds(self, script: str, value: Any) -> None:
+        """Wait until a script returns a value."""
+        self.until(lambda: self.script(script) == value, f"{value!r} of {script}")
 
     def shows(self, selector: str, text: str) -> None:
         """Wait until an element shows a text."""
@@ -141,13 +152,25 @@ def browser(folder: Path) -> Iterator[Browser]:
         raise FileNotFoundError("chromium and chromedriver are not installed")
     # selenium must not look for drivers elsewhere, nor tell anybody that it is used
     os.environ |= {"SE_OFFLINE": "true", "SE_AVOID_STATS": "true"}
-    options = webdriver.ChromeOptions()
-    options.binary_location = found[0]
-    for argument in (*ARGUMENTS, f"--user-data-dir={folder}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(executable_path=found[1]))
+    driver = _started(*found, folder)
     try:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+def _started(binary: str, driver: str, folder: Path) -> webdriver.Chrome:
+    """One that answers: its port may be taken by another program, and a busy machine may not start it in time."""
+    for number in range(TRIES):
+        with suppress(WebDriverException):
+            return _chrome(binary, driver, folder / str(number))
+    return _chrome(binary, driver, folder / "last")
+
+
+def _chrome(binary: str, driver: str, profile: Path) -> webdriver.Chrome:
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in (*ARGUMENTS, f"--user-data-dir={profile}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=Service(executable_path=driver))

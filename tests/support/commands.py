@@ -52,6 +52,14 @@ def done(*arguments: str) -> str:
     return said.out
 
 
+def refused(*arguments: str, code: int = 1) -> str:
+    """What a command said that was refused; with exit code 1, in a message for people."""
+    said = hentropy(*arguments)
+    assert said.code == code, said
+    assert code != 1 or (said.err.startswith("error: ") and "HENTROPY_TRACEBACK" not in said.err), said
+    return said.err
+
+
 def lab(folder: Path, objective: str = "", text: str = STUDY) -> Path:
     """A study file in a folder; a person runs its experiments, or the objective does."""
     file = folder / "lab.toml"

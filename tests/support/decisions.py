@@ -22,10 +22,12 @@ from hentropy import (
     Minimize,
     MinMax,
     Options,
+    Pareto,
     Points,
     Pool,
     Sequence,
     Space,
+    Target,
     TopK,
     decision,
 )
@@ -75,10 +77,11 @@ class Neighbours(Decision):
 
 @dataclass(frozen=True)
 class Row:
-    """make(c) is the decision about f + c; `linear` says that its gains double with f."""
+    """make(c) is the decision about f + c, unless it does not move; `linear` says that its gains double with f."""
 
     make: Callable[[float], Decision]
     linear: bool = False
+    moves: bool = True
 
 
 def bet(f: Tensor, a: tuple[str, float]) -> Tensor:
@@ -112,6 +115,8 @@ ROWS: dict[str, Row] = {
     "sequence_absolute": Row(lambda c: Sequence([2.0 + c, 5.0 + c], power=1, link=0.05)),
     "min_max": Row(lambda c: MinMax(), linear=True),
     "estimate": Row(lambda c: Estimate(PLACES)),
+    "maximize_limited": Row(lambda c: Maximize("value", [f"value <= {4.5 + c}"], 1.0 + c)),
+    "target": Row(lambda c: Target({"value": (3.0 + c, 4.0 + c)})),
     "own_class": Row(lambda c: Worst(), linear=True),
     "own_points": Row(lambda c: BothSides(), linear=True),
     "own_listed": Row(lambda c: decision(lambda f, a: -f.max(-1).values, Listed(designs(4, 2, seed=6))), linear=True),
@@ -122,6 +127,61 @@ ROWS: dict[str, Row] = {
         )
     ),
     "own_follows_data": Row(lambda c: Neighbours(), linear=True),
+}
+
+
+TWO = ("yield", "impurity")
+
+
+class BetterOfTwo(Decision):
+    """Two recipes, the better of which is sold: both outcomes of both count together."""
+
+    actions = Points(2, as_set=True)
+    outcomes = TWO
+
+    def loss(self, f: Tensor, a: Any) -> Tensor:
+        return -(f[..., 0] - 2.0 * (f[..., 1] + 1.0).clamp_min(0.0)).max(-1).values
+
+
+SEVERAL_ROWS: dict[str, Row] = {
+    "maximize": Row(lambda c: Maximize("yield", [f"impurity <= {-0.5 + c}"], 1.0 + c)),
+    "maximize_worst_seen": Row(lambda c: Maximize("yield", [f"impurity <= {-0.5 + c}", f"yield <= {6 + c}"])),
+    "minimize": Row(lambda c: Minimize("impurity", [f"{3 + c} <= yield <= {6 + c}"])),
+    "best_observed": Row(lambda c: BestObserved(outcome="yield", subject_to=[f"impurity <= {-0.5 + c}"])),
+    "top_k": Row(lambda c: TopK(2, cap=5.0, outcome="yield", subject_to=[f"impurity <= {-0.5 + c}"])),
+    "k_guesses": Row(lambda c: KGuesses(2, outcome="yield", subject_to=[f"impurity <= {-0.5 + c}"])),
+    "sequence": Row(lambda c: Sequence([3.0 + c, 5.0 + c], outcome="yield", subject_to=[f"impurity <= {-0.5 + c}"])),
+    "target": Row(lambda c: Target({"yield": 5.0 + c, "impurity": f"<= {-1 + c}"}, weights={"yield": 2.0})),
+    "pareto_1": Row(lambda c: Pareto(1, {"yield": "max", "impurity": "min"})),
+    "pareto_2": Row(lambda c: Pareto(2, {"yield": "max", "impurity": "min"}, {"yield": 2.0 + c, "impurity": 0.5 + c})),
+    "improve": Row(lambda c: Improve(4.5 + c, outcome="yield")),
+    "identify": Row(lambda c: Identify("max", candidates=32, outcome="impurity")),
+    "level_sets": Row(lambda c: LevelSets(-0.5 + c, at=PLACES, outcome="impurity")),
+    "estimate": Row(lambda c: Estimate(PLACES, outcome="yield")),
+    "min_max": Row(lambda c: MinMax(outcome="impurity"), linear=True),
+    "own_class": Row(lambda c: BetterOfTwo(), moves=False),
+    "own_order": Row(
+        lambda c: decision(lambda f, a: (f[..., 0] - 0.1 * f[..., 1]).sum(-1), Points(1), outcomes=TWO[::-1]),
+        moves=False,
+    ),
+    "own_one_of_two": Row(
+        lambda c: decision(lambda f, a: f[..., 0].square(), Points(1), outcomes=["impurity"]), moves=False
+    ),
+    "own_listed": Row(
+        lambda c: decision(lambda f, a: -f.prod(-1).amax(-1), Listed(designs(4, 2, seed=6)), outcomes=TWO), moves=False
+    ),
+    "own_box": Row(
+        lambda c: decision(
+            lambda f, a: tracking(f.sum(-1), a), Box([0.0, 0.0], [8.0, 8.0], at=PLACES[:2]), outcomes=TWO
+        ),
+        moves=False,
+    ),
+    "own_options": Row(
+        lambda c: decision(
+            lambda f, a: bet(f.sum(-1), a), Options([("short", 1.0), ("long", -1.0)], at=PLACES[:3]), outcomes=TWO
+        ),
+        moves=False,
+    ),
 }
 
 

@@ -1,12 +1,15 @@
-"""Pictures made by hand, with every kind of mark."""
+"""Pictures made by hand, with every kind of mark; and how to check, to draw and to hasten others."""
 
 import json
+import re
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 import pytest
 
+from hentropy.core.gain import Effort
 from hentropy.views.plots.marks import (
     Axis,
     Band,
@@ -22,6 +25,7 @@ from hentropy.views.plots.marks import (
     Rule,
     Table,
 )
+from hentropy.views.plots.with_matplotlib import rendered
 from hentropy.views.plots.with_plotly import specification
 
 
@@ -39,6 +43,38 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be decided after an outcome is shown with few drawn functions on small grids."""
     for name, size in (("DRAWS", 4), ("POINTS", 7), ("PLANE", 4)):
         monkeypatch.setattr(f"hentropy.views.plots.outcomes.{name}", size)
+
+
+def rough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`coarse`, and experiments are valued roughly: for pictures of which only the form is looked at."""
+    coarse(monkeypatch)
+    for name, effort in (("LOOK", Effort(1, 4, 64, 2, 0)), ("CAREFUL", Effort(2, 4, 64, 2, 0))):
+        monkeypatch.setattr(f"hentropy.views.plots.target.{name}", effort)
+
+
+PNG = b"\x89PNG"
+FILES: dict[str, bytes] = {}
+
+
+def outline(part: Any) -> Any:
+    """A picture without its numbers: its marks with their shapes and gaps, and its texts."""
+    if isinstance(part, np.ndarray):
+        return part.shape, bool(np.isfinite(part.astype(float)).all())
+    if isinstance(part, str):
+        return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", part)
+    if isinstance(part, tuple):
+        return [outline(each) for each in part]
+    if is_dataclass(part):
+        return [type(part).__name__, *(outline(getattr(part, field.name)) for field in fields(part))]
+    return bool(np.isfinite(part)) if isinstance(part, float) else str(part)
+
+
+def drawn(made: Picture) -> bytes:
+    """The picture as a file. Many differ by their numbers only: the drawing knows no decisions, and once is enough."""
+    words = repr(outline(made))
+    if words not in FILES:
+        FILES[words] = rendered(made, dpi=30)
+    return FILES[words]
 
 
 HOSTILE = "</script><script>alert(1)</script> $x$ %{x} <b>_"

@@ -35,6 +35,11 @@ def begun(
     return made
 
 
+def measured(value: float, error: float | None = None, name: str = "value") -> dict[str, he.Measurement]:
+    """What a trial with one value has measured."""
+    return {name: he.Measurement(value, error)}
+
+
 class Worst(he.Decision):
     """A decision of one's own: two designs, the worse one counts."""
 

@@ -1,8 +1,9 @@
-"""Visitors of a server: browsers that log in, the fields of its pages, and all its routes."""
+"""Visitors of a server: browsers that log in, the fields and forms of its pages, and all its routes."""
 
 import re
 from collections.abc import Iterable
 from html.parser import HTMLParser
+from typing import Any
 
 import httpx
 from fastapi.routing import APIRoute
@@ -19,6 +20,18 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 def browser(server: Served) -> httpx.Client:
     """A client that keeps its cookies for itself, says where its forms come from, and follows no redirects."""
     return httpx.Client(base_url=server.url, headers={"Origin": server.url}, timeout=PATIENCE, trust_env=False)
+
+
+def begun_in(html: str) -> str:
+    """When the study of a page was begun, which its forms say."""
+    found = re.search(r'name="begun" value="([^"]+)"', html)
+    assert found is not None
+    return found[1]
+
+
+def sent(visit: httpx.Client, shown: str, action: str, files: Any = None, **fields: str) -> httpx.Response:
+    """Send a form of a page."""
+    return visit.post(action, data={"begun": begun_in(visit.get(shown).text), **fields}, files=files)
 
 
 class _Inputs(HTMLParser):

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 PATIENCE = 300.0
 """Seconds after which something that should have happened never will; what would hang in tests hangs for longer."""
+LATE = 15.0
+"""A timeout that ends what hangs in a test, and that a process which answers at once keeps on any machine."""
 
 
 def until(condition: Callable[[], object], what: str = "it", seconds: float = PATIENCE) -> None:

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from hentropy.core.beliefs import Frame, Gaussian, Nodes
-from hentropy.core.beliefs.kernels import Profile, Stationary
+from hentropy.core.beliefs.kernels import Stationary
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision, GainFormula
 from hentropy.core.gain import Appraisal
@@ -55,7 +55,7 @@ class EHIG(AcquisitionFunction):
     ) -> None:
         super().__init__(model=model)
         if (bounds is None) == (space is None):
-            raise InputError("EHIG needs either bounds (2 x d) or a space, not both and not neither")
+            raise InputError("EHIG needs either bounds (2 x d) or a space")
         if space is None:
             space = _box(bounds)
         self.outcomes = outcomes
@@ -66,7 +66,7 @@ class EHIG(AcquisitionFunction):
 
     @property
     def best_action(self) -> Any:
-        """What would be decided now."""
+        """Current recommendation."""
         return self._appraisal.search.best
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802 (the name that BoTorch gave it)
@@ -104,7 +104,7 @@ class EHIG(AcquisitionFunction):
         if formula is not None or not len(waiting):
             return self._appraisal.of_pending(nodes)
         alone = replace(self._appraisal, pending=waiting[:0])
-        outcomes = Nodes(nodes.z[:, : len(waiting)], nodes.weights, nodes.component)
+        outcomes = self._appraisal.pending_nodes(nodes)
         return alone.with_gradient(waiting.unsqueeze(0), outcomes, self.steps)[0]
 
 
@@ -129,6 +129,11 @@ def as_botorch(belief: Gaussian) -> SingleTaskGP:
         raise ModelError(
             f"the belief is a mixture of {belief.components} Gaussian processes and a BoTorch model is one; fit it with"
             ' hyperparameters="map", or take one of them with belief.component(h)'
+        )
+    if belief.summary is not None:
+        raise ModelError(
+            f"the belief knows {belief.X.shape[0]} observations through {belief.sites} inducing points, which a"
+            " SingleTaskGP cannot; fit it to fewer of them"
         )
     outcomes = belief.residual + belief.prior_mean(belief.inputs)  # 1 x n, in the belief's frame
     model = SingleTaskGP(
@@ -174,13 +179,14 @@ def _kernel(belief: Gaussian) -> ScaleKernel:
     kernel = belief.kernel
     if not isinstance(kernel, Stationary):
         raise ModelError(
-            f"only the kernels of he.fit have a BoTorch counterpart here, not {type(kernel).__name__}; keep the BoTorch"
-            " model that the belief was made of"
+            f"only stationary kernels have a BoTorch counterpart here, not {type(kernel).__name__}; keep the BoTorch"
+            ' model that the belief was made of, or fit one with he.fit(X, Y, hyperparameters="map")'
         )
     sizes = kernel.lengthscale.shape[-1]
     axes = None if sizes == 1 else sizes
-    matern = kernel.profile is Profile.MATERN52
-    made = ScaleKernel(MaternKernel(2.5, ard_num_dims=axes) if matern else RBFKernel(ard_num_dims=axes)).to(belief.X)
+    degrees = kernel.profiles[0].twice_smoothness
+    inner = RBFKernel(ard_num_dims=axes) if degrees is None else MaternKernel(degrees / 2, ard_num_dims=axes)
+    made = ScaleKernel(inner).to(belief.X)
     made.base_kernel.lengthscale = kernel.lengthscale
     made.outputscale = kernel.outputscale[0]
     return made

@@ -1,6 +1,6 @@
 """H: the least expected loss that any action has under a belief, and the action that has it (the Bayes action)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -8,7 +8,9 @@ from torch import Tensor
 
 from hentropy.core.action_search import ActionSearch, expected_loss, prepare_search
 from hentropy.core.beliefs import Belief, Needs, value_draws
+from hentropy.core.beliefs.success import Success
 from hentropy.core.decisions import Decision, Solved
+from hentropy.core.failures import restricted
 from hentropy.core.given import check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
@@ -27,8 +29,8 @@ class Entropy:
     decision: Decision
 
 
-def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decision:
-    """The decision within the space, after the dimensions of belief and space were compared."""
+def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> tuple[Decision, Belief]:
+    """The decision within the space, and the belief about the outcomes that it looks at; both checked."""
     if not isinstance(belief, Belief):
         raise InputError(
             f"{type(belief).__name__} is not a belief; make one with he.fit(X, Y) or he.from_botorch(model)"
@@ -41,21 +43,37 @@ def check_fit(decision: Decision, belief: Belief, space: DesignSpace) -> Decisio
         raise InputError(
             f"{decision!r} is not a decision; use one such as he.Maximize(), or he.decision(loss, actions=...)"
         )
-    return decision.within(space)
+    if not decision.outcomes and len(belief.outcomes) > 1:
+        raise InputError(
+            f"{decision!r} does not say which outcome it is about, and there are {', '.join(belief.outcomes)}; name it"
+        )
+    own = decision.looked_at(belief)
+    return decision.within(space).informed(own), own
 
 
 def entropy(
-    decision: Decision, belief: Belief, space: DesignSpace, *, seed: int = 0, known: Tensor | None = None
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    *,
+    seed: int = 0,
+    known: Tensor | None = None,
+    success: Success | None = None,
 ) -> Entropy:
-    """The least expected loss of any action, and that action.
+    """The smallest expected loss of any action, and that action.
 
     The action does not depend on the seed: `propose` and `gain` start from the same one. A loss without a closed form
     is averaged over base samples, drawn with the seed, that did not choose the action. `known` (S x event) are further
-    actions to start the search from, such as that of an earlier verdict.
+    actions to start the search from, such as that of an earlier verdict. With `success`, an action costs by its
+    chance to fail as well (`failures`), and one that would probably fail does not count; where all would, the one that
+    most probably succeeds is the best.
     """
-    settled = check_fit(decision, belief, space)
+    settled, belief = check_fit(decision, belief, space)
     check_seed(seed)
-    return entropy_of(prepare_search(settled, belief, space, known=known), belief, seed)
+    if success is None:
+        return entropy_of(prepare_search(settled, belief, space, known=known), belief, seed)
+    priced, space = restricted(settled, belief, space, success)
+    return replace(entropy_of(prepare_search(priced, belief, space, known=known), belief, seed), decision=settled)
 
 
 def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:
@@ -77,5 +95,6 @@ def _estimates(decision: Decision, belief: Belief, action: Any, seed: int) -> Te
         return None
     points = torch.as_tensor(decision.points(action)).to(belief.X)
     moments = belief.moments(points, decision.needs)
-    draws = (value_draws(AUDIT_DRAWS, points.shape[-2], seed + 1 + r).to(belief.X) for r in range(AUDIT_REPLICATES))
+    values = moments.mean.shape[-1]
+    draws = (value_draws(AUDIT_DRAWS, values, seed + 1 + r).to(belief.X) for r in range(AUDIT_REPLICATES))
     return torch.stack([expected_loss(decision, moments, action, each) for each in draws])

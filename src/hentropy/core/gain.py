@@ -5,9 +5,12 @@
 The second form is what is computed: the average over outcomes of what the best action then saves against staying with
 today's. It equals the first because the expected loss of a fixed action does not change on average, every term is at
 least zero, and the noise of the two losses cancels. Where a decision has a formula for its gain, that is used instead.
+
+An appraisal values designs as if they succeeded. `Appraisal.expected` adds that they may fail (see `failures`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -18,17 +21,19 @@ from hentropy.core.action_search import (
     BestAfterOutcome,
     ContinuousSearch,
     ListedSearch,
-    points_per_action,
     prepare_search,
+    values_per_action,
 )
 from hentropy.core.action_search.base import expected_loss
 from hentropy.core.action_search.finite import FiniteSearch
-from hentropy.core.beliefs import Belief, Gaussian, LookAhead, Needs, Nodes, outcome_nodes, value_draws
+from hentropy.core.beliefs import Belief, Gaussian, LookAhead, Needs, Nodes, Several, value_draws
 from hentropy.core.beliefs.nodes import join
+from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Clock, Limits
 from hentropy.core.decisions import Decision, GainFormula, Solved
 from hentropy.core.decisions.normal import expected_rise
 from hentropy.core.entropy import check_fit
+from hentropy.core.failures import SuccessNews, restricted
 from hentropy.core.given import check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
@@ -50,7 +55,9 @@ class Effort:
 
 
 QUICK = Effort(outcomes=8, steps=5)
-"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time."""
+QUICK_SEVERAL = Effort(replicates=4, outcomes=16, steps=5)
+"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time. Several
+outcomes of a design take more nodes: as many in all, 8 in each replicate had twice the error of 16."""
 
 MOST_REPLICATES = 1024
 
@@ -71,8 +78,8 @@ class Gain:
 
 @dataclass(frozen=True)
 class Audit:
-    """An audited gain. Where actions were searched: the best action after each outcome, the outcomes (b x N x q) and
-    their weights (N).
+    """An audited gain. Where actions were searched: the best action after each outcome, the outcomes (b x N x q, or
+    q o of several) and their weights (N, or b x N).
 
     `search` is the one that was audited, with a better action of today if the audit met one.
     """
@@ -89,8 +96,9 @@ class Appraisal:
     """All that is prepared once to value many designs: the search for actions, a formula where there is one.
 
     `space` is what can be run, `decide_on` where the decision may lie: the same, unless the decision is about other
-    designs, such as those of another fidelity. Both have the same coordinates. `pending` (p x d) are designs whose
-    outcomes are still to come: gains count what a design adds to them.
+    designs, such as those of another fidelity, or some designs would probably fail. Both have the same coordinates.
+    `pending` (p x d) are designs whose outcomes are still to come: gains count what a design adds to them. The belief
+    is about the outcomes that the decision looks at.
     """
 
     decision: Decision
@@ -103,6 +111,9 @@ class Appraisal:
     seed: int
     limits: Limits
     clock: Clock
+    success: Success | None = None
+    everywhere: DesignSpace | None = None
+    """Where the decision could lie if all experiments succeeded, if not in `decide_on`."""
 
     @classmethod
     def prepare(
@@ -117,8 +128,9 @@ class Appraisal:
         clock: Clock | None = None,
         known: Tensor | None = None,
         decide_on: DesignSpace | None = None,
+        success: Success | None = None,
     ) -> "Appraisal":
-        """Find the best action now and what else valuing a design needs; `known` as in `entropy`."""
+        """Find the best action now and what else valuing a design needs; `known` and `success` as in `entropy`."""
         check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
@@ -128,21 +140,59 @@ class Appraisal:
                 f"decide_on has the parameters {', '.join(actions_on.names)}, the space has {', '.join(space.names)};"
                 " they must be the same, with the same options"
             )
-        settled = check_fit(decision, belief, actions_on)
+        settled, own = check_fit(decision, belief, actions_on)
+        if isinstance(belief, Several) and belief.only is not None and not belief.only & belief.related(*own.outcomes):
+            seen, wanted = (", ".join(names) for names in (sorted(belief.only), own.outcomes))
+            raise InputError(f"what is measured ({seen}) tells nothing of {wanted}; measure something else")
+        waiting = belief.X[:0] if pending is None else as_designs(pending, "pending", space).to(belief.X)
+        if waiting.dim() != 2:
+            raise InputError(f"pending designs have shape p x {space.dim}, got {tuple(waiting.shape)}")
+        if isinstance(belief, Several) and belief.awaited:
+            own, waiting = _telling(belief, own, waiting)
+        belief = own
+        everywhere = actions_on
+        if success is not None:
+            settled, actions_on = restricted(settled, belief, actions_on, success)
         search = prepare_search(settled, belief, actions_on, clock, known)
         if actions_on is not space:
             search = search.of_other_designs(actions_on)
         formula = None
         if actions_on is space or not settled.follows_data:
             formula = settled.gain_formula(belief, actions_on, seed) or lines_formula(search, belief)
-        waiting = belief.X[:0] if pending is None else as_designs(pending, "pending", space).to(belief.X)
-        if waiting.dim() != 2:
-            raise InputError(f"pending designs have shape p x {space.dim}, got {tuple(waiting.shape)}")
-        return cls(settled, belief, space, actions_on, search, formula, waiting, seed, limits, clock)
+        parts = (settled, belief, space, actions_on, search, formula, waiting, seed, limits, clock)
+        return cls(*parts, success, everywhere)
+
+    def expected(self, gains: "Gain", x: Tensor, search: ActionSearch | None = None) -> "Gain":
+        """The gains of designs b x q x d that may fail, from those that they have if they succeed.
+
+        `search` has today's best action, if a better one than that of this appraisal was found.
+        """
+        if self.success is None:
+            return gains
+        own = self if search is None or search is self.search else replace(self, search=search)
+        with torch.no_grad():
+            chance = self.success.chance(x).prod(-1)
+            return Gain(own.if_failing(gains.value, x), gains.std_error * chance, gains.exact)
+
+    def if_failing(self, gains: Tensor, x: Tensor) -> Tensor:
+        """The gains (b) of designs b x q x d that may fail, differentiable in x: see `failures`."""
+        if self.success is None:
+            return gains
+        gains = gains * self.success.chance(x).prod(-1)
+        return gains if self._success_news is None else gains + self._success_news.saves(x)
+
+    @cached_property
+    def _success_news(self) -> SuccessNews | None:
+        everywhere = self.decide_on if self.everywhere is None else self.everywhere
+        return SuccessNews.prepare(self.decision, self.belief, everywhere, self.search, self.pending)
 
     def together(self, x: Tensor) -> Tensor:
         """Designs b x q x d with the pending ones before them: b x (p + q) x d."""
         return torch.cat([self.pending.expand(x.shape[0], *self.pending.shape), x], -2) if len(self.pending) else x
+
+    def observed(self, q: int) -> int:
+        """How many outcomes q designs and those pending have together."""
+        return self.belief.width(q + len(self.pending))
 
     def applicable(self, q: int) -> GainFormula | None:
         """The formula, if it holds for q observations and those pending."""
@@ -150,7 +200,11 @@ class Appraisal:
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
         """Outcome nodes for q designs and those pending."""
-        return outcome_nodes(count, q + len(self.pending), self.belief.components, seed).to(self.belief.X)
+        return self.belief.nodes(count, q + len(self.pending), seed)
+
+    def pending_nodes(self, nodes: Nodes) -> Nodes:
+        """The outcomes of the pending designs alone: they stand first, so their coordinates of z lead."""
+        return replace(nodes, z=nodes.z[:, : self.observed(0)], quantiles=False)
 
     @torch.no_grad()
     def screen(self, x: Tensor, nodes: Nodes, steps: int = 0) -> Tensor:
@@ -165,21 +219,19 @@ class Appraisal:
             if start > 0 and self.clock.expired:
                 break
             part = self.together(x[start : start + rows])
-            gains[start : start + rows] = formula(part) if formula else self._saved(part, nodes, steps) @ nodes.weights
+            gains[start : start + rows] = formula(part) if formula else self._saved(part, nodes, steps)
         return gains - self.of_pending(nodes)
 
     @torch.no_grad()
     def of_pending(self, nodes: Nodes) -> Tensor | float:
         """The gain of the pending designs alone, which `with_gradient` counts and the gain per cost must not."""
         p = len(self.pending)
-        formula = self.applicable(nodes.z.shape[-1] - p)
+        formula = self.applicable((nodes.z.shape[-1] - self.observed(0)) // len(self.belief.measured))
         if formula is not None:
             return self._pending_part(formula)
         if p == 0:
             return 0.0
-        # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
-        alone = Nodes(nodes.z[:, :p], nodes.weights, nodes.component)
-        return self._saved(self.pending.unsqueeze(0), alone, steps=0) @ nodes.weights
+        return self._saved(self.pending.unsqueeze(0), self.pending_nodes(nodes), steps=0)
 
     def _pending_part(self, formula: GainFormula) -> Tensor | float:
         """What a formula for all designs together counts for the pending ones alone."""
@@ -190,14 +242,15 @@ class Appraisal:
         return self.limits.rows(self._numbers_per_design(outcomes, self.applicable(q)))
 
     def _numbers_per_design(self, outcomes: int, formula: GainFormula | None) -> int:
-        data = 4 * (self.belief.X.shape[0] + 1) * self.belief.components * (1 + len(self.pending))
+        data = 4 * (self.belief.sites + 1) * self.belief.components * self.observed(1)
         if formula is not None:
             return data + 4 * formula.numbers
         return data + self.search.numbers_per_design(outcomes)
 
     def _saved(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
-        """What the best action after each outcome saves, for designs and those pending: b x N."""
-        return self.search.best_after(self.belief.look_ahead(x).fantasy(nodes), x, steps).saved
+        """What the best action after the outcomes saves on average, for designs and those pending: b."""
+        fantasy = self.belief.look_ahead(x).fantasy(nodes)
+        return (self.search.best_after(fantasy, x, steps).saved * fantasy.weights).sum(-1)
 
     def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
         """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
@@ -210,18 +263,19 @@ class Appraisal:
             return formula(x)
         fantasy = self.belief.look_ahead(x).fantasy(nodes)
         if not isinstance(self.search, ContinuousSearch):
-            return self.search.best_after(fantasy, x, steps).saved @ nodes.weights
+            return (self.search.best_after(fantasy, x, steps).saved * fantasy.weights).sum(-1)
         still = x.detach()
         found = self.search.best_after(self.belief.look_ahead(still).fantasy(nodes), still, steps)
         loss = self.search.loss_after(fantasy, found.actions)
         stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
-        return (stay - loss) @ nodes.weights
+        return ((stay - loss) * fantasy.weights).sum(-1)
 
     def audit(self, x: Tensor, seed: int, effort: Effort | None = None) -> Audit:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
         if effort is None:
-            one_outcome = x.shape[-2] + len(self.pending) == 1
-            effort = QUICK if one_outcome and isinstance(self.search, ContinuousSearch) else Effort()
+            alone = x.shape[-2] + len(self.pending) == 1
+            quick = QUICK if self.observed(1) == 1 else QUICK_SEVERAL
+            effort = quick if alone and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact:
@@ -247,30 +301,49 @@ class Appraisal:
         each = [
             self.nodes(effort.outcomes, q, own if effort.random else None) for own in _seeds(seed, effort.replicates)
         ]
+        drawn = self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved)
+        each = each[:1] if each[0].every and not drawn else each
         draws = None
-        if self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved):
+        if drawn:
             # each replicate with fresh draws of the values, or their error would be common to all and not be seen
-            count = points_per_action(self.decision, self.decide_on, self.belief.X)
+            count = values_per_action(self.decision, self.decide_on, self.belief.X)
             draws = [value_draws(effort.draws, count, own).to(x) for own in _seeds(seed, effort.replicates)]
         least = self._best_after(together, each, draws, effort)
         search = self.search.improved_by(least.actions)
         saved = self._news(search, together, each, draws, least)
         late = torch.zeros_like(saved) if least.late is None else least.late
         if p:
-            # pending designs stand first, so the same leading coordinates of z are the same outcomes of theirs
-            alone = [Nodes(nodes.z[:, :p], nodes.weights, nodes.component) for nodes in each]
+            alone = [self.pending_nodes(nodes) for nodes in each]
             waiting = self.pending.unsqueeze(0)
             before = self._best_after(waiting, alone, draws, effort)
             saved = saved - self._news(search, waiting, alone, draws, before)
             late = late if before.late is None else torch.maximum(late, before.late.expand(late.shape))
-        weights = join(each).weights
-        grouped = saved.reshape(x.shape[0], effort.replicates, effort.outcomes) @ each[0].weights
+        fantasy = self.belief.look_ahead(together).fantasy(join(each))
+        weights = fantasy.weights
+        grouped = (saved * weights).reshape(x.shape[0], len(each), -1).sum(-1) * len(each)
         gain = _replicated(grouped, exact=False)
+        all_grades = each[0].every and not drawn
+        error = self._by_order(together, each, least, weights, effort) if all_grades else gain.std_error
         # what the last round of the search still found is about what it has left to find
-        error = torch.hypot(gain.std_error, late @ weights)
-        values = self.belief.look_ahead(together).fantasy(join(each)).values[..., p:]
+        error = torch.hypot(error, (late * weights).sum(-1))
+        values = fantasy.values[..., self.observed(0) :]
         least = BestAfterOutcome(least.loss, least.loss + saved, least.actions)
         return Audit(Gain(gain.value, error, exact=False), search, least, values, weights)
+
+    def _by_order(
+        self, x: Tensor, each: list[Nodes], least: BestAfterOutcome, weights: Tensor, effort: Effort
+    ) -> Tensor:
+        """The error of a sum over all grades of designs b x q x d: none of one design, which is exact.
+
+        Of several, all but the last are replaced by normal observations. In another order the sum would be the same if
+        that were exact: b.
+        """
+        if x.shape[-2] == 1 or (isinstance(self.belief, Several) and self.belief.awaited):
+            return torch.zeros_like(least.loss[:, 0])
+        turned = x.flip(-2)
+        other = self._best_after(turned, each, None, effort)
+        likely = self.belief.look_ahead(turned).fantasy(join(each)).weights
+        return 0.5 * ((least.saved * weights).sum(-1) - (other.saved * likely).sum(-1)).abs()
 
     def _best_after(self, x: Tensor, each: list[Nodes], draws: list[Tensor] | None, effort: Effort) -> BestAfterOutcome:
         """The best action after each outcome of all replicates, each replicate judged on draws of its own: b x RN."""
@@ -315,6 +388,17 @@ class Appraisal:
             return (self._stay(search, look, join(each), None) - least.loss).clamp_min(0.0)
         stays = [self._stay(search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
         return torch.cat(stays, 1) - least.loss
+
+
+def _telling(belief: Several, own: Belief, pending: Tensor) -> tuple[Belief, Tensor]:
+    """What is known of the outcomes of a decision, and the pending designs whose measurements tell of them."""
+    if len(belief.awaited) != len(pending):
+        raise InputError(
+            f"what is measured is given of {len(belief.awaited)} pending designs; there are {len(pending)} of them"
+        )
+    telling = belief.related(*own.outcomes)
+    kept = [j for j, names in enumerate(belief.awaited) if names & telling]
+    return own.awaiting(*(belief.awaited[j] & telling for j in kept)), pending[kept]
 
 
 def _unlike(one: DesignSpace, other: DesignSpace) -> bool:
@@ -391,11 +475,13 @@ def gain(
     max_memory: int | None = None,
     known: Tensor | None = None,
     decide_on: DesignSpace | None = None,
+    success: Success | None = None,
 ) -> Gain:
     """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited.
 
     The standard error covers the draws of outcomes and values, and what the search for actions may have missed.
-    `decide_on` is where the decision may lie, if not in the space of the designs.
+    `decide_on` is where the decision may lie, if not in the space of the designs. With `success`, what is known about
+    whether experiments succeed, a design counts by its chance, and what its failure would teach counts as well.
     """
     check_fit(decision, belief, space if decide_on is None else decide_on)
     designs = as_designs(x, "x", space).to(belief.X)
@@ -404,9 +490,17 @@ def gain(
     designs = designs.unsqueeze(-2) if designs.dim() == 2 else designs
     limits = Limits(max_memory=max_memory)
     appraisal = Appraisal.prepare(
-        decision, belief, space, pending=pending, seed=seed, limits=limits, known=known, decide_on=decide_on
+        decision,
+        belief,
+        space,
+        pending=pending,
+        seed=seed,
+        limits=limits,
+        known=known,
+        decide_on=decide_on,
+        success=success,
     )
     effort = Effort() if effort is None else effort
     rows = appraisal.rows(effort.outcomes * effort.replicates, designs.shape[-2])
-    parts = [appraisal.audit(part, seed + 7919, effort).gain for part in designs.split(rows)]
+    parts = [appraisal.expected(appraisal.audit(part, seed + 7919, effort).gain, part) for part in designs.split(rows)]
     return Gain(torch.cat([p.value for p in parts]), torch.cat([p.std_error for p in parts]), parts[0].exact)

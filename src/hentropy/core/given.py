@@ -69,6 +69,17 @@ def as_table(name: str, values: Any) -> Tensor:
     return tensor.to(torch.float64)
 
 
+def as_device(device: Any) -> torch.device | None:
+    """A device that can be used, "cuda" or "cpu", or an `InputError`; None stays None."""
+    if device is None:
+        return None
+    try:
+        return torch.empty(0, device=torch.device(device)).device
+    except (RuntimeError, AssertionError, TypeError) as error:
+        why = str(error).splitlines()[0]
+        raise InputError(f"the device {device!r} cannot be used ({why}); leave it out for the processor") from None
+
+
 def real_array(values: Any) -> np.ndarray:
     """A copy in double precision; a `TypeError` or `ValueError` for what is no table of real numbers.
 

@@ -6,10 +6,12 @@ a number         every experiment costs the same
 an expression    "2 + 0.1 * minutes + price[ligand]", over the parameters and the tables of the space
 a function       of designs b x q x d, which returns b costs
 "told"           each result comes with its cost; a model of the logarithm predicts that of other designs
+
+An assay costs its own, beside what the design costs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +27,7 @@ from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.errors import InputError
+from hentropy.studies.assays import Assays
 from hentropy.studies.records import Trial
 
 
@@ -64,19 +67,27 @@ Stated = float | str | CostFunction
 
 @dataclass(frozen=True)
 class Costs:
-    """What experiments on a space cost, and the `price` of a unit of it in units of the loss, if there is one."""
+    """What experiments on a space cost, in some `unit`, and the `price` of one in units of the loss, if it has one."""
 
     stated: Stated | None
     price: float | None
     space: DesignSpace
+    unit: str = ""
+    assays: Assays = field(default_factory=Assays)
 
     @classmethod
-    def of(cls, stated: Any, price: Any, space: DesignSpace) -> "Costs":
+    def of(cls, stated: Any, price: Any, space: DesignSpace, unit: str = "", assays: Assays | None = None) -> "Costs":
         """Checked: every design has a cost above zero."""
+        assays = Assays() if assays is None else assays
         if price is not None and not (is_finite(price) and price > 0):
             raise InputError(f"the price of a unit of cost must be a finite number above 0, got {price!r}")
-        if stated is None and price is not None:
+        if stated is None and price is not None and not assays:
             raise InputError("a price needs costs; give cost as well")
+        if isinstance(stated, str) and stated == TOLD and assays:
+            raise InputError(
+                f'costs that are "{TOLD}" do not go with assays, which say what they cost; give cost as a number or an'
+                " expression, or leave it out"
+            )
         if isinstance(stated, str) and stated != TOLD:
             check(parse(stated), space.kinds, space.all_tables, condition=False)
         elif not (stated is None or isinstance(stated, str) or callable(stated) or is_finite(stated)):
@@ -84,7 +95,7 @@ class Costs:
                 f'cost must be a number, an expression such as "1 + 0.1 * minutes", "{TOLD}", or a function from'
                 f" designs b x q x d to their b costs; got {stated!r}"
             )
-        made = cls(stated, price, space)
+        made = cls(stated, price, space, unit, assays)
         if stated is not None and stated != TOLD and not callable(stated):
             made._check_some()
         return made
@@ -99,6 +110,11 @@ class Costs:
                 f"the cost of the design {self.space.decode(rows[row])} is {float(each[row]):g}; all costs must be"
                 " finite and above 0"
             )
+
+    @property
+    def are_known(self) -> bool:
+        """Whether anything is known of what experiments cost."""
+        return self.stated is not None or bool(self.assays)
 
     @property
     def is_told(self) -> bool:
@@ -117,10 +133,18 @@ class Costs:
             return evaluate(self._expression, self.space.free_columns(x), self.space.all_tables).to(x).sum(-1)
         return torch.full(x.shape[:1], float(self.stated or 0.0), dtype=x.dtype, device=x.device) * x.shape[-2]
 
-    def function(self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> CostFunction | None:
-        """The costs of designs b x q x d, as far as they are known: None while they say nothing."""
-        if self.stated is None:
+    def function(
+        self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor], measures: Collection[str] = ()
+    ) -> CostFunction | None:
+        """The costs of designs b x q x d, as far as they are known: None while they say nothing.
+
+        With assays, some outcomes are measured of each design.
+        """
+        if not self.are_known:
             return None
+        if self.assays:
+            assay = self.assays.cost_of(measures or self.assays.everything)
+            return lambda x: self._fixed(x) + assay * x.shape[-2]
         if not self.is_told:
             return self._fixed
         known = [trial for trial in trials if trial.cost is not None]
@@ -136,18 +160,24 @@ class Costs:
 
         return predicted
 
-    def outlay(self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> Cost | None:
+    def outlay(
+        self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor], measures: Collection[str] = ()
+    ) -> Cost | None:
         """How costs count when designs are compared: gain per cost, or less cost times price."""
-        function = self.function(trials, row_of)
+        function = self.function(trials, row_of, measures)
         if function is None or self.price is None:
             return function
         return NetOfCost(function, self.price)
 
     def expected(
-        self, rows: Sequence[Tensor], trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]
+        self,
+        rows: Sequence[Tensor],
+        trials: Sequence[Trial],
+        row_of: Callable[[Trial], Tensor],
+        measures: Collection[str] = (),
     ) -> list[float | None]:
         """What each design (d) is expected to cost; None where nothing is known of it."""
-        function = self.function(trials, row_of)
+        function = self.function(trials, row_of, measures)
         if function is None or not rows:
             return [None] * len(rows)
         with torch.no_grad():

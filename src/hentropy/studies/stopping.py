@@ -47,7 +47,7 @@ def _count(name: str, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Budget(StoppingRule):
-    """Stop after so many trials, failed ones included, or once so much has been spent, in units of the cost."""
+    """Stop after a number of trials, failed ones included, or once a total cost has been spent."""
 
     trials: int | None = None
     cost: float | None = None
@@ -88,7 +88,7 @@ class Budget(StoppingRule):
 
 @dataclass(frozen=True)
 class TimeLimit(StoppingRule):
-    """Stop after so many seconds."""
+    """Stop after a number of seconds."""
 
     seconds: float
 

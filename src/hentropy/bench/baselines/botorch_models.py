@@ -71,16 +71,16 @@ class BotorchMixed(Solver):
 
     def _one(self, belief: Belief, appraisal: Appraisal, turn: int) -> Tensor:
         """The next design: 1 x d."""
-        space, options = appraisal.space, _options(appraisal.space)
-        X = _positions(space.to_cube(belief.X), options)
+        space, options = appraisal.space, options_of(appraisal.space)
+        X = to_positions(space.to_cube(belief.X), options)
         Y = observed(belief, "BotorchMixed") if self.largest else -observed(belief, "BotorchMixed")
         rows = None
         if space.points is not None:
             listed = space.points.to(belief.X)
             free = ~occurs(listed, belief.X)
-            rows = _positions(space.to_cube(listed[free]), options) if bool(free.any()) else X
+            rows = to_positions(space.to_cube(listed[free]), options) if bool(free.any()) else X
         row = self.next_row(X, Y, options, appraisal.seed + turn, rows, seconds_left(appraisal.clock))
-        return space.project(space.from_cube(_cells(row, options))).unsqueeze(0)
+        return space.project(space.from_cube(from_positions(row, options))).unsqueeze(0)
 
     def next_row(
         self,
@@ -101,7 +101,7 @@ class BotorchMixed(Solver):
             fixed = [dict(zip(options, chosen, strict=True)) for chosen in product(*map(range, options.values()))]
             found, _ = optimize_acqf_mixed(
                 acquisition,
-                _bounds(X, options),
+                cube_bounds(X, options),
                 q=1,
                 num_restarts=self.restarts,
                 raw_samples=self.raw_samples,
@@ -115,23 +115,22 @@ def observed(belief: Belief, who: str) -> Tensor:
     """The values that a belief was fitted to, in the user's units: n."""
     if not isinstance(belief, Gaussian):
         raise ModelError(f"{who} takes its data from a Gaussian process, and the belief is a {type(belief).__name__}")
-    own = belief.component(0)
-    return own.frame.shift + own.frame.scale * (own.residual + own.prior_mean(own.inputs))[0]
+    return belief.observed
 
 
-def _options(space: DesignSpace) -> dict[int, int]:
+def options_of(space: DesignSpace) -> dict[int, int]:
     """The coordinates of the cube that are choices, and how many options each has."""
     varied = [field for field in space.fields if len(field.options) != 1]
     return {j: len(field.options) for j, field in enumerate(varied) if field.options and not field.ordered}
 
 
-def _positions(u: Tensor, options: Mapping[int, int]) -> Tensor:
+def to_positions(u: Tensor, options: Mapping[int, int]) -> Tensor:
     """Rows of the cube of a space (... x d), each option as its position."""
     scale = _counts(u, options)
     return torch.where(scale > 0, (u * scale).floor(), u)
 
 
-def _cells(row: Tensor, options: Mapping[int, int]) -> Tensor:
+def from_positions(row: Tensor, options: Mapping[int, int]) -> Tensor:
     """The way back: the middle of an option's cell."""
     scale = _counts(row, options)
     return torch.where(scale > 0, (row + 0.5) / scale.clamp_min(1.0), row)
@@ -142,7 +141,7 @@ def _counts(like: Tensor, options: Mapping[int, int]) -> Tensor:
     return torch.tensor([float(options.get(j, 0)) for j in range(like.shape[-1])]).to(like)
 
 
-def _bounds(X: Tensor, options: Mapping[int, int]) -> Tensor:
+def cube_bounds(X: Tensor, options: Mapping[int, int]) -> Tensor:
     """The unit cube, and the positions of options: 2 x d."""
     return torch.tensor([[0.0, options.get(j, 2) - 1.0] for j in range(X.shape[-1])]).to(X).T.contiguous()
 
@@ -180,7 +179,7 @@ class MultiFidelityKG:
             )
             found, _ = optimize_acqf_mixed(
                 acquisition,
-                _bounds(X, {}),
+                cube_bounds(X, {}),
                 q=1,
                 num_restarts=self.restarts,
                 raw_samples=self.raw_samples,
@@ -204,7 +203,7 @@ class MultiFidelityKG:
         at_target = FixedFeatureAcquisitionFunction(PosteriorMean(model), last + 1, [last], [self.target])
         u, value = optimize_acqf(
             at_target,
-            _bounds(X, {})[:, :last],
+            cube_bounds(X, {})[:, :last],
             q=1,
             num_restarts=10,
             raw_samples=1024,

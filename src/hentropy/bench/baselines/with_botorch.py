@@ -14,7 +14,7 @@ import torch
 from botorch.acquisition import LogExpectedImprovement, qKnowledgeGradient
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
-from botorch.exceptions.warnings import BadInitialCandidatesWarning, OptimizationWarning
+from botorch.exceptions.warnings import BadInitialCandidatesWarning, BotorchWarning, OptimizationWarning
 from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.model import Model
 from botorch.optim import optimize_acqf, optimize_acqf_discrete
@@ -69,8 +69,8 @@ def seconds_left(clock: Clock) -> float | None:
 def contained(seed: int) -> Iterator[None]:
     """BoTorch draws from torch's global generators: give it a seed, and put them back afterwards.
 
-    Its warnings that an ascent ended early, that all starts are equally good, or that a matrix got jitter are not for
-    the user of a baseline: the best restart counts.
+    Its warnings that an ascent ended early, that all starts are equally good, that a matrix got jitter, or that in some
+    draws no limit holds are not for the user of a baseline: the best restart counts.
     """
     devices = range(torch.cuda.device_count())
     with torch.random.fork_rng(devices=devices), warnings.catch_warnings():
@@ -78,6 +78,7 @@ def contained(seed: int) -> Iterator[None]:
         warnings.simplefilter("ignore", BadInitialCandidatesWarning)
         warnings.simplefilter("ignore", NumericalWarning)
         warnings.filterwarnings("ignore", "Optimization failed", RuntimeWarning)
+        warnings.filterwarnings("ignore", "When all training points are infeasible", BotorchWarning)
         torch.manual_seed(seed)
         yield
 

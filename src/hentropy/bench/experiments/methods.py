@@ -4,8 +4,8 @@ A task is a problem, how it begins, how long it runs, and who takes part. A meth
 it looks in figures, and the solver that chooses its queries.
 
 All methods see the belief that is fitted to their data at each step by the same procedure (the most probable
-hyperparameters), so that only the choice of the query differs. The one exception is `hentropy-mixture`, which is what
-a study does when nothing is said: a mixture over the hyperparameters. `hentropy-points` may query only the points that
+hyperparameters), so that only the choice of the query differs. The one exception is `hentropy-mixture`, which has
+a mixture over the hyperparameters of one kernel. `hentropy-points` may query only the points that
 level sets are about, as the probability of misclassification does by its nature.
 """
 

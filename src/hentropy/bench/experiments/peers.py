@@ -3,6 +3,8 @@
 tables     rows of measured reactions (direct arylation, Suzuki): hentropy, BayBE, random rows
 mixed      reactions with options and numbers, as fitted functions: the same, and BoTorch's mixed model
 fidelity   the least value of Branin and Hartmann-6, with a cheap fidelity: hentropy, and BoTorch's multi-fidelity KG
+failures   a simulator that crashes in a corner: hentropy, hentropy that does not learn from failures, random designs
+outcomes   the best design that holds limits, and fronts of five: hentropy, BoTorch's constrained qLogNEI and qLogNEHVI
 
 All methods of a seed begin with the same designs, drawn at random and given to them as data. Each has its own model, so
 the seconds of a query are those of the fit and the choice. Who states no decision has decided for the best design seen.
@@ -24,21 +26,32 @@ import torch
 from torch import Tensor
 
 from hentropy.bench.baselines.botorch_models import BotorchMixed, MultiFidelityKG
+from hentropy.bench.baselines.botorch_outcomes import BotorchConstrained, BotorchFront
 from hentropy.bench.baselines.with_baybe import Baybe
 from hentropy.bench.experiments.methods import Task
 from hentropy.bench.experiments.plan import Plan
-from hentropy.bench.experiments.run import Step, Stopwatch
+from hentropy.bench.experiments.run import Step, Stopwatch, Value, as_outcomes, measured
 from hentropy.bench.problems import FidelityProblem, Problem, lab_table, problem, two_fidelities
 from hentropy.bench.problems.fidelities import COSTS
-from hentropy.core.decisions import Maximize, Minimize, TopK
+from hentropy.core.decisions import Maximize, Minimize, Pareto, TopK
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import InputError
-from hentropy.studies.study import State, Study, Trial
+from hentropy.studies.outcomes import Outcome
+from hentropy.studies.study import Failed, State, Study, Trial
 
 TABLES = ("direct-arylation", "suzuki-edbo")
 MIXED = ("reizman-suzuki-1", "reizman-suzuki-2", "baumgartner-aniline")
 FIDELITIES = ("branin", "hartmann-6")
-COMPARISONS = {"tables": TABLES, "mixed": MIXED, "fidelity": FIDELITIES}
+FAILING = ("crash-12",)
+LIMITED = ("gardner", "gramacy", "welded-beam")
+FRONTS = ("branin-currin", "dtlz2-4", "reizman-front-1")
+COMPARISONS = {
+    "tables": TABLES,
+    "mixed": MIXED,
+    "fidelity": FIDELITIES,
+    "failures": FAILING,
+    "outcomes": (*LIMITED, *FRONTS),
+}
 """The tasks of each comparison."""
 
 BUDGET = 40.0
@@ -50,8 +63,14 @@ PEER_TASKS = {
         *(Task(name, 10, 30, ("hentropy", "hentropy-top-3", "baybe", "random")) for name in TABLES),
         *(Task(name, 10, 30, ("hentropy", "baybe", "botorch-mixed", "random")) for name in MIXED),
         *(Task(name, 10, round(BUDGET), ("hentropy", "botorch-mfkg")) for name in FIDELITIES),
+        *(Task(name, 300, 20, ("hentropy", "hentropy-ignore", "random")) for name in FAILING),
+        *(Task(name, 10, 30, ("hentropy", "botorch-qlognei")) for name in LIMITED),
+        *(Task(name, 10, 20, ("hentropy", "botorch-qlognehvi")) for name in FRONTS),
     )
 }
+
+QUICK_FIRST = 60
+"""The most first designs of a quick run."""
 
 TOP = 3
 """So many designs are decided on by `hentropy-top-3`; and so many of the best values seen are recorded."""
@@ -85,6 +104,8 @@ class PeerRun:
             told["table"] = sha256(_table(self).read_bytes()).hexdigest()[:16]
         if self.method in RULES:
             told["rule"] = repr(RULES[self.method][self.quick])
+        if self.task.problem in COMPARISONS["outcomes"]:
+            told["decision"] = repr(problem(self.task.problem).decision)
         return told
 
     def steps(self, done: Sequence[Step] = ()) -> Iterator[Step]:
@@ -93,7 +114,7 @@ class PeerRun:
         if len(done) > self.task.queries or spent >= BUDGET:
             return
         arena = Arena.of(self)
-        asked = [(step.query, step.value) for step in done if step.query is not None and step.value is not None]
+        asked = [(step.query, step.value) for step in done if step.query is not None]
         first = arena.first(self)
         with closing(CHOOSERS[self.method](self, arena, first, asked)) as chooser:
             data = [*first, *asked]
@@ -110,8 +131,16 @@ class PeerRun:
                     return
 
 
-Measured = tuple[Params, float]
+Measured = tuple[Params, Value]
+"""A design and what it gave."""
+
 Data = Sequence[Measured]
+Values = list[tuple[Params, float]]
+
+
+def _values(data: Data) -> Values:
+    """The data of experiments with one value that did not fail."""
+    return [(params, value) for params, value in data if isinstance(value, float)]
 
 
 @dataclass(frozen=True)
@@ -145,9 +174,12 @@ class Arena:
         return [(params, self.value(params)) for params in map(space.decode, rows)]
 
     @torch.no_grad()
-    def value(self, params: Params) -> float:
-        """What an experiment gives."""
-        return float(self.on(self.on.space.encode(params)))
+    def value(self, params: Params) -> Value:
+        """What an experiment gives; None where it fails."""
+        row = self.on.space.encode(params)
+        if not isinstance(self.on, Problem):
+            return float(self.on(row))
+        return None if self.on.fails is not None and bool(self.on.fails(row)) else self.on.value(row)
 
     def rows(self, designs: Sequence[Params]) -> Tensor:
         """Designs as rows: k x d."""
@@ -155,17 +187,18 @@ class Arena:
 
     def step(self, number: int, data: Data, chooser: "Chooser", seconds: float | None = None) -> Step:
         """What is known after the last of the data."""
-        ranked = sorted(data, key=lambda each: -self.sign * each[1])
+        ranked = sorted(_values(data), key=lambda each: -self.sign * each[1])
         action, expected_loss = chooser.decide() or (self.rows([ranked[0][0]]), None)
         cost = None
         if isinstance(self.on, FidelityProblem):
             cost = float(self.on.cost(self.rows([data[-1][0]]))) if number else 0.0
         there = action[..., : self.decided.space.dim]  # without the fidelity
+        several = bool(self.decided.decision.outcomes)
         return Step(
             number=number,
             query=data[-1][0] if number else None,
             value=data[-1][1] if number else None,
-            score=self.sign * float(self.decided(there).sum()),
+            score=-self.decided.loss(there) if several else self.sign * float(self.decided(there).sum()),
             regret=self.decided.regret(there) if len(there) == 1 else None,
             expected_loss=expected_loss,
             gain=chooser.gain if number else None,
@@ -173,7 +206,7 @@ class Arena:
             fit_seconds=chooser.fit_seconds,
             acquisition_seconds=seconds,
             decided=[self.on.space.decode(row) for row in action],
-            observed=[value for _, value in ranked[:TOP]],
+            observed=None if several else [value for _, value in ranked[:TOP]],
             cost=cost,
         )
 
@@ -203,8 +236,8 @@ class Chooser(ABC):
         """The next design, and the seconds that it took, those of fitting the model included."""
 
     @abstractmethod
-    def tell(self, value: float) -> None:
-        """What the last design gave."""
+    def tell(self, value: Value) -> None:
+        """What the last design gave; None where it failed."""
 
     def decide(self) -> tuple[Tensor, float | None] | None:
         """The designs decided on (k x d) and their expected loss; None is the best design seen."""
@@ -222,11 +255,17 @@ class StudyChooser(Chooser):
     def __init__(
         self, job: PeerRun, space: DesignSpace, first: Data, asked: Data, peer: Stopwatch | None = None, **options: Any
     ) -> None:
-        options |= {"space": space, "seed": job.seed, "first": job.task.first}
+        # those that failed would be made up for by designs that fill the space
+        options |= {"space": space, "seed": job.seed, "first": sum(value is not None for _, value in first)}
         options |= {} if peer is None else {"solver": peer, "hyperparameters": "map"}
         begun = Study(**options)
-        begun.attach_many(first)
-        later = [Trial(len(first) + i, query, State.COMPLETE, value) for i, (query, value) in enumerate(asked)]
+        begun.attach_many([(params, Failed("crashed") if value is None else value) for params, value in first])
+        later = [
+            Trial(number, query, State.FAILED)
+            if value is None
+            else Trial(number, query, State.COMPLETE, measured(value))
+            for number, (query, value) in enumerate(asked, start=len(first))
+        ]
         self.study = Study(records=[*begun.records, *later], **options)
         self.peer = peer
 
@@ -238,9 +277,9 @@ class StudyChooser(Chooser):
         self.gain = self.trial.gain
         return self.trial.params, seconds if self.peer is None else self.peer.seconds
 
-    def tell(self, value: float) -> None:
+    def tell(self, value: Value) -> None:
         """To the study."""
-        self.study.tell(self.trial, value)
+        self.study.tell(self.trial, value, failed="crashed" if value is None else None)
 
     def decide(self) -> tuple[Tensor, float | None] | None:
         """The verdict of the study."""
@@ -256,18 +295,18 @@ class StudyChooser(Chooser):
 class BaybeChooser(Chooser):
     """BayBE with its defaults."""
 
-    def __init__(self, job: PeerRun, arena: Arena, new: Data) -> None:
+    def __init__(self, job: PeerRun, arena: Arena, new: Values) -> None:
         self.process = self.baybe = Baybe(job.baybe, arena.on.space, job.seed)
-        self.new = list(new)
+        self.new = new
 
     def ask(self) -> tuple[Params, float]:
         """As BayBE recommends, its own seconds."""
         self.query, seconds = self.baybe.ask(self.new)
         return self.query, seconds
 
-    def tell(self, value: float) -> None:
+    def tell(self, value: Value) -> None:
         """With the next question."""
-        self.new = [(self.query, value)]
+        self.new = _values([(self.query, value)])
 
 
 class RandomChooser(Chooser):
@@ -285,7 +324,7 @@ class RandomChooser(Chooser):
             row = _shuffled(points, seed)[(self.job.task.first + self.number) % len(points)]
         return self.space.decode(row), 0.0
 
-    def tell(self, value: float) -> None:
+    def tell(self, value: Value) -> None:
         """It does not matter."""
         self.number += 1
 
@@ -293,7 +332,7 @@ class RandomChooser(Chooser):
 class FidelityChooser(Chooser):
     """BoTorch's multi-fidelity knowledge gradient per cost; it decides for the greatest mean at the top fidelity."""
 
-    def __init__(self, job: PeerRun, arena: Arena, data: Data) -> None:
+    def __init__(self, job: PeerRun, arena: Arena, data: Values) -> None:
         if not isinstance(arena.on, FidelityProblem):
             raise InputError(f"{job.task.problem} has no fidelities")
         self.on, self.seed, self.sign = arena.on, job.seed, arena.sign
@@ -314,8 +353,10 @@ class FidelityChooser(Chooser):
         self.row = self.rule.next_row(self.X, self.Y, self.seed + len(self.Y))
         return self._params(self.row), time.perf_counter() - start
 
-    def tell(self, value: float) -> None:
-        """One more row."""
+    def tell(self, value: Value) -> None:
+        """One more row, if there is a value."""
+        if not isinstance(value, float):
+            return
         self.X = torch.cat([self.X, self.row.unsqueeze(0)])
         self.Y = torch.cat([self.Y, self.Y.new_tensor([self.sign * value])])
 
@@ -325,15 +366,53 @@ class FidelityChooser(Chooser):
         return self.on.space.encode(self._params(row)).unsqueeze(0), None
 
 
+class OutcomesChooser(Chooser):
+    """A rule of BoTorch for several outcomes; its own model decides."""
+
+    def __init__(self, job: PeerRun, arena: Arena, data: Data) -> None:
+        self.space, self.seed = arena.on.space, job.seed
+        sizes = (1, 8) if job.quick else (10, 512)
+        decision = arena.decided.decision
+        self.rule: BotorchConstrained | BotorchFront
+        if isinstance(decision, Pareto):
+            self.rule = BotorchFront(decision, *sizes)
+        elif isinstance(decision, Minimize):
+            self.rule = BotorchConstrained(decision, *sizes)
+        else:
+            raise InputError(f"BoTorch's rules for several outcomes do not know {decision!r}")
+        self.X = arena.rows([params for params, _ in data])
+        self.Y = torch.tensor([list(as_outcomes(value).values()) for _, value in data if value is not None]).to(self.X)
+
+    def ask(self) -> tuple[Params, float]:
+        """As the rule chooses, its models fitted on the way."""
+        start = time.perf_counter()
+        row = self.rule.next_design(self.space, self.X, self.Y, self.seed + len(self.Y))
+        self.query = self.space.decode(row)
+        return self.query, time.perf_counter() - start
+
+    def tell(self, value: Value) -> None:
+        """One more row."""
+        if value is None:
+            raise InputError("BoTorch's rules for several outcomes do not know failures")
+        self.X = torch.cat([self.X, self.space.encode(self.query).unsqueeze(0)])
+        self.Y = torch.cat([self.Y, self.Y.new_tensor([list(as_outcomes(value).values())])])
+
+    def decide(self) -> tuple[Tensor, float | None] | None:
+        """The recommendation of the model."""
+        return self.rule.recommended(self.space, self.X, self.Y, self.seed), None
+
+
 MakeChooser = Callable[[PeerRun, Arena, Data, Data], Chooser]
 """A run, its problem, the first designs and those asked so far, with their values."""
 
 
-def _hentropy(job: PeerRun, arena: Arena, first: Data, asked: Data) -> Chooser:
-    options: dict[str, Any] = {"decision": arena.decided.decision}
+def _hentropy(job: PeerRun, arena: Arena, first: Data, asked: Data, **more: Any) -> Chooser:
+    options: dict[str, Any] = {"decision": arena.decided.decision, **more}
     if isinstance(arena.on, FidelityProblem):
         (cheap, low), (top, high) = sorted(arena.on.costs.items())
         options |= {"decide_on": {"fidelity": top}, "cost": f"{low:g} if fidelity <= {cheap:g} else {high:g}"}
+    if arena.decided.decision.outcomes:
+        options["outcomes"] = {name: Outcome() for name in arena.decided.decision.outcomes}
     return StudyChooser(job, arena.on.space, first, asked, **options)
 
 
@@ -348,9 +427,12 @@ def _mixed(job: PeerRun, arena: Arena, first: Data, asked: Data) -> Chooser:
 CHOOSERS: dict[str, MakeChooser] = {
     "hentropy": _hentropy,
     "hentropy-top-3": _top,
-    "baybe": lambda job, arena, first, asked: BaybeChooser(job, arena, [*first, *asked]),
+    "hentropy-ignore": partial(_hentropy, failures="ignore"),
+    "baybe": lambda job, arena, first, asked: BaybeChooser(job, arena, _values([*first, *asked])),
     "botorch-mixed": _mixed,
-    "botorch-mfkg": lambda job, arena, first, asked: FidelityChooser(job, arena, [*first, *asked]),
+    "botorch-mfkg": lambda job, arena, first, asked: FidelityChooser(job, arena, _values([*first, *asked])),
+    "botorch-qlognei": lambda job, arena, first, asked: OutcomesChooser(job, arena, [*first, *asked]),
+    "botorch-qlognehvi": lambda job, arena, first, asked: OutcomesChooser(job, arena, [*first, *asked]),
     "random": lambda job, arena, _, asked: RandomChooser(job, arena, len(asked)),
 }
 
@@ -365,6 +447,8 @@ def peer_plan(name: str, seeds: int | None, quick: bool, data: Path | None, bayb
         )
         for task in COMPARISONS[name]
     }
+    if quick:
+        tasks = {name: replace(task, first=min(task.first, QUICK_FIRST)) for name, task in tasks.items()}
     job = partial(PeerRun, data="" if data is None else str(data.absolute()), baybe=baybe or "")
     plan = Plan.of(tasks, seeds, quick, tasks, job)
     for each in plan.tasks:

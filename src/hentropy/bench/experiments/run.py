@@ -16,6 +16,7 @@ from hentropy.bench.problems import Problem, problem
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver
 from hentropy.core.spaces import Params
+from hentropy.studies.records import Measurement
 from hentropy.studies.study import State, Study, Trial
 
 
@@ -89,6 +90,10 @@ class RunKey:
             yield _step(study, on, number, trial, seconds)
 
 
+Value = float | dict[str, float] | None
+"""What an experiment gave: a value, or several outcomes by name; None where it failed."""
+
+
 @dataclass(frozen=True)
 class Step:
     """What is known after so many queries: the last query and what came of it, and what the decision is then worth.
@@ -100,7 +105,7 @@ class Step:
 
     number: int
     query: Params | None
-    value: float | None
+    value: Value
     score: float
     regret: float | None
     expected_loss: float | None
@@ -121,6 +126,9 @@ class Step:
         """From plain values, checked."""
         step = cls(**values)
         numbers = {name: value for name, value in values.items() if name not in NO_NUMBERS}
+        if isinstance(values["value"], dict):
+            numbers |= values["value"]
+            del numbers["value"]
         bad = [name for name, value in numbers.items() if not isinstance(value, float | int | None)]
         bad += [name for name in ("score", "fit_seconds") if numbers[name] is None]
         if bad:
@@ -159,9 +167,22 @@ def replayed(job: RunKey, on: Problem, done: Sequence[Step], solver: Solver | No
     study = Study(on.space, on.decision, **options)
     for trial in study.ask_many(job.task.first):
         study.tell(trial, float(on(on.space.encode(trial.params))))
-    asked = [(step.query, step.value) for step in done if step.query is not None]
-    later = [Trial(len(study.records) + i, query, State.COMPLETE, value) for i, (query, value) in enumerate(asked)]
+    asked = [(step.query, step.value) for step in done if step.query is not None and step.value is not None]
+    later = [
+        Trial(number, query, State.COMPLETE, measured(value))
+        for number, (query, value) in enumerate(asked, start=len(study.records))
+    ]
     return Study(on.space, on.decision, records=[*study.records, *later], **options)
+
+
+def measured(value: float | dict[str, float]) -> dict[str, Measurement]:
+    """A value, or outcomes by name, as records have them."""
+    return {name: Measurement(each) for name, each in as_outcomes(value).items()}
+
+
+def as_outcomes(value: float | dict[str, float]) -> dict[str, float]:
+    """By name; a single value has none of its own."""
+    return value if isinstance(value, dict) else {"value": value}
 
 
 def _step(study: Study, on: Problem, number: int, trial: Trial | None, seconds: float | None) -> Step:

@@ -3,6 +3,7 @@
 from hentropy.bench.problems.alpine import Alpine, alpine, alpine_levels
 from hentropy.bench.problems.base import Best, Problem, UnitL1
 from hentropy.bench.problems.catalogue import PROBLEMS, problem
+from hentropy.bench.problems.crash import crash_region
 from hentropy.bench.problems.fidelities import FidelityProblem, two_fidelities
 from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
 from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
@@ -22,6 +23,7 @@ __all__ = [
     "UnitL1",
     "alpine",
     "alpine_levels",
+    "crash_region",
     "fullerenes_levels",
     "fullerenes_top_k",
     "lab_table",

@@ -17,7 +17,7 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 
 Function = Callable[[Tensor], Tensor]
-"""Values at designs ... x d: ... ."""
+"""Values at designs ... x d: ... , or ... x o of several outcomes."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,11 @@ class Best:
 
 @dataclass(frozen=True)
 class Problem:
-    """A function to experiment on. `best` is what the true function would allow; None where nobody looked for it."""
+    """A function to experiment on. `best` is what the true function would allow; None where nobody looked for it.
+
+    Experiments give no value where `fails` says so (designs ... x d to ...); the function has what deciding for such a
+    design is worth.
+    """
 
     name: str
     function: Function
@@ -42,14 +46,21 @@ class Problem:
     decision: Decision
     best: Best | None = None
     credit: str = ""
+    fails: Function | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Values at designs ... x d: ... ."""
+        """Values at designs ... x d: ... , or ... x o of several outcomes, as the decision names them."""
         return self.function(x)
 
     def at(self, **params: Any) -> float:
-        """The value of one design given by name."""
+        """The value of one design given by name, where there is one outcome."""
         return float(self(self.space.encode(params)))
+
+    @torch.no_grad()
+    def value(self, row: Tensor) -> float | dict[str, float]:
+        """What an experiment at a row (d) gives; of several outcomes, each by its name."""
+        values, names = self(row), self.decision.outcomes
+        return dict(zip(names, values.tolist(), strict=True)) if names else float(values)
 
     @torch.no_grad()
     def loss(self, action: Any) -> float:

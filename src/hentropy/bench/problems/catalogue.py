@@ -5,9 +5,11 @@ from functools import partial
 
 from hentropy.bench.problems.alpine import alpine, alpine_levels
 from hentropy.bench.problems.base import Problem, named
+from hentropy.bench.problems.crash import crash_region
 from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, photo_pce10_levels, photo_pce10_top_k
 from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
 from hentropy.bench.problems.multihills import multihills_level, multihills_levels, multihills_sequence
+from hentropy.bench.problems.outcomes import botorch_front, gardner, gramacy, reizman_front, welded_beam
 from hentropy.bench.problems.reactions import reaction
 from hentropy.bench.problems.standard import standard
 
@@ -20,8 +22,13 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "alpine-5-top-5": partial(alpine, 5),
     "baumgartner-aniline": partial(reaction, "baumgartner-aniline"),
     "branin": partial(standard, "branin"),
+    "branin-currin": partial(botorch_front, "branin-currin"),
+    "crash-12": crash_region,
+    "dtlz2-4": partial(botorch_front, "dtlz2-4"),
     "fullerenes-levels": fullerenes_levels,
     "fullerenes-top-5": fullerenes_top_k,
+    "gardner": gardner,
+    "gramacy": gramacy,
     "hartmann-6": partial(standard, "hartmann-6"),
     "levy-4": partial(standard, "levy-4"),
     "multihills-one-level": multihills_level,
@@ -30,6 +37,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "night-light-one-level": night_light,
     "photo-pce10-levels": photo_pce10_levels,
     "photo-pce10-top-5": photo_pce10_top_k,
+    "reizman-front-1": partial(reizman_front, 1),
     "reizman-suzuki-1": partial(reaction, "reizman-suzuki-1"),
     "reizman-suzuki-2": partial(reaction, "reizman-suzuki-2"),
     "rosenbrock-4": partial(standard, "rosenbrock-4"),
@@ -37,6 +45,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "vaccination-pennsylvania-top-5": partial(vaccination, "pennsylvania"),
     "vaccination-united-states-sequence": partial(vaccination_sequence, "united-states"),
     "vaccination-united-states-top-5": partial(vaccination, "united-states"),
+    "welded-beam": welded_beam,
 }
 """Each name with what makes the problem; nothing is loaded before it is asked for."""
 

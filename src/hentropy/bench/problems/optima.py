@@ -3,7 +3,8 @@ r"""The best that could be decided if the function were known: what `Best` store
     python -m hentropy.bench.problems.optima NAME
 
 Level sets are exact. A sequence whose targets all lie within the function's range has loss 0: they are met by
-bisection. k designs of a list are exact too, by branch and bound. k designs of a continuous space are searched:
+bisection. k designs of a list are exact too, by branch and bound. Fronts are searched by exchange and descent. k
+designs of a continuous space that keep apart are searched:
 
 1. Starts: tuples of good candidates, tuples crowded around one, and random ones whose members were replaced in turn by
    the best candidate (exchange).
@@ -33,11 +34,11 @@ from torch import Tensor
 from hentropy.bench.problems.base import Best, Problem, UnitL1, best_labels, named
 from hentropy.bench.problems.catalogue import PROBLEMS
 from hentropy.bench.problems.subsets import best_subset
-from hentropy.core.action_search.descent import descend
-from hentropy.core.action_search.tuples import exchange
+from hentropy.core.action_search.descent import descend, polish
+from hentropy.core.action_search.exchange import exchange
 from hentropy.core.beliefs import Moments
 from hentropy.core.clock import Clock
-from hentropy.core.decisions import LevelSets, Sequence, TopK
+from hentropy.core.decisions import LevelSets, Pareto, Sequence, TopK
 from hentropy.core.decisions.several_designs import all_pairs
 from hentropy.core.spaces import sobol
 from hentropy.errors import InputError
@@ -260,6 +261,41 @@ def best_sequence(problem: Problem, decision: Sequence, seed: int = 0) -> Best:
     return Best(loss, met if loss < MET else "searched: the nearest value, for targets out of the function's range", x)
 
 
+FRONT_STARTS, FRONT_CANDIDATES, FRONT_ROUNDS, FRONT_STEPS = 32, 4096, 8, 200
+
+
+def best_front(problem: Problem, decision: Pareto, seed: int = 0) -> Best:
+    """k designs of the greatest hypervolume: members are exchanged for candidates, and numbers polished, in turn."""
+    space, k = problem.space, decision.k
+    generator = torch.Generator().manual_seed(seed)
+    points = space.sample(FRONT_CANDIDATES, seed)
+    index = torch.randint(len(points), (FRONT_STARTS, k), generator=generator)
+
+    def loss(u: Tensor) -> Tensor:
+        designs = space.from_cube(u.reshape(len(u), k, -1))
+        return decision.loss(problem(designs), designs)
+
+    for round_ in range(FRONT_ROUNDS):
+        values = problem(points).reshape(1, -1)
+        zero = values.new_zeros(())
+        cov = zero.expand(*values.shape, values.shape[-1])
+        known = Moments(values.new_ones(1), values, zero.expand(values.shape), cov, True, len(decision.outcomes))
+        index, losses = exchange(decision, known, points, index, values[..., :0], sweeps=20, distinct=False)
+        found = points[index[losses.argsort()[: FRONT_STARTS // 2]]]
+        u, _, _ = polish(loss, space.to_cube(found).flatten(1), FRONT_STEPS, Clock())
+        found = torch.cat([space.project(space.from_cube(u.unflatten(-1, (k, -1)))), found])
+        found = found[loss(space.to_cube(found).flatten(1)).argsort()]
+        near = space.to_cube(found[0]).repeat(FRONT_CANDIDATES // 8, 1)
+        noise = 0.1 * 0.5**round_ * torch.randn(near.shape, generator=generator, dtype=torch.float64)
+        others = [
+            space.project(space.from_cube((near + noise).clamp(0.0, 1.0))),
+            space.neighbours(found[0]).flatten(0, 1),
+        ]
+        points = torch.cat([found.flatten(0, 1), *others])
+        index = torch.arange(found[..., 0].numel()).reshape(-1, k)
+    return Best(problem.loss(found[0]), "searched: exchange among candidates and descent, in turn", found[0])
+
+
 def _signed(problem: Problem, sign: float, u: Tensor) -> Tensor:
     return sign * problem(problem.space.from_cube(u))
 
@@ -275,6 +311,8 @@ def best_for(problem: Problem, seed: int = 0, effort: SearchEffort | None = None
         if points is None:
             return best_apart(problem, decision, seed, effort)
         return best_of_list(problem, decision, points)
+    if isinstance(decision, Pareto) and points is None:
+        return best_front(problem, decision, seed)
     raise InputError(f"no search is known for {decision!r} on {problem.space!r}")
 
 

@@ -22,11 +22,11 @@ VALUE_DRAWS, MIXTURE_DRAWS = 64, 128
 """Base samples of the values at an action's points while searching, for losses without a closed form."""
 
 
-def points_per_action(decision: Decision, space: DesignSpace, observed: Tensor) -> int:
+def values_per_action(decision: Decision, space: DesignSpace, observed: Tensor) -> int:
     """How many values the loss of one action looks at, at most, once designs n x d have been observed."""
     actions = decision.actions_given(observed) if decision.follows_data else decision.actions
     counts = [torch.as_tensor(decision.points(action)).shape[-2] for action in actions.shapes(space)]
-    return max(counts, default=1)
+    return max(counts, default=1) * max(1, len(decision.outcomes))
 
 
 @torch.no_grad()
@@ -59,7 +59,7 @@ def _prepared(
     if type(decision) is BestObserved and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
         return ObservedSearch.prepare(decision, belief)
     count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
-    draws = base_samples(decision, count, points_per_action(decision, space, belief.X), SEED).to(belief.X)
+    draws = base_samples(decision, count, values_per_action(decision, space, belief.X), SEED).to(belief.X)
     actions = decision.actions
     if decision.follows_data:
         return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
@@ -92,6 +92,6 @@ __all__ = [
     "SolvedSearch",
     "descend",
     "expected_loss",
-    "points_per_action",
     "prepare_search",
+    "values_per_action",
 ]

@@ -6,13 +6,16 @@ the best action after every outcome. Every search includes the action that is be
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
+from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs, value_draws
 from hentropy.core.decisions import Decision
+from hentropy.core.decisions.base import drawn_values
 from hentropy.core.spaces import DesignSpace
 
 
@@ -98,8 +101,13 @@ def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor)
 def take(moments: Moments, index: Tensor) -> Moments:
     """Moments of tuples of points, from moments at all of them: H x ... x M and index ... x K to H x ... x K.
 
-    The index has the batch dimensions of the moments, and may have more behind them.
+    The index has the batch dimensions of the moments, and may have more behind them. It counts points, whose outcomes
+    stay together.
     """
+    points = index
+    if moments.outcomes > 1:
+        every = torch.arange(moments.outcomes, device=index.device)
+        index = (index.unsqueeze(-1) * moments.outcomes + every).flatten(-2)
     H, batch = moments.mean.shape[0], moments.mean.shape[1:-1]
     extra = index.dim() - 1 - len(batch)
     flat = index.reshape(*index.shape[: len(batch)], -1).expand(*batch, -1)
@@ -120,4 +128,60 @@ def take(moments: Moments, index: Tensor) -> Moments:
         cov = moments.mean.new_zeros(()).expand(*tuples, index.shape[-1])
     weights = moments.weights.reshape(*moments.weights.shape, *[1] * extra)
     var = None if moments.var is None else pick(moments.var)
-    return Moments(weights, pick(moments.mean), var, cov, moments.point_mass)
+    between = None
+    if moments.between is not None:
+        o = moments.outcomes
+        each = moments.between.expand(H, *batch, -1, o, o).flatten(-2)  # H x ... x M x o^2
+        chosen = points.reshape(*points.shape[: len(batch)], -1).expand(*batch, -1)
+        between = each.gather(
+            -2, chosen.expand(H, *chosen.shape).unsqueeze(-1).expand(*[-1] * (chosen.dim() + 1), o * o)
+        )
+        between = between.reshape(H, *batch, *points.shape[len(batch) :], o, o)
+    return Moments(weights, pick(moments.mean), var, cov, moments.point_mass, moments.outcomes, between)
+
+
+WIDE, WIDE_SEVERAL = 8, 2
+"""An action with more values, of one outcome or of several, is wide: its members are exchanged by values drawn
+beforehand."""
+
+WIDE_DRAWS = 32
+LISTED_NOISE = 1e-6
+
+
+def wide(decision: Decision, values: int) -> bool:
+    """Whether losses of actions with so many values would cost too much by a root of each one's covariance."""
+    return decision.needs is Needs.JOINT and values > (WIDE if len(decision.outcomes) < 2 else WIDE_SEVERAL)
+
+
+def listed_moments(decision: Decision, moments: Moments, k: int) -> Moments:
+    """Moments at listed points (H x ... x M) from which tuples of k are taken; of wide tuples, functions drawn there.
+
+    Each function is a point mass, so that a tuple costs no root: H' x ... x M.
+    """
+    if not wide(decision, k * moments.outcomes) or moments.point_mass:
+        return moments
+    draws = value_draws(WIDE_DRAWS * moments.mean.shape[0], moments.mean.shape[-1], seed=0).to(moments.mean)
+    # points that lie close together need no eigenvalues for a choice that others judge
+    moments = replace(moments, cov=moments.covariance + LISTED_NOISE * torch.diag_embed(moments.variance))
+    values = drawn_values(decision, moments, draws)  # M' x H x ... x M
+    weights = (moments.weights / len(values)).expand(len(values), *moments.weights.shape).flatten(0, 1)
+    values, zero = values.flatten(0, 1), values.new_zeros(())
+    cov = zero.expand(*values.shape, values.shape[-1])
+    return Moments(weights, values, zero.expand(values.shape), cov, point_mass=True, outcomes=moments.outcomes)
+
+
+MOST_SIGNS = 4
+"""Of so many outcomes all directions in which they may surprise us together are tried."""
+
+
+def surprises(outcomes: int, points: int, like: Tensor) -> Tensor:
+    """Directions (-1, 1) in which the outcomes of each of so many points may surprise us: S x (points outcomes).
+
+    Of many outcomes, all together and each one alone.
+    """
+    if outcomes <= MOST_SIGNS:
+        signs = [list(each) for each in product((-1.0, 1.0), repeat=outcomes)]
+    else:
+        alone = [[side * (i == j) for j in range(outcomes)] for i in range(outcomes) for side in (-1.0, 1.0)]
+        signs = [[-1.0] * outcomes, [1.0] * outcomes, *alone]
+    return torch.tensor(signs).to(like).repeat(1, points)

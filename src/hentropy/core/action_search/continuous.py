@@ -10,21 +10,30 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss, loss_now, take
+from hentropy.core.action_search.base import (
+    ActionSearch,
+    BestAfterOutcome,
+    expected_loss,
+    listed_moments,
+    loss_now,
+    take,
+    wide,
+)
 from hentropy.core.action_search.descent import descend, polish
-from hentropy.core.action_search.incumbent import Incumbent, find_incumbent, refine, replacements
-from hentropy.core.action_search.tuples import exchange, gather_points
+from hentropy.core.action_search.exchange import exchange, gather_points
+from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine, replacements
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.actions import Domain, PointsDomain
 from hentropy.core.spaces import DesignSpace
 
-EVERY = 2
+EVERY, EVERY_WIDE = 2, 8
 AROUND = 24
 WIDTH = 0.25
 """Exchange after an outcome: for so many of the outcomes, with so many points around the new design, so far from it."""
 
+DRAWS_PER_VALUE = 4
 NUDGE = 0.005
 MOST_POINTS = 96
 MOST_OPTIONS = 64
@@ -94,6 +103,10 @@ class ContinuousSearch(ActionSearch):
         """Designs are brought to where actions lie before they become members of one."""
         return replace(self, others=True)
 
+    def with_few_draws(self) -> "ContinuousSearch":
+        """The same search with few draws of values, for a first look: a few for each value of an action."""
+        return replace(self, draws=self.draws[: max(FIRST_DRAWS, DRAWS_PER_VALUE * self.draws.shape[-1])])
+
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
         moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
@@ -102,6 +115,10 @@ class ContinuousSearch(ActionSearch):
     @cached_property
     def _at_itself(self) -> bool:
         return self.decision.looks_at_itself(self.space)
+
+    @cached_property
+    def _wide(self) -> bool:
+        return wide(self.decision, self.draws.shape[-1])
 
     def pick(self, fantasy: Fantasy, x: Tensor, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best of the contenders after each outcome, the new design in place of a member included."""
@@ -136,17 +153,22 @@ class ContinuousSearch(ActionSearch):
                 self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws
             )
         own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
-
-        moved = replacements(shared.mean.shape[-1], x.device)
+        each = (-1, shared.outcomes)
+        moved = replacements(shared.mean.shape[-1] // shared.outcomes, x.device).unsqueeze(-1)
 
         def swap(old: Tensor, new: Tensor) -> Tensor:
-            return torch.where(moved, new[..., :, None, None], old[..., None, None, :]).flatten(-3, -2)
+            new, old = new.unflatten(-1, each)[..., None, None, :], old.unflatten(-1, each)[..., None, None, :, :]
+            return torch.where(moved, new, old).flatten(-2).flatten(-3, -2)
 
         today = shared.mean[..., 0, :]
         var = None
         if shared.var is not None:
             var = swap(shared.var[..., 0, :].expand(today.shape), own.variance.expand(own.mean.shape))
-        moments = Moments(shared.weights, swap(today, own.mean), var)
+        between = None
+        if shared.between is not None and own.between is not None:
+            old, new = shared.between[..., None, None, 0, :, :, :], own.between[..., None, None, :, :]
+            between = torch.where(moved.unsqueeze(-1), new, old).flatten(-5, -4)
+        moments = Moments(shared.weights, swap(today, own.mean), var, outcomes=shared.outcomes, between=between)
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
     def best_after(
@@ -176,7 +198,7 @@ class ContinuousSearch(ActionSearch):
     ) -> tuple[BestAfterOutcome, Tensor | None]:
         """Better actions than those found, and by how much the last round lowered their losses (b x N)."""
         b, N = found.loss.shape
-        late, some = None, torch.arange(0, N, EVERY, device=x.device)
+        late, some = None, torch.arange(0, N, EVERY_WIDE if self._wide else EVERY, device=x.device)
         if rounds >= WIDE and self._at_itself:
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
@@ -249,8 +271,9 @@ class ContinuousSearch(ActionSearch):
             moved = moved[..., torch.randperm(M, generator=generator)[:MOST_OPTIONS].to(u.device), :]
             M = MOST_OPTIONS
         points = torch.cat([actions, moved.flatten(-3, -2)], -2)  # b x N x (k + k M) x d
-        index = torch.arange(k, device=u.device).repeat(k * M, 1)  # T x k
+        index = torch.arange(k).repeat(k * M, 1)  # T x k
         index[torch.arange(k * M), torch.arange(k).repeat_interleave(M)] = k + torch.arange(k * M)
+        index = index.to(u.device)
         moments = fantasy.moments(points, self.decision.needs)
         own = index.expand(*u.shape[:2], *index.shape)
         tried = gather_points(points, own)  # b x N x T x k x d
@@ -273,10 +296,9 @@ class ContinuousSearch(ActionSearch):
         """
         b, F, k, d = start.shape
         points_met = torch.unique(self.contenders.reshape(-1, d), dim=0)[:MOST_POINTS]
-        points = torch.cat(
-            [start.flatten(1, 2), points_met.expand(b, *points_met.shape), x, self._around(x)], 1
-        )  # b x M x d
-        moments = few.moments(points.unsqueeze(1), self.decision.needs)
+        others = torch.cat([points_met.expand(b, *points_met.shape), x, self._around(x)], 1)  # b x M' x d
+        points = torch.cat([start.flatten(1, 2), others], 1)
+        moments = listed_moments(self.decision, few.moments(points.unsqueeze(1), self.decision.needs), k)
         index = torch.arange(F * k, device=x.device).reshape(F, 1, k).expand(b, F, 1, k)
         own = points.unsqueeze(1).expand(b, F, *points.shape[1:])
         index, _ = exchange(self.decision, moments, own, index, self.draws, 1, distinct=False)
@@ -322,7 +344,7 @@ class ContinuousSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """The contenders' moments dominate, N x P x K, for each component or, where values are drawn, for each draw."""
-        K = self.decision.points(self.contenders[:1]).shape[-2]
+        K = self.decision.points(self.contenders[:1]).shape[-2] * len(self.belief.outcomes)
         H, needs = self.belief.components, self.decision.needs
         each = {Needs.MEAN: 1, Needs.VARIANCE: 2 * H, Needs.JOINT: max(H * K, self.draws.shape[0])}[needs]
         return 2 * outcomes * (self.contenders.shape[0] + K + 1) * K * each

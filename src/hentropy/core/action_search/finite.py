@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
-from hentropy.core.action_search.sums import LongExchange, exchange_sums, gains_of, greedy_sums, worth_of
-from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
+from hentropy.core.action_search.exchange import LongExchange, exchange_sums, gains_of, greedy_sums, worth_of
+from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, survey
 from hentropy.core.beliefs import Belief, Fantasy, Gaussian
 from hentropy.core.clock import DEFAULT_MEMORY, Clock, pieces
 from hentropy.core.decisions import Decision, GainFormula, Sums
@@ -50,6 +50,7 @@ NEVER = 1e300
 class FiniteSearch(ActionSearch):
     """Rows m x d with their means and standard deviations (m), and the best k of them: `index`.
 
+    A value of a row counts by what it is worth, `factor` times it plus `summand` (m): `worth` is that of the mean.
     `barriers` (m x k, or 1 x k without rewards) say what a row has to overcome to replace a member. `looked` are the
     positions of the rows in the whole list: all of them, unless time ran out.
     """
@@ -60,6 +61,8 @@ class FiniteSearch(ActionSearch):
     points: Tensor
     mean: Tensor
     sd: Tensor
+    factor: Tensor
+    summand: Tensor
     looked: Tensor
     best: Tensor
     value: Tensor
@@ -75,17 +78,29 @@ class FiniteSearch(ActionSearch):
         mean, sd, looked = survey(belief, points, clock.share(SURVEY_SHARE))
         if len(looked) < len(points):
             points = points[looked]
-        exchange = LongExchange(sums, points, mean, _distinct(decision), clock.share(SURVEY_SHARE))
+        factor, summand = sums.weighed(points)
+        worth, surprise = summand + factor * mean, factor * sd
+        exchange = LongExchange(sums, points, worth, _distinct(decision), clock.share(SURVEY_SHARE))
         index = exchange.best()
         barriers = exchange.barriers(index)
-        promising = _promising(points, mean, sd, index, barriers, exchange.u)
+        promising = _promising(points, worth, surprise, index, barriers, exchange.u)
         again = exchange.again(promising, index)
         if not torch.equal(again, index):
             index, barriers = again, exchange.barriers(again)
-            promising = _promising(points, mean, sd, index, barriers, exchange.u)
+            promising = _promising(points, worth, surprise, index, barriers, exchange.u)
         best = points[index]
         value = decision.loss(mean[index], best)
-        return cls(decision, belief, sums, points, mean, sd, looked, best, value, index, barriers, promising, clock)
+        found = (points, mean, sd, factor, summand, looked, best, value, index, barriers, promising)
+        return cls(decision, belief, sums, *found, clock)
+
+    @cached_property
+    def worth(self) -> Tensor:
+        """What the rows are worth by their means: m."""
+        return self.summand + self.factor * self.mean
+
+    def _worth_after(self, fantasy: Fantasy, rows: Tensor) -> Tensor:
+        """What rows are worth after each outcome: b x N x r."""
+        return self.summand[rows] + self.factor[rows] * means_after(fantasy, self.points[rows])
 
     @cached_property
     def _rows(self) -> RowIndex:
@@ -116,7 +131,7 @@ class FiniteSearch(ActionSearch):
             return value
         # what is still running will be known: of the leading designs, count what it leaves unknown
         first = value.topk(min(len(value), LEADING)).indices
-        sd = survey(once_told(self.belief, pending), x[first], Clock())[1]
+        sd = survey(self.belief.expecting(pending), x[first], Clock())[1]
         left = torch.where(known, -1.0, -torch.inf).to(value)
         left[first] = torch.where(known[first], self._own_gain(position[first], sd), -torch.inf)
         return left
@@ -124,10 +139,10 @@ class FiniteSearch(ActionSearch):
     def _own_gain(self, position: Tensor, sd: Tensor) -> Tensor:
         """E (e + s Z)^+ of rows at these positions, with these standard deviations: b."""
         u = self._u
-        s = mean_moves(sd, self.belief.noise_std)
+        s = self.factor[position] * mean_moves(sd, self.belief.noise_std)
         value = torch.zeros_like(s)
         for member, own in enumerate(self.index):
-            lacks = -(u[member] * self.mean + self.barriers[:, member])
+            lacks = -(u[member] * self.worth + self.barriers[:, member])
             lacks[self.index] = NEVER
             lacks[own] = lacks.min()  # a member leaves if it falls below its best replacement
             value = torch.maximum(value, excess(lacks[position], u[member].abs() * s))
@@ -140,9 +155,9 @@ class FiniteSearch(ActionSearch):
             if steps > 0 and len(rows) < len(self.points):
                 rows = torch.cat([rows, self._lifted(fantasy, rows)]).unique()
         listed = self.points[rows]
-        R = None if self.sums.reward is None else self.sums.reward(listed, listed)
+        R = self.sums.rewards(listed)
         start = torch.searchsorted(rows, self.index)
-        after = means_after(fantasy, listed)
+        after = self._worth_after(fantasy, rows)
         b, N, C = after.shape
         parts = [
             self._solved(part, R, start, QUICK_SWEEPS if steps == 0 else SWEEPS)
@@ -178,7 +193,7 @@ class FiniteSearch(ActionSearch):
 
         def standing(rows: Tensor) -> list[Tensor]:
             """How far above what they have to overcome rows are after each outcome: b x N x r for each kind."""
-            after = means_after(fantasy, self.points[rows])
+            after = self._worth_after(fantasy, rows)
             at = rows if len(self.barriers) > 1 else slice(None)
             return [torch.add(self.barriers[at][:, members].amax(-1), after, alpha=u) for u, members in kinds]
 
@@ -187,7 +202,7 @@ class FiniteSearch(ActionSearch):
         b, N, _ = taken[0].shape
         clock, order, passed = self.clock.share(AUDIT_SHARE), self._audited, 0
         score = taken[0].new_empty(b, len(order))
-        for part in order.split(pieces(b * N + self.belief.components * len(self.belief.X))):
+        for part in order.split(pieces(b * N + self.belief.components * self.belief.sites)):
             each = [(s - t).amax(1) for s, t in zip(standing(part), taken, strict=True)]
             score[:, passed : passed + len(part)] = torch.stack(each).amax(0)
             passed += len(part)
@@ -200,7 +215,7 @@ class FiniteSearch(ActionSearch):
         """The rows that an audit passes over; the most promising first where they are not all, or time is short."""
         if len(self.points) <= AUDITED and not self.clock.limited:
             return torch.arange(len(self.points), device=self.points.device)
-        score = _standing(self.mean, FAR * self.sd, self.barriers, self._u).amax(-1)
+        score = _standing(self.worth, FAR * self.factor * self.sd, self.barriers, self._u).amax(-1)
         return score.topk(min(AUDITED, len(score))).indices
 
     @torch.no_grad()
@@ -213,7 +228,7 @@ class FiniteSearch(ActionSearch):
         if not len(losses) or not bool(losses.min() < self.value - 1e-12 * self.value.abs()):
             return self
         best = losses.argmin()
-        exchange = LongExchange(self.sums, self.points, self.mean, _distinct(self.decision), self.clock)
+        exchange = LongExchange(self.sums, self.points, self.worth, _distinct(self.decision), self.clock)
         return replace(
             self, best=flat[best], value=losses[best], index=index[best], barriers=exchange.barriers(index[best])
         )
@@ -232,9 +247,9 @@ class FiniteSearch(ActionSearch):
 
         def gain(x: Tensor) -> Tensor:
             look = belief.look_ahead(x)
-            size = pieces(len(belief.X) + len(x))
-            s = torch.cat([sign * look.whitened_cross(part)[0, ..., 0] for part in self.points.split(size)], -1)
-            m = (sign * self.mean).expand(s.shape)
+            size = pieces(belief.sites + len(x))
+            s = torch.cat([look.whitened_cross(part)[0, ..., 0] for part in self.points.split(size)], -1)
+            s, m = sign * self.factor * s, (sign * self.worth).expand(s.shape)
             rows = _near_the_top(m, s)
             return expected_rise(m.gather(-1, rows), s.gather(-1, rows))
 

@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import expected_loss, loss_now, moments_now, take
+from hentropy.core.action_search.base import (
+    expected_loss,
+    listed_moments,
+    loss_now,
+    moments_now,
+    surprises,
+    take,
+    wide,
+)
 from hentropy.core.action_search.descent import descend, polish
-from hentropy.core.action_search.sums import exchange_sums, gains_of
-from hentropy.core.action_search.tuples import exchange
+from hentropy.core.action_search.exchange import exchange, exchange_sums, gains_of, replacement_losses
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
@@ -102,6 +109,9 @@ SWEEPS = 2
 SHARE = 2
 """Losses that look at more than means cost more: by so much fewer starts and candidates."""
 
+WIDE_STARTS = 4
+"""The best candidate taken again and again, which exchange turns into a greedy choice, and few others."""
+
 BEST_STARTS = 40
 ALTERNATIVES = 4
 RIVALS = 6
@@ -169,8 +179,11 @@ def find_incumbent(
     fewer = 1 if affine else SHARE
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
     candidates = _candidates(few, space, clock, fewer)
-    moments = moments_now(decision, few, candidates)
-    first = _first_tuples(decision, moments, candidates, domain.k, few_draws, STARTS // fewer)
+    moments = listed_moments(decision, moments_now(decision, few, candidates), domain.k)
+    is_wide = wide(decision, domain.k * moments.outcomes)
+    first = _first_tuples(
+        decision, moments, candidates, domain.k, few_draws, WIDE_STARTS if is_wide else STARTS // fewer
+    )
     starts = _exchanged(decision, moments, candidates, first, few_draws)
     count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
     others = _replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
@@ -180,7 +193,7 @@ def find_incumbent(
     found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)
     if affine:
         found = _crossed(decision, belief, domain, found, candidates, draws, clock)
-    count = max(SURPRISES, ALL_SURPRISES // domain.k)
+    count = max(1 if is_wide else SURPRISES, ALL_SURPRISES // domain.k)
     surprises = _replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
     return replace(found, contenders=torch.cat([found.contenders[:RIVALS], surprises]))
 
@@ -290,10 +303,21 @@ def _apart(unit: Tensor, losses: Tensor) -> Tensor:
 def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) -> Tensor:
     """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
 
-    M x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
+    M x d, the peaks and valleys of each outcome. A sparse filling misses the peaks of a rough mean; a few steps of
+    ascent from its best points do not.
     """
     filling = space.sample(min(512, 96 * (1 + space.cube)) // fewer, SEED).to(belief.X)
-    spread = torch.cat([filling, belief.X[-128 // fewer :]])
+    # data from outside, or of another fidelity, may lie where nothing can be decided
+    spread = torch.cat([filling, space.project(belief.X[-128 // fewer :])])
+    extremes = [_extremes(belief.of(name), space, spread, clock, fewer) for name in belief.outcomes]
+    return torch.cat([spread, *extremes])
+
+
+def _extremes(belief: Belief, space: DesignSpace, spread: Tensor, clock: Clock, fewer: int) -> Tensor:
+    """The peaks and valleys of the mean of one outcome that ascent from some points (M x d) finds, and points around.
+
+    M' x d.
+    """
 
     def mean(points: Tensor) -> Tensor:
         moments = belief.moments(points, Needs.MEAN)
@@ -312,7 +336,7 @@ def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) ->
     noise = torch.randn(around, *u.shape, generator=generator, dtype=torch.float64).to(u)
     scale = 0.2 * torch.rand(around, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
     beside = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
-    return torch.cat([spread, space.project(space.from_cube(torch.cat([u, beside])))])
+    return space.project(space.from_cube(torch.cat([u, beside])))
 
 
 def _extremes_with_options(
@@ -347,8 +371,9 @@ def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tens
     """Tuples of points (indices S x k) with members exchanged for better points, the best first: S x k x d."""
     sums = decision.sums()
     if sums is not None and decision.needs is Needs.MEAN:
-        R = None if sums.reward is None else sums.reward(points, points)
-        values = moments.mean.expand(index.shape[0], -1)
+        R = sums.rewards(points)
+        factor, summand = sums.weighed(points)
+        values = (summand + factor * moments.mean).expand(index.shape[0], -1)
         index, worth = exchange_sums(values, gains_of(sums, points), R, index, distinct=False, sweeps=SWEEPS)
         return points[index[worth.argsort(descending=True)]]
     index, losses = exchange(decision, moments, points, index, draws, SWEEPS, distinct=False)
@@ -377,21 +402,31 @@ def _replaced(
     """
     k, M = best.shape[0], candidates.shape[0]
     points = torch.cat([best, candidates])
-    moved = replacements(k, best.device).unsqueeze(1)
-    kept = torch.arange(k, device=best.device)
-    trial = torch.where(moved, torch.arange(k, k + M, device=best.device)[:, None], kept)  # replacement x candidate x k
-    actions = points[trial]
-    moments = moments_now(decision, belief, points)
+    replaced = replacements(k, best.device).unsqueeze(1)
+    kept, others = torch.arange(k, device=best.device), torch.arange(k, k + M, device=best.device)[:, None]
+    actions = points[torch.where(replaced, others, kept)]  # replacement x candidate x k x d
+    moments = listed_moments(decision, moments_now(decision, belief, points), k)
+
+    def losses_of(moments: Moments) -> Tensor:
+        """Replacement x candidate."""
+        one = [replacement_losses(decision, moments, points, kept.unsqueeze(0), j, draws)[:, k:] for j in range(k)]
+        if k > 1:
+            alike = others.expand(M, k)
+            one.append(expected_loss(decision, take(moments, alike), points[alike], draws).unsqueeze(0))
+        return torch.cat(one)
+
     if surprise == 0.0:
-        losses = expected_loss(decision, take(moments, trial), actions, draws)
+        losses = losses_of(moments)
     else:
         spread = belief.moments(points, Needs.VARIANCE)
-        sd = (spread.total()[1].unsqueeze(0) if decision.needs is Needs.MEAN else spread.variance).sqrt()
-        sd[:, :k] = 0.0
-        sides = (replace(moments, mean=moments.mean + side * surprise * sd) for side in (-1.0, 1.0))
-        losses = torch.minimum(*(expected_loss(decision, take(side, trial), actions, draws) for side in sides))
+        each = decision.needs is not Needs.MEAN and not wide(decision, k * moments.outcomes)
+        sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
+        sd[:, : k * moments.outcomes] = 0.0
+        sides = surprise * surprises(moments.outcomes, len(points), sd)
+        moved = (replace(moments, mean=moments.mean + side * sd) for side in sides)
+        losses = torch.stack([losses_of(each) for each in moved]).amin(0)
     unit, apart = space.to_unit(candidates), 0.1 * space.dim**0.5
-    rows, every = [], torch.arange(trial.shape[0], device=best.device)
+    rows, every = [], torch.arange(len(actions), device=best.device)
     for _ in range(count):
         choice = losses.argmin(-1)
         rows.append(actions[every, choice])

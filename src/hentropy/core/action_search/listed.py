@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
-from hentropy.core.action_search.sums import gains_of
-from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, once_told, survey
+from hentropy.core.action_search.exchange import gains_of
+from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, survey
 from hentropy.core.beliefs import Belief, Fantasy, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Options, Points
@@ -79,7 +79,8 @@ class ListedSearch(ActionSearch):
         u = self._observed
         if u is None:
             return None
-        mean, sd, looked = survey(once_told(self.belief, pending), x, self.clock.share(SURVEY_SHARE))
+        belief = self.belief.expecting(pending) if len(pending) else self.belief
+        mean, sd, looked = survey(belief, x, self.clock.share(SURVEY_SHARE))
         value = torch.full((len(x),), -torch.inf).to(mean)
         value[looked] = excess(-self.value - u * mean, mean_moves(sd, self.belief.noise_std))
         return value
@@ -124,7 +125,7 @@ class ListedSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments of all rows after all outcomes."""
-        K = self.rows.shape[-2]
+        K = self.draws.shape[-1]
         joint = K + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
         return 4 * outcomes * self.rows.shape[0] * K * joint * self.belief.components
 
@@ -171,7 +172,7 @@ class OptionsSearch(ActionSearch):
                 raise DecisionError(
                     f"the points of option {item!r} have shape {tuple(at.shape)}; they must be K x {belief.X.shape[-1]}"
                 )
-        own_draws = tuple(draws[:, : at.shape[0]] for at in points)
+        own_draws = tuple(draws[:, : at.shape[0] * len(belief.outcomes)] for at in points)
         losses = torch.stack(
             [
                 expected_loss(decision, belief.moments(at, decision.needs), item, own)
@@ -187,7 +188,7 @@ class OptionsSearch(ActionSearch):
         choice = table.argmin(-1)
         judged = table
         if draws is not None:
-            judged = self._table(fantasy, x.shape[0], tuple(draws[:, : at.shape[0]] for at in self.points))
+            judged = self._table(fantasy, x.shape[0], tuple(draws[:, : own.shape[1]] for own in self.draws))
         return BestAfterOutcome(_chosen(judged, choice), judged[..., self.now], choice)
 
     def _table(self, fantasy: Fantasy, b: int, draws: tuple[Tensor, ...]) -> Tensor:
@@ -197,7 +198,7 @@ class OptionsSearch(ActionSearch):
             moments = fantasy.shared_moments(at.unsqueeze(0), self.decision.needs)
             losses.append(expected_loss(self.decision, moments, item, own).squeeze(-1))
         table = torch.stack(torch.broadcast_tensors(*losses), -1)
-        return table.expand(b, fantasy.weights.shape[0], len(self.items))
+        return table.expand(b, fantasy.weights.shape[-1], len(self.items))
 
     def action(self, actions: Tensor, b: int, n: int) -> Any:
         """The item."""
@@ -205,5 +206,5 @@ class OptionsSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """One item at a time: its joint moments and draws, and the table of all."""
-        K = max(at.shape[0] for at in self.points)
+        K = max(own.shape[1] for own in self.draws)
         return outcomes * (len(self.items) + 4 * K * (K + self.draws[0].shape[0])) * self.belief.components

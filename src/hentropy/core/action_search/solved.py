@@ -73,7 +73,7 @@ class SolvedSearch(ActionSearch):
         """
         if not self.searched or not isinstance(fantasy, GaussianFantasy):
             moments = fantasy.shared_moments(self.points.unsqueeze(0), self.decision.needs)
-            return self._judged(moments, self.best, (x.shape[0], fantasy.weights.shape[0], 1))
+            return self._judged(moments, self.best, (x.shape[0], fantasy.weights.shape[-1], 1))
         if steps == 0:
             # many designs are only to be ranked: half of many blocks do
             every = 2 if len(self.searched) >= MANY and not x.requires_grad else 1
@@ -124,7 +124,7 @@ class SolvedSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments at all points after all outcomes; where those come in blocks, the reports after all outcomes."""
-        m = self.points.shape[0]
+        m = self.points.shape[0] * len(self.belief.outcomes)
         if self.searched:
             return 4 * outcomes * max(self.best.numel(), self.belief.components)
         return 4 * outcomes * m * (m if self.decision.needs is Needs.JOINT else 1) * self.belief.components

@@ -21,6 +21,7 @@ SURVEY_SHARE = 0.4
 def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor, Tensor]:
     """Mean and standard deviation over all components at rows m x d, and the positions of those looked at: m' each.
 
+    Of several outcomes, m' x o each.
     All rows in their order, unless the clock has a limit: then rows spread over the list, as many as time allows.
     """
     order = torch.arange(points.shape[0], device=points.device)
@@ -28,10 +29,12 @@ def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor
         generator = torch.Generator().manual_seed(ORDER_SEED)
         order = torch.randperm(points.shape[0], generator=generator).to(points.device)
     # one array for all: small results between large pieces would keep the memory of all pieces from being reused
-    found, seen = points.new_empty(2, points.shape[0]), 0
-    for part in order.split(pieces(belief.components * (belief.X.shape[0] + 1))):
+    several = (len(belief.outcomes),) if len(belief.outcomes) > 1 else ()
+    found, seen = points.new_empty(2, points.shape[0], *several), 0
+    for part in order.split(pieces(belief.components * (belief.sites + 1))):
         rows = points[part] if clock.limited else points[seen : seen + len(part)]
-        found[:, seen : seen + len(part)] = torch.stack(belief.moments(rows, Needs.VARIANCE).total())
+        total = torch.stack(belief.moments(rows, Needs.VARIANCE).total())
+        found[:, seen : seen + len(part)] = total.reshape(2, len(part), *several)
         seen += len(part)
         if clock.expired:
             break
@@ -40,14 +43,6 @@ def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor
         return mean, sd, order
     looked, place = order[:seen].sort()
     return mean[place], sd[place], looked
-
-
-def once_told(belief: Belief, pending: Tensor) -> Belief:
-    """The belief with pending designs (p x d) observed at their means: what it then does not know."""
-    if not len(pending):
-        return belief
-    moments = belief.moments(pending, Needs.MEAN)
-    return belief.condition(pending, moments.expect_vector(moments.mean))
 
 
 def mean_moves(sd: Tensor, noise_std: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Tuples of listed points: all of them where they are few, else improved by exchanging one member at a time."""
+"""Tuples of listed points, too many to try them all: improved by exchange, now and after each outcome."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -6,7 +6,16 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss, take
+from hentropy.core.action_search.base import (
+    ActionSearch,
+    BestAfterOutcome,
+    expected_loss,
+    listed_moments,
+    surprises,
+    take,
+    wide,
+)
+from hentropy.core.action_search.exchange import exchange, replacement_losses
 from hentropy.core.action_search.survey import SURVEY_SHARE, survey
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
@@ -14,56 +23,7 @@ from hentropy.core.decisions import Decision, Points
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import DecisionError
 
-
-def replacement_losses(
-    decision: Decision, moments: Moments, points: Tensor, index: Tensor, member: int, draws: Tensor
-) -> Tensor:
-    """The expected loss of each tuple with one member replaced by each point.
-
-    Moments H x batch x M at points (batch or none) x M x d, tuples index batch x S x k: batch x S x M.
-    """
-    M = points.shape[-2]
-    trial = index.unsqueeze(-2).repeat(*[1] * (index.dim() - 1), M, 1)
-    trial[..., member] = torch.arange(M, device=index.device)
-    return expected_loss(decision, take(moments, trial), gather_points(points, trial), draws)
-
-
-def gather_points(points: Tensor, index: Tensor) -> Tensor:
-    """Rows of points M x d (common) or batch x M x d (each problem's own) by index batch x ... x k: ... x k x d."""
-    if points.dim() == 2:
-        return points[index]
-    batch = points.shape[:-2]
-    flat = index.reshape(*batch, -1, 1).expand(*batch, -1, points.shape[-1])
-    return points.gather(-2, flat).reshape(*index.shape, points.shape[-1])
-
-
-def exchange(
-    decision: Decision, moments: Moments, points: Tensor, index: Tensor, draws: Tensor, sweeps: int, distinct: bool
-) -> tuple[Tensor, Tensor]:
-    """Sweeps of best replacements over all members: tuples batch x S x k and their losses batch x S.
-
-    `distinct` forbids a point that another member holds. Losses never rise.
-    """
-    k = index.shape[-1]
-    best = expected_loss(decision, take(moments, index), gather_points(points, index), draws)
-    for _ in range(sweeps):
-        before = index
-        for member in range(k):
-            losses = replacement_losses(decision, moments, points, index, member, draws)
-            if distinct and k > 1:
-                others = torch.cat([index[..., :member], index[..., member + 1 :]], -1)
-                losses = losses.scatter(-1, others, torch.inf)
-            value, choice = losses.min(-1)
-            better = value < best
-            column = torch.where(better, choice, index[..., member])
-            index = torch.cat([index[..., :member], column.unsqueeze(-1), index[..., member + 1 :]], -1)
-            best = torch.minimum(value, best)
-        if torch.equal(before, index):
-            break
-    return index, best
-
-
-STARTS = 8
+STARTS, WIDE_STARTS = 8, 3
 RANDOM = 4
 """Random tuples from which exchange starts after an outcome, besides today's and a leading one."""
 
@@ -110,18 +70,21 @@ class TupleSearch(ActionSearch):
             cut_short = len(looked) < m
             points = points[looked[_candidates(mean, sd, max(CANDIDATES, 2 * k))]]
             m = points.shape[0]
+        starts = WIDE_STARTS if wide(decision, draws.shape[-1]) else STARTS
         generator = torch.Generator().manual_seed(0)
-        first = torch.randint(m, (STARTS, k), generator=generator)
+        first = torch.randint(m, (starts, k), generator=generator)
         if actions.as_set:
-            first = torch.stack([torch.randperm(m, generator=generator)[:k] for _ in range(STARTS)])
+            first = torch.stack([torch.randperm(m, generator=generator)[:k] for _ in range(starts)])
         first = first.to(points.device)
-        moments = belief.moments(points, decision.needs)
+        moments = listed_moments(decision, belief.moments(points, decision.needs), k)
         index, losses = exchange(decision, moments, points, first, draws, sweeps=20, distinct=actions.as_set)
         winner, value = index[losses.argmin()], losses.min()
         scores = value - _with_a_surprise(decision, belief, moments, points, winner, draws)
         scores[winner] = torch.inf
         count = max(PROMISING[decision.needs], 2 * k)
         promising = scores.topk(min(m, count)).indices if m > count else torch.arange(m, device=points.device)
+        if moments.point_mass:  # what chose among drawn functions does not judge
+            value = expected_loss(decision, belief.moments(points[winner], decision.needs), points[winner], draws)
         return cls(decision, belief, points, draws, points[winner], value, winner, promising, scores, cut_short)
 
     @cached_property
@@ -140,11 +103,13 @@ class TupleSearch(ActionSearch):
         where = torch.zeros(self.points.shape[0], dtype=torch.long, device=x.device)
         where[self.promising] = torch.arange(len(self.promising), device=x.device)
         moments = fantasy.shared_moments(listed.unsqueeze(0), self.decision.needs)  # H x b x N x 1 x M
-        b, N = x.shape[0], fantasy.weights.shape[0]
+        moments = listed_moments(self.decision, moments, len(self.index))
+        b, N = x.shape[0], fantasy.weights.shape[-1]
         start = where[self.index].expand(b, N, 1, 1, -1)
         distinct = self.decision.actions.as_set
-        sweeps = 1
-        if steps > 0:
+        is_wide = wide(self.decision, self.draws.shape[-1])
+        sweeps = 2 if is_wide and steps > 0 else 1
+        if steps > 0 and not is_wide:
             start, sweeps = torch.cat([start, self._other_starts(moments, listed, distinct)], -2), 4
         index, loss = exchange(self.decision, moments, listed, start, self.draws, sweeps, distinct)
         loss, best = loss[..., 0, :].min(-1)
@@ -152,8 +117,8 @@ class TupleSearch(ActionSearch):
         actions = listed[each.gather(-2, best[..., None, None].expand(*best.shape, 1, each.shape[-1])).squeeze(-2)]
         today = self.best.expand(b, 1, *self.best.shape)
         stay = self._judge(fantasy, today, self.draws if draws is None else draws).expand(b, N)
-        if draws is not None:
-            loss = self._judge(fantasy, actions, draws)
+        if draws is not None or is_wide:
+            loss = self._judge(fantasy, actions, self.draws if draws is None else draws)
         return BestAfterOutcome(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
 
     def _other_starts(self, moments: Moments, listed: Tensor, distinct: bool) -> Tensor:
@@ -192,19 +157,25 @@ class TupleSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Replacement losses of one member after all outcomes."""
-        M, k = len(self.promising), self.index.shape[0]
+        M, k = len(self.promising), self.index.shape[0] * len(self.belief.outcomes)
         joint = k + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
         return 4 * outcomes * M * k * joint * self.belief.components
 
 
 def _candidates(mean: Tensor, sd: Tensor, count: int) -> Tensor:
-    """Rows with high or low values, now or with a surprise, and rows spread over the list: positions in order."""
+    """Rows with high or low values, now or with a surprise, and rows spread over the list: positions in order.
+
+    Means and standard deviations are m, or m x o of several outcomes: these share the places.
+    """
     share, m = count // 8, len(mean)
     chosen = [torch.arange(0, m, max(1, m // (2 * share)), device=mean.device)]
-    for surprise in (0.0, SURPRISE):
-        chosen.append((mean + surprise * sd).topk(min(m, share)).indices)
-        chosen.append((surprise * sd - mean).topk(min(m, share)).indices)
-    chosen.append(sd.topk(min(m, share)).indices)
+    columns = [(mean, sd)] if mean.dim() == 1 else list(zip(mean.unbind(-1), sd.unbind(-1), strict=True))
+    own = min(m, max(1, share // len(columns)))
+    for value, spread in columns:
+        for surprise in (0.0, SURPRISE):
+            chosen.append((value + surprise * spread).topk(own).indices)
+            chosen.append((surprise * spread - value).topk(own).indices)
+        chosen.append(spread.topk(own).indices)
     return torch.cat(chosen).unique()
 
 
@@ -212,11 +183,16 @@ def _with_a_surprise(
     decision: Decision, belief: Belief, moments: Moments, points: Tensor, winner: Tensor, draws: Tensor
 ) -> Tensor:
     """The least expected loss of the best tuple with a member replaced by each row, f there as good as it may be: m."""
-    sd = belief.moments(points, Needs.VARIANCE).variance.sqrt()
-    sd[:, winner] = 0.0
+    spread = belief.moments(points, Needs.VARIANCE)
+    each = len(spread.variance) == len(
+        moments.mean
+    )  # functions drawn from all components share what these say together
+    sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
+    sd.unflatten(-1, (-1, moments.outcomes))[:, winner] = 0.0
     least = torch.full((points.shape[0],), torch.inf, dtype=points.dtype, device=points.device)
-    for side in (-SURPRISE, 0.0, SURPRISE):
-        moved = replace(moments, mean=moments.mean + side * sd)
+    sides = surprises(moments.outcomes, points.shape[0], sd)
+    for side in torch.cat([torch.zeros_like(sides[:1]), sides]):
+        moved = replace(moments, mean=moments.mean + SURPRISE * side * sd)
         for member in range(winner.shape[0]):
             losses = replacement_losses(decision, moved, points, winner.unsqueeze(0), member, draws)[0]
             least = torch.minimum(least, losses)

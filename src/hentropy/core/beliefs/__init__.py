@@ -1,23 +1,35 @@
-"""What is known: Gaussian processes and mixtures of them, weighted samples, any BoTorch posterior; conditioning."""
+"""What is known: Gaussian processes and mixtures of them, weighted samples, any BoTorch posterior; conditioning.
+
+`Graded` is about an outcome that is yes or no, or a grade; `Several` are beliefs about several outcomes, side by side,
+some of which may be `Correlated`.
+"""
 
 from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
+from hentropy.core.beliefs.correlated import Correlated
 from hentropy.core.beliefs.gaussian import Frame, Gaussian, GaussianLookAhead
+from hentropy.core.beliefs.graded import Graded
+from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.nodes import Nodes, gauss_hermite, outcome_nodes, value_draws
 from hentropy.core.beliefs.posterior import Posterior
 from hentropy.core.beliefs.samples import Samples
+from hentropy.core.beliefs.several import Several
 
 __all__ = [
     "Belief",
+    "Correlated",
     "Fantasy",
     "Frame",
     "Gaussian",
     "GaussianLookAhead",
+    "Graded",
+    "Known",
     "LookAhead",
     "Moments",
     "Needs",
     "Nodes",
     "Posterior",
     "Samples",
+    "Several",
     "gauss_hermite",
     "outcome_nodes",
     "value_draws",

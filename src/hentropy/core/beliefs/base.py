@@ -5,6 +5,9 @@ covariance is zero. All losses and closed forms see the same `Moments`, so a dec
 
     H  components        b  designs looked at        N  outcomes of each        K  points of an action
     n  observations      q  designs observed together                           d  parameters of a design
+
+A belief about several outcomes of a design (o of them, see `several`) has o values at each point. They stand next to
+each other: all of the first point, then all of the second. Wherever K or q values are spoken of, it is K o and q o.
 """
 
 from abc import ABC, abstractmethod
@@ -17,8 +20,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs.linalg import robust_root
-from hentropy.core.beliefs.nodes import Nodes
+from hentropy.core.beliefs.linalg import robust_root, scaled_root
+from hentropy.core.beliefs.nodes import Nodes, outcome_nodes
+from hentropy.core.given import closest
+from hentropy.errors import InputError
 
 FEW = 2
 """Components of a mixture that a first look takes."""
@@ -40,6 +45,8 @@ class Moments:
     """A belief at points: component weights (H x ...), means (H x ... x m), variances and covariances where asked for.
 
     The batch dimensions of the fields broadcast against each other. `point_mass` says that all covariances are zero.
+    With `outcomes` above 1, so many values that stand next to each other belong to one point. Where these are
+    correlated, `between` (H x ... x K x o x o) is their covariance at each point, given with variances.
     """
 
     weights: Tensor
@@ -47,6 +54,8 @@ class Moments:
     var: Tensor | None = None
     cov: Tensor | None = None
     point_mass: bool = False
+    outcomes: int = 1
+    between: Tensor | None = None
 
     def expect(self, values: Tensor) -> Tensor:
         """The average over components of values that each component has: H x ... to ... ."""
@@ -70,11 +79,16 @@ class Moments:
             raise ValueError("these moments were asked for without covariances")
         return self.cov
 
+    @property
+    def root(self) -> Tensor:
+        """A lower triangular root of each component's covariance: H x ... x m x m."""
+        return robust_root(self.covariance) if self.outcomes == 1 else scaled_root(self.covariance)
+
     def averaged(self) -> "Moments":
         """The means alone, averaged over the components: 1 x ... x m, all that an affine loss needs."""
-        return (
-            self if self.mean.shape[0] == 1 else Moments(self.weights[:1], self.expect_vector(self.mean).unsqueeze(0))
-        )
+        if self.mean.shape[0] == 1:
+            return self
+        return Moments(self.weights[:1], self.expect_vector(self.mean).unsqueeze(0), outcomes=self.outcomes)
 
     def total(self) -> tuple[Tensor, Tensor]:
         """Mean and variance over all components together: ... x m each."""
@@ -91,7 +105,7 @@ class Fantasy(ABC):
     """
 
     weights: Tensor
-    """The integration weights of the outcomes: N."""
+    """The integration weights of the outcomes: N, or b x N where how likely they are depends on the design."""
 
     @abstractmethod
     def moments(self, points: Tensor, needs: Needs) -> Moments:
@@ -120,13 +134,35 @@ class LookAhead(ABC):
 
 
 class Belief(ABC):
-    """What is known about the unknown function f, given the data."""
+    """The posterior of the unknown function f, given the data."""
 
     X: Tensor
     """The designs observed so far: n x d."""
 
     noise_std: float
     """The standard deviation of the noise of an observation to come, in the user's units."""
+
+    outcomes: tuple[str, ...] = ("value",)
+    """What is observed of a design, by name."""
+
+    logs: frozenset[str] = frozenset()
+    """Outcomes that are believed, and observed, as their natural logarithms."""
+
+    graded: frozenset[str] = frozenset()
+    """Outcomes that are believed as probabilities, of yes or of a grade, and observed as grades."""
+
+    latent_view: bool = False
+    """Whether these are believed as the probits of their probabilities instead (see `scores`)."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the outcomes are modelled, in sentences, where there is something to say."""
+        return ()
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """What an observation of a design shows: all outcomes, unless it is said otherwise."""
+        return self.outcomes
 
     @cached_property
     def found(self) -> dict[Any, Any]:
@@ -142,6 +178,11 @@ class Belief(ABC):
     def components(self) -> int:
         """H: one for a Gaussian process."""
 
+    @property
+    def sites(self) -> int:
+        """How many points its algebra is about, which says how much memory it takes: n, unless some stand for all."""
+        return self.X.shape[0]
+
     @abstractmethod
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
@@ -154,9 +195,56 @@ class Belief(ABC):
     def condition(self, x: Tensor, y: Tensor) -> "Belief":
         """The belief after observing the values y (m) at x (m x d), hyperparameters kept."""
 
+    def expecting(self, x: Tensor) -> "Belief":
+        """The belief once designs x (m x d) have given what is expected of them: what it then does not know."""
+        return self.condition(x, self.expected(x))
+
     @abstractmethod
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief: points ... x m x d to count x ... x m."""
+
+    def of(self, *outcomes: str) -> "Belief":
+        """The belief about some of the outcomes, in this order."""
+        check_names(outcomes, self.outcomes)
+        return self
+
+    @property
+    def scores(self) -> "Belief":
+        """The belief in which the probability of a graded outcome is its probit g, which is normal."""
+        return self
+
+    def alone(self) -> "Belief":
+        """As if nothing but the outcomes that are looked at were observed."""
+        return self
+
+    def related(self, *outcomes: str) -> frozenset[str]:
+        """Those whose measurement tells about some of the outcomes: these, and what is correlated with them."""
+        return frozenset(outcomes)
+
+    def measuring(self, *outcomes: str) -> "Belief":
+        """The same belief, where observations are of some of the outcomes alone."""
+        check_names(outcomes, self.outcomes)
+        return self
+
+    def awaiting(self, *each: frozenset[str]) -> "Belief":
+        """The same belief, where the first designs of a look ahead are pending, each with outcomes of its own.
+
+        With one outcome alone there is no choice.
+        """
+        return self
+
+    def width(self, designs: int) -> int:
+        """How many values an observation of so many designs shows."""
+        return designs * len(self.measured)
+
+    def expected(self, x: Tensor) -> Tensor:
+        """The means of what an observation at designs x (n x d) shows, as `condition` takes it."""
+        moments = self.moments(x, Needs.MEAN)
+        return moments.expect_vector(moments.mean)
+
+    def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
+        """Where the outcomes of q designs are integrated (see `outcome_nodes`): z is count x q."""
+        return outcome_nodes(count, q, self.components, seed).to(self.X)
 
     def typical(self, count: int = FEW) -> "Belief":
         """A belief of `count` components that together come close to all, for a first look that all would make slow.
@@ -177,9 +265,44 @@ def joint_draws(moments: Moments, count: int, generator: torch.Generator) -> Ten
     if moments.point_mass:
         return mean[component]
     noise = torch.randn(count, mean.shape[-1], generator=generator, dtype=torch.float64).to(mean)
-    root = robust_root(moments.covariance)
+    root = moments.root
     draws = torch.empty_like(noise)
     for h in range(mean.shape[0]):  # a root for each draw would take count x m x m numbers
         own = component == h
         draws[own] = mean[h] + noise[own] @ root[h].mT
     return draws
+
+
+def check_names(wanted: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """An `InputError` unless these are names of different outcomes, at least one."""
+    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(known):
+        asked = ", ".join(map(repr, wanted)) or "none of them"
+        meant = next((close for name in wanted if name not in known and (close := closest(name, known))), None)
+        question = f"; did you mean {meant}?" if meant else ""
+        raise InputError(f"the outcomes are {', '.join(map(repr, known))}; asked for {asked}{question}")
+
+
+def most_typical(weights: Tensor, seen: Tensor) -> list[int]:
+    """Components, each next one chosen so that the average over the chosen comes closest to that over all.
+
+    From their weights (H) and what they say (H x S, in comparable units). Those without weight come last.
+    """
+    each = weights.unsqueeze(-1)
+    aim, left, chosen = (each * seen).sum(0), list(range(len(weights))), []
+    total, mass = torch.zeros_like(aim), torch.zeros_like(weights[0])
+    while left:
+        trial = (total + each[left] * seen[left]) / (mass + each[left]).clamp_min(1e-300)
+        miss = (trial - aim).square().sum(-1)
+        best = left.pop(int(torch.where(weights[left] > 0, miss, torch.inf).argmin()))
+        chosen.append(best)
+        total, mass = total + each[best] * seen[best], mass + weights[best]
+    return chosen
+
+
+@torch.no_grad()
+def half_way(belief: Belief) -> Tensor:
+    """What each component says half way between observations, where they differ: standardised, H x 2 m o."""
+    moments = belief.moments(0.5 * (belief.X + belief.X.roll(1, 0))[-128:], Needs.VARIANCE)
+    each = moments.total()[1].unflatten(-1, (-1, moments.outcomes)).mean(0).sqrt().clamp_min(1e-300)
+    spread = each.repeat(moments.mean.shape[-1] // moments.outcomes)
+    return torch.cat([moments.mean / spread, moments.variance.sqrt() / spread], -1)

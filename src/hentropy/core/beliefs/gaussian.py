@@ -20,10 +20,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs
-from hentropy.core.beliefs.kernels import Kernel, KernelSum
-from hentropy.core.beliefs.linalg import cholesky, outcome_root, white_outcomes
-from hentropy.core.beliefs.nodes import Nodes, mixture_outcomes
+from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans
+from hentropy.core.beliefs.linalg import cholesky, extended_inverse, less_explained, outcome_root, white_outcomes
+from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
 
 
@@ -57,9 +57,11 @@ class GaussianLookAhead(LookAhead):
 
     def own_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """k(a, X) and k(a, x) at inputs of each design's own, b x m x d: H x b x m x n and H x b x m x q."""
-        X = self.belief.inputs
+        X, kernel = self.belief.inputs, self.belief.kernel
+        if isinstance(kernel, Composed):  # the features of the data are computed once for all designs
+            return kernel(a.flatten(0, 1), X).unflatten(1, a.shape[:2]), kernel(a, self.u)
         sites = torch.cat([X.expand(a.shape[0], *X.shape), self.u], -2)
-        both = self.belief.kernel(a, sites)  # one evaluation serves both: the calls around it cost more than q columns
+        both = kernel(a, sites)  # one evaluation serves both: the calls around it cost more than q columns
         return both[..., : X.shape[0]], both[..., X.shape[0] :]
 
     def shared_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,28 +91,39 @@ class GaussianLookAhead(LookAhead):
         return torch.where(self.blind.unsqueeze(-2), 0.0, white)
 
     def fantasy(self, nodes: Nodes) -> "GaussianFantasy":
-        """The beliefs after the outcomes that the nodes stand for: V = S^-1 (y' - mean) is H x b x N x q."""
-        belief = self.belief
+        """The beliefs after the outcomes that the nodes stand for."""
+        weights = self.belief.weights[:, None, None]
+        white, innovation, log_density = self.drawn(nodes, weights)
+        return self.after(nodes, white, innovation, bayes(weights, log_density))
+
+    def drawn(self, nodes: Nodes, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The outcomes that the nodes stand for: L^-1 (y' - mean) and y' - mean, H x b x N x q; log density H x b x N.
+
+        Quantiles are those of the mixture with these weights (H x b x N). Densities lack a factor that all share.
+        """
         # what is known already has no noise to add: H x b x N x q
         z = torch.where(self.blind.unsqueeze(-2), 0.0, nodes.z)
-        if belief.components == 1:
+        if self.belief.components == 1:
             step = self.L * z if z.shape[-1] == 1 else z @ self.L.mT
-            return GaussianFantasy(self, nodes, self._unwhiten(z), belief.weights.view(1, 1, 1), step)
-        innovation = self._outcomes(nodes, z[0]) - self.mean.unsqueeze(-2)  # H x b x N x q
+            return z, step, z.new_zeros(1, 1, 1)
+        innovation = self._outcomes(nodes, z[0], weights) - self.mean.unsqueeze(-2)
         white, log_density = white_outcomes(innovation, self.L, self.blind)
-        weights = torch.softmax(belief.weights.log()[:, None, None] + log_density, 0)
+        return white, innovation, log_density
+
+    def after(self, nodes: Nodes, white: Tensor, innovation: Tensor, weights: Tensor) -> "GaussianFantasy":
+        """The beliefs after outcomes that were drawn, components weighted so (H x b x N): V = S^-1 (y' - mean)."""
         return GaussianFantasy(self, nodes, self._unwhiten(white), weights, innovation)
 
-    def _outcomes(self, nodes: Nodes, z: Tensor) -> Tensor:
+    def _outcomes(self, nodes: Nodes, z: Tensor, weights: Tensor) -> Tensor:
         """Outcomes of a mixture: b x N x q, from nodes z (b x N x q; blind outcomes are so for all components).
 
-        One outcome is a number, whichever component it comes from: its nodes are quantiles of the mixture itself. Of
-        several, each node is drawn from one component.
+        One outcome is a number, whichever component it comes from: its nodes are quantiles of the mixture itself, and
+        of several outcomes of one design those of the mixture as the ones before have weighted it. Of several designs,
+        each node is drawn from one component.
         """
         belief = self.belief
         if nodes.quantiles:
-            weights, mean, sd = belief.weights[:, None, None], self.mean, self.L.squeeze(-1)
-            return mixture_outcomes(z.squeeze(-1), weights, mean, sd).unsqueeze(-1)
+            return outcomes_in_turn(z, weights, self.mean, self.L, self.blind)
         drawn = torch.searchsorted(belief.weights.cumsum(0), nodes.component.contiguous())
         drawn = drawn.clamp_max(belief.components - 1)
         return self.mean[drawn].movedim(0, 1) + torch.einsum("nbqr,bnr->bnq", self.L[drawn], z)  # mean_h + L_h z
@@ -174,8 +187,8 @@ class GaussianFantasy(Fantasy):
         """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
         belief, look = self.look.belief, self.look
         H, n = belief.alpha.shape
-        b, own, *rest, d = points.shape
         a = belief.frame.transform(points)
+        b, own, *rest, d = a.shape
         if needs is Needs.MEAN and own == self.V.shape[2]:
             return self._means(a)
         k_aX, k_ax = look.own_kernels(a.reshape(b, -1, d))  # H x b x (own ... K) x n
@@ -189,14 +202,14 @@ class GaussianFantasy(Fantasy):
         elif own == 1:
             mean = _moved(before, V, C.mT)
         else:
-            mean = before + (C.reshape(H, b, own, -1, C.shape[-1]) @ V.unsqueeze(-1)).squeeze(-1)
+            mean = before + (C.reshape(H, b, own, before.shape[-1], C.shape[-1]) @ V.unsqueeze(-1)).squeeze(-1)
         mean = mean.reshape(H, b, -1, *rest)
         weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
         if needs is Needs.MEAN:
             return Moments(weights, mean)
-        root = look.whiten(C).reshape(H, b, own, *rest, -1)
+        root = look.whiten(C).reshape(H, b, own, *rest, C.shape[-1])
         spread = belief._spread(a, k_aX.reshape(H, b, own, *rest, n), needs)
-        return belief._moments(weights, mean, *_shrunk(root, *spread))
+        return belief._moments(weights, mean, *less_explained(root, *spread))
 
     @cached_property
     def _mean_sum(self) -> KernelSum:
@@ -234,9 +247,9 @@ class GaussianFantasy(Fantasy):
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
         belief, look = self.look.belief, self.look
-        P, K, d = points.shape
         H, n = belief.alpha.shape
         a = belief.frame.transform(points)
+        P, K, d = a.shape
         k_aX, C = look.shared_kernels(a.reshape(-1, d))  # C is H x b x PK x q
         before = belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None]
         if needs is Needs.MEAN and H > 1:
@@ -248,7 +261,7 @@ class GaussianFantasy(Fantasy):
         root = look.whiten(C).unflatten(-2, (P, K)).unsqueeze(2)
         var, cov = belief._spread(a, k_aX.reshape(H, P, K, n), needs)
         spread = (None if s is None else s[:, None, None] for s in (var, cov))
-        return belief._moments(weights, mean, *_shrunk(root, *spread))
+        return belief._moments(weights, mean, *less_explained(root, *spread))
 
     def _averaged(self, before: Tensor, V: Tensor, C: Tensor, shape: list[int]) -> Moments:
         """Means averaged over the components, from those before (H x (b or 1) x m), V and C (H x b x m x q).
@@ -267,12 +280,26 @@ def _moved(before: Tensor, V: Tensor, C: Tensor) -> Tensor:
     return torch.addcmul(before, V, C) if V.shape[-1] == 1 else before + V @ C
 
 
-def _shrunk(root: Tensor, var: Tensor | None, cov: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """Variances and covariances less what the observation explains; root = C L^-T is H x b x (N or 1) x ... x K x q."""
-    if cov is not None:
-        cov = cov - root @ root.mT
-        return cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov
-    return (None if var is None else (var - root.square().sum(-1)).clamp_min(0.0)), None
+@dataclass(frozen=True)
+class Summary:
+    """What only a belief with inducing points has (see `inducing`).
+
+    `part` is the belief given the observations at these points alone, to which the hyperparameters were fitted; `white`
+    (H x M x M) is the root of R N R^T, with N the covariance of the noise of what stands for the observations.
+    """
+
+    part: "Gaussian"
+    white: Tensor
+
+    def some(self, components: list[int]) -> "Summary":
+        """That of some of the components."""
+        return Summary(self.part.some(components), self.white[components])
+
+    def extended(self, corner: Tensor, C: Tensor, noise: Tensor) -> "Summary":
+        """With m further observations whose noise (H x m) is their own, and R extended to (R, 0; -C corner^T R, C)."""
+        below = torch.cat([-C @ corner.mT @ self.white, C * noise.sqrt().unsqueeze(-2)], -1)
+        above = torch.cat([self.white, torch.zeros_like(corner)], -1)
+        return Summary(self.part, torch.cat([above, below], -2))
 
 
 @dataclass(frozen=True)
@@ -281,7 +308,10 @@ class Gaussian(Belief):
 
     X is n x d in the user's units. In the model's own frame are `prior_mean` (inputs ... x m x d to H x ... x m),
     `inputs`, `residual` (H x n, data minus prior mean), `noise` (H x n, per observation) and `future_noise` (H, of an
-    observation to come).
+    observation to come; H x o where the last coordinate of an input says which of o outcomes it is of).
+
+    `root_inverse` is R with R^T R = K^-1 (H x n x n). With a `summary` the M `inputs` are inducing points that stand
+    for the n observations; R and alpha are of these.
     """
 
     X: Tensor
@@ -293,9 +323,12 @@ class Gaussian(Belief):
     noise: Tensor
     future_noise: Tensor
     weights: Tensor
-    chol: Tensor
     root_inverse: Tensor
     alpha: Tensor
+    outcomes: tuple[str, ...] = ("value",)
+    logs: frozenset[str] = frozenset()
+    stacked: bool = False  # the weights come from observations left out, not from the likelihood of all of them
+    summary: Summary | None = None
 
     @classmethod
     def from_data(
@@ -316,14 +349,17 @@ class Gaussian(Belief):
         alpha = torch.cholesky_solve(residual.unsqueeze(-1), chol).squeeze(-1)
         root_inverse = torch.linalg.solve_triangular(chol, torch.eye(X.shape[0]).to(X), upper=False)
         weights = weights / weights.sum()
-        return cls(
-            X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, chol, root_inverse, alpha
-        )
+        return cls(X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, root_inverse, alpha)
 
     @property
     def components(self) -> int:
         """H."""
         return self.weights.shape[0]
+
+    @property
+    def sites(self) -> int:
+        """n, or M with a summary."""
+        return self.inputs.shape[0]
 
     def component(self, h: int) -> "Gaussian":
         """The Gaussian process of one component alone."""
@@ -334,31 +370,9 @@ class Gaussian(Belief):
         if count >= self.components:
             return self
         if "typical" not in self.found or self.found["typical"].components != count:
-            self.found["typical"] = self.some(self._most_typical[:count])
+            self.found["typical"] = self.some(most_typical(self.weights, half_way(self))[:count])
         few: Gaussian = self.found["typical"]
         return few
-
-    @cached_property
-    @torch.no_grad()
-    def _most_typical(self) -> list[int]:
-        """Components, each next one chosen so that the average over the chosen comes closest to that over all.
-
-        They are compared half way between observations: there they differ. Those without weight come last.
-        """
-        between = 0.5 * (self.X + self.X.roll(1, 0))[-128:]
-        moments = self.moments(between, Needs.VARIANCE)
-        mean, sd = moments.mean, moments.variance.sqrt()
-        seen = torch.cat([mean, sd], -1) / moments.total()[1].mean().sqrt().clamp_min(1e-300)  # H x 2m
-        weights = self.weights.unsqueeze(-1)
-        aim, left, chosen = (weights * seen).sum(0), list(range(self.components)), []
-        total, mass = torch.zeros_like(aim), torch.zeros_like(self.weights[0])
-        while left:
-            trial = (total + weights[left] * seen[left]) / (mass + weights[left]).clamp_min(1e-300)
-            miss = (trial - aim).square().sum(-1)
-            best = left.pop(int(torch.where(self.weights[left] > 0, miss, torch.inf).argmin()))
-            chosen.append(best)
-            total, mass = total + weights[best] * seen[best], mass + self.weights[best]
-        return chosen
 
     def some(self, components: list[int]) -> "Gaussian":
         """The mixture of some of the components."""
@@ -368,15 +382,29 @@ class Gaussian(Belief):
         return replace(
             self,
             kernel=self.kernel.some(components),
-            prior_mean=_SomeMeans(self.prior_mean, tuple(components)),
+            prior_mean=SomeMeans(self.prior_mean, tuple(components)),
             residual=self.residual[index],
             noise=self.noise[index],
             future_noise=self.future_noise[index],
             weights=weights / weights.sum() if bool(weights.sum() > 0) else torch.ones_like(weights) / len(components),
-            chol=self.chol[index],
             root_inverse=self.root_inverse[index],
             alpha=self.alpha[index],
+            summary=None if self.summary is None else self.summary.some(components),
         )
+
+    def weighted(self, weights: Tensor) -> "Gaussian":
+        """With other weights of the components."""
+        return replace(self, weights=weights)
+
+    def exact(self) -> "Gaussian":
+        """The same belief with observations to come that have no noise."""
+        return replace(self, future_noise=torch.zeros_like(self.future_noise))
+
+    @property
+    def observed(self) -> Tensor:
+        """The values that it was fitted to, in the user's units: n."""
+        prior = self.prior_mean(self.frame.transform(self.X))
+        return self.frame.shift + self.frame.scale * (self.residual + prior)[0]
 
     @property
     def noise_std(self) -> float:  # type: ignore[override]
@@ -411,9 +439,8 @@ class Gaussian(Belief):
         flat = k_aX.reshape(H, -1, n)
         root = (flat @ self.root_inverse.mT).reshape(k_aX.shape)
         if needs is Needs.VARIANCE:
-            return (self.kernel.diagonal(a) - root.square().sum(-1)).clamp_min(0.0), None
-        cov = self.kernel(a, a) - root @ root.mT
-        return cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov
+            return less_explained(root, self.kernel.diagonal(a), None)
+        return less_explained(root, None, self.kernel(a, a))
 
     def _in_user_units(self, mean: Tensor) -> Tensor:
         return torch.addcmul(self.frame.shift, self.frame.scale, mean)
@@ -425,72 +452,75 @@ class Gaussian(Belief):
 
     def look_ahead(self, x: Tensor) -> GaussianLookAhead:
         """Prepare to observe at x: b x q x d."""
-        b, q, d = x.shape
+        b, q, _ = x.shape
         H, n = self.alpha.shape
         u = self.frame.transform(x)
-        k_xX = self.kernel(u.reshape(b * q, d), self.inputs)
+        k_xX = self.kernel(u.flatten(0, 1), self.inputs)
         Q = k_xX @ self.root_inverse.mT  # H x bq x n: what the data explain of the outcomes is Q Q^T
         W = (Q @ self.root_inverse).reshape(H, b, q, n).mT
         k_xX, Q = k_xX.reshape(H, b, q, n), Q.reshape(H, b, q, n)
         prior = self.kernel.diagonal(u)  # H x b x q
+        noise = self._noise_to_come(u)
         if q == 1:
-            S = (prior + self.future_noise.view(H, 1, 1) - Q.square().sum(-1)).unsqueeze(-1)
+            S = (prior + noise - Q.square().sum(-1)).unsqueeze(-1)
         else:
-            noise = self.future_noise.view(H, 1, 1, 1) * torch.eye(q, dtype=x.dtype, device=x.device)
-            S = self.kernel(u, u) - Q @ Q.mT + noise
+            S = self.kernel(u, u) - Q @ Q.mT + torch.diag_embed(noise)
         L, blind = outcome_root(S, prior, "covariance of the observations to come")
         return GaussianLookAhead(self, u, W, L, blind, self._mean(u, k_xX))
 
+    def _noise_to_come(self, u: Tensor) -> Tensor:
+        """The variances of the noise of observations at inputs ... x m x d: H x ... x m."""
+        if self.future_noise.dim() == 2:
+            return self.future_noise[:, u[..., -1].long()]
+        return self.future_noise.view(-1, *[1] * (u.dim() - 1)).expand(-1, *u.shape[:-1])
+
     def condition(self, x: Tensor, y: Tensor) -> "Gaussian":
-        """The belief after observing y (m) at x (m x d): a block update of the factor, hyperparameters kept."""
+        """The belief after observing y (m) at x (m x d), hyperparameters kept."""
+        after, log_density = self.extended(x, y)
+        return after.weighted(bayes(self.weights, log_density))
+
+    def extended(self, x: Tensor, y: Tensor, noise: Tensor | None = None) -> tuple["Gaussian", Tensor]:
+        """With y (m, or H x m) at x (m x d) among the data, weights as before: a block update of the factor.
+
+        And how likely each component held these outcomes to be: log densities H. `noise` (H x m) are variances in the
+        model's frame, if not those of observations to come.
+        """
         u = self.frame.transform(x)
-        H, m = self.components, x.shape[0]
+        H, n, m = self.components, self.inputs.shape[0], x.shape[0]
         value = (y - self.frame.shift) / self.frame.scale
-        noise = self.future_noise[:, None].expand(H, m)
+        noise = self._noise_to_come(u) if noise is None else noise
         k_xX = self.kernel(u, self.inputs)
         corner = self.root_inverse @ k_xX.mT
         S = self.kernel(u, u) - corner.mT @ corner + torch.diag_embed(noise)
         lower, blind = outcome_root(S, self.kernel.diagonal(u), "covariance of the new observations")
-        above = corner.new_zeros(H, self.inputs.shape[0], m)
-        chol = torch.cat([torch.cat([self.chol, above], -1), torch.cat([corner.mT, lower], -1)], -2)
-        residual = torch.cat([self.residual, value - self.prior_mean(u)], -1)
         innovation = (value - self._mean(u, k_xX)).unsqueeze(-2)
         _, log_density = white_outcomes(innovation, lower, blind)
-        return replace(
+        root = extended_inverse(self.root_inverse, corner, lower)
+        # R' (r', y - m(x)) is R r with L^-1 (y - mean(x)) below it, and R^T of that is what adds to alpha
+        step = root[:, n:].mT @ torch.linalg.solve_triangular(lower, innovation.mT, upper=False)
+        alpha = torch.cat([self.alpha, self.alpha.new_zeros(H, m)], -1) + step.squeeze(-1)
+        after = replace(
             self,
             X=torch.cat([self.X, x]),
             inputs=torch.cat([self.inputs, u]),
-            residual=residual,
+            residual=torch.cat([self.residual, value - self.prior_mean(u)], -1),
             noise=torch.cat([self.noise, noise], -1),
-            weights=torch.softmax(self.weights.log() + log_density.squeeze(-1), 0),
-            chol=chol,
-            root_inverse=_extended_inverse(self.root_inverse, corner, lower),
-            alpha=torch.cholesky_solve(residual.unsqueeze(-1), chol).squeeze(-1),
+            root_inverse=root,
+            alpha=alpha,
+            summary=None if self.summary is None else self.summary.extended(corner, root[:, n:, n:], noise),
         )
+        return after, log_density.squeeze(-1)
+
+    @property
+    def white_noise(self) -> Tensor:
+        """A root of R N R^T, with N the covariance of the noise: H x n x n."""
+        if self.summary is not None:
+            return self.summary.white
+        return self.root_inverse * self.noise.sqrt().unsqueeze(-2)
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief by pathwise conditioning: points ... x m x d to count x ... x m."""
-        paths = draw_paths(
-            self.kernel, self.prior_mean, self.inputs, self.residual, self.noise, self.chol, self.weights, count, seed
-        )
+        data = (self.inputs, self.alpha, self.root_inverse, self.white_noise)
+        paths = draw_paths(self.kernel, self.prior_mean, *data, self.weights, count, seed)
         frame = self.frame
         return lambda points: frame.shift + frame.scale * paths(frame.transform(points))
-
-
-@dataclass(frozen=True)
-class _SomeMeans:
-    """The prior mean of some of the components."""
-
-    mean: Callable[[Tensor], Tensor]
-    components: tuple[int, ...]
-
-    def __call__(self, a: Tensor) -> Tensor:
-        """Inputs ... x m x d: H x ... x m."""
-        return self.mean(a)[list(self.components)]
-
-
-def _extended_inverse(inverse: Tensor, corner: Tensor, lower: Tensor) -> Tensor:
-    """The inverse of the root (L, 0; corner^T, lower) from that of L: H x (n + m) x (n + m)."""
-    small = torch.linalg.solve_triangular(lower, torch.eye(lower.shape[-1]).to(lower), upper=False)
-    above = inverse.new_zeros(*corner.shape)
-    return torch.cat([torch.cat([inverse, above], -1), torch.cat([-small @ corner.mT @ inverse, small], -1)], -2)

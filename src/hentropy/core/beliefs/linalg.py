@@ -1,4 +1,4 @@
-"""Cholesky factors of covariances: with the least jitter that works, and an error a person can act on."""
+"""Covariances: Cholesky factors, with the least jitter that works, and what is left once something is explained."""
 
 import torch
 from torch import Tensor
@@ -30,8 +30,8 @@ def cholesky(matrix: Tensor, what: str) -> Tensor:
     n = matrix.shape[-1]
     least = float(torch.linalg.eigvalsh(matrix).min())
     raise ModelError(
-        f"the {what} ({n} x {n}) is not positive definite: its least eigenvalue is {least:.3g} and a jitter of"
-        f" {JITTERS[-1]:g} did not help. Likely causes are repeated designs without noise or a kernel that is not a"
+        f"the {what} ({n} x {n}) is not positive definite: its smallest eigenvalue is {least:.3g} and a jitter of"
+        f" {JITTERS[-1]:g} did not help. The likely cause is repeated designs without noise or a kernel that is not a"
         " covariance function: give the model some noise, drop the repeated rows, or change the kernel"
     )
 
@@ -84,6 +84,21 @@ def white_outcomes(innovation: Tensor, L: Tensor, blind: Tensor) -> tuple[Tensor
     return white, -0.5 * white.square().sum(-1) - log_det
 
 
+def less_explained(root: Tensor, var: Tensor | None, cov: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """Variances (... x K) or covariances (... x K x K), whichever is given, less root root^T: root is ... x K x q."""
+    if cov is not None:
+        cov = cov - root @ root.mT
+        return cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov
+    return (None if var is None else (var - root.square().sum(-1)).clamp_min(0.0)), None
+
+
+def extended_inverse(inverse: Tensor, corner: Tensor, lower: Tensor) -> Tensor:
+    """The inverse of the root (L, 0; corner^T, lower) from that of L: H x (n + m) x (n + m)."""
+    small = torch.linalg.solve_triangular(lower, torch.eye(lower.shape[-1]).to(lower), upper=False)
+    above = inverse.new_zeros(*corner.shape)
+    return torch.cat([torch.cat([inverse, above], -1), torch.cat([-small @ corner.mT @ inverse, small], -1)], -2)
+
+
 def robust_root(cov: Tensor) -> Tensor:
     """A lower triangular root of covariances that may be singular (repeated or known points): ... x m x m."""
     _check_finite(cov, "covariance to draw from")
@@ -93,8 +108,22 @@ def robust_root(cov: Tensor) -> Tensor:
         root, info = torch.linalg.cholesky_ex(cov + jitter * scale * eye)
         if not bool(info.any()):
             return root
+    failed = info > 0
+    own = failed[..., None, None]
+    root = torch.linalg.cholesky(torch.where(own, eye, cov + jitter * scale * eye))
     # nearly zero, or rounding has made eigenvalues negative: take those for zero
-    values, vectors = torch.linalg.eigh(cov)
+    values, vectors = torch.linalg.eigh(cov[failed])
     half = vectors * values.clamp_min(0.0).sqrt().unsqueeze(-2)
     upper = torch.linalg.qr(half.mT).R
-    return (upper * torch.where(upper.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).unsqueeze(-1)).mT
+    others = (upper * torch.where(upper.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).unsqueeze(-1)).mT
+    return root.masked_scatter(own, others)
+
+
+def scaled_root(cov: Tensor) -> Tensor:
+    """The same for values in different units, some of them known: rounding in one does not move another."""
+    variance = cov.diagonal(dim1=-2, dim2=-1)
+    certain = variance <= 0
+    sd = torch.where(certain, 1.0, variance).sqrt()
+    known = certain.unsqueeze(-1)
+    unit = torch.where(known | known.mT, 0.0, cov / (sd.unsqueeze(-1) * sd.unsqueeze(-2)))
+    return torch.where(known, 0.0, sd.unsqueeze(-1) * robust_root(unit))

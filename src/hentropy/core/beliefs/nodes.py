@@ -6,12 +6,16 @@ A single outcome is cut into strata that reach into the tails: narrow in probabi
 a study only an outcome that surprises changes the decision. Equally likely strata end at 1.7 standard deviations where
 there are 8 of them; they see no gain at all in what takes more, and a search would then polish what it knows for ever.
 
+Two outcomes of one design lie on rings, whose radii are strata that reach as far: with 16 nodes, gains on 30 beliefs
+were wrong by 9 % (Sobol points: 23 %, a product of strata: 28 %), under a mixture by 8 % (41 %, 28 %).
+
 Quantiles of mixtures of normal distributions say where outcomes of a mixture lie.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import torch
@@ -25,21 +29,26 @@ from hentropy.errors import InputError
 class Nodes:
     """Standard normal outcomes z (N x q) with weights (N), and which component each is drawn from (N, in (0, 1)).
 
-    With `quantiles`, a single outcome of a mixture is the quantile of the whole mixture at Phi(z) instead.
+    With `quantiles`, a single outcome of a mixture is the quantile of the whole mixture at Phi(z) instead; of several
+    outcomes of one design, each is, given those before it. With `every`, z are grades, every combination of them, and
+    how likely each is depends on the design. With `branches` above 1, so many combinations of grades stand beside each
+    normal node, one after the other.
     """
 
     z: Tensor
     weights: Tensor
     component: Tensor
     quantiles: bool = False
+    every: bool = False
+    branches: int = 1
 
     def to(self, like: Tensor) -> "Nodes":
         """The same nodes on the device and in the precision of a tensor."""
-        return Nodes(self.z.to(like), self.weights.to(like), self.component.to(like), self.quantiles)
+        return replace(self, z=self.z.to(like), weights=self.weights.to(like), component=self.component.to(like))
 
     def some(self, index: Tensor) -> "Nodes":
         """Some of the nodes, by their index; the weights are as they were."""
-        return Nodes(self.z[index], self.weights[index], self.component[index], self.quantiles)
+        return replace(self, z=self.z[index], weights=self.weights[index], component=self.component[index])
 
     @property
     def count(self) -> int:
@@ -51,7 +60,7 @@ def join(parts: Sequence[Nodes]) -> Nodes:
     """Several sets of nodes as one, each with an equal share of the weight."""
     weights = torch.cat([part.weights for part in parts]) / len(parts)
     component = torch.cat([part.component for part in parts])
-    return Nodes(torch.cat([part.z for part in parts]), weights, component, all(part.quantiles for part in parts))
+    return replace(parts[0], z=torch.cat([part.z for part in parts]), weights=weights, component=component)
 
 
 def _normal_quantile(u: Tensor) -> Tensor:
@@ -76,6 +85,17 @@ def gauss_hermite(count: int) -> Nodes:
     z, w = np.polynomial.hermite_e.hermegauss(count)
     weights = torch.from_numpy(w / w.sum())
     return Nodes(torch.from_numpy(z)[:, None], weights, _middle(count), True)
+
+
+def every_combination(grades: Sequence[int]) -> Tensor:
+    """Every combination of grades, from 0 on, of which there are so many of each outcome: N x outcomes."""
+    return torch.tensor(list(product(*map(range, grades))), dtype=torch.float64)
+
+
+def every_grade(grades: int, q: int) -> Nodes:
+    """Every combination of grades, from 0 on, of q designs."""
+    z = every_combination([grades] * q)
+    return Nodes(z, _equal_weights(len(z)), _middle(len(z)), every=True)
 
 
 FAR = 3.0
@@ -117,6 +137,60 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
     shift = torch.rand((), generator=generator, dtype=torch.float64)
     component = (_turns(weights, sobol(count, 1, seed)[:, 0].argsort()) + shift).remainder(1.0)
     return Nodes(z, weights, component if components > 1 else _middle(count), True)
+
+
+RINGS, FEWEST_ON_RING = 0.75, 4
+"""The square of the number of rings is this share of the number of nodes; on a ring are at least so many."""
+
+
+def pair_nodes(count: int, seed: int | None = None) -> Nodes:
+    """Nodes for two outcomes of one design, on rings in the plane of the two: angles equally spaced, radii in strata.
+
+    Without a seed all nodes of a ring have its mean radius, and mean and variance are made exact. With one, each ring
+    is turned at random, and its nodes are spread at random over its stratum.
+    """
+    if count < FEWEST_ON_RING:
+        raise InputError(f"at least {FEWEST_ON_RING} nodes are needed to look ahead to two outcomes, got {count}")
+    rings = min(round(math.sqrt(RINGS * count)), count // FEWEST_ON_RING)
+    edges = (-2.0 * torch.log1p(-torch.arange(1, rings, dtype=torch.float64) / rings)).sqrt()
+    edges = edges * max(1.0, FAR / float(edges[-1])) if rings > 1 else edges
+    beyond = torch.cat([edges.new_ones(1), torch.exp(-0.5 * edges.square()), edges.new_zeros(1)])  # P(radius > edge)
+    # the integral of r^2 exp(-r^2 / 2) up to each edge, for the mean radii
+    half = math.sqrt(0.5 * math.pi)
+    inner = half * torch.erf(edges * math.sqrt(0.5)) - edges * beyond[1:-1]
+    moment = torch.cat([edges.new_zeros(1), inner, edges.new_full((1,), half)])
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    z, weights = [], []
+    for k, chance in enumerate(beyond[:-1] - beyond[1:]):
+        nodes = count // rings + (k >= rings - count % rings)
+        place = torch.arange(nodes, dtype=torch.float64)
+        if generator is None:
+            turn, radius = torch.tensor(k * GOLDEN).double(), ((moment[k + 1] - moment[k]) / chance).expand(nodes)
+        else:
+            turn, *within = torch.rand(1 + nodes, generator=generator, dtype=torch.float64)
+            spread = (torch.randperm(nodes, generator=generator) + torch.stack(within)) / nodes
+            radius = (-2.0 * torch.log((beyond[k] - spread * chance).clamp_min(1e-300))).sqrt()
+        angle = 2.0 * math.pi * (place / nodes + turn)
+        z.append(torch.stack([radius * angle.cos(), radius * angle.sin()], -1))
+        weights.append((chance / nodes).expand(nodes))
+    all_z, all_weights = torch.cat(z), torch.cat(weights)
+    return Nodes(_standardised(all_z, all_weights) if seed is None else all_z, all_weights, _middle(count), True)
+
+
+def joint_nodes(count: int, q: int, uncertain: Sequence[bool], components: int, seed: int | None = None) -> Nodes:
+    """Nodes for all values that q designs show, design by design: z is count x values, zero for those that are known.
+
+    `uncertain` says which are not known.
+    """
+    doubtful = [i for i, one in enumerate(uncertain) if one]
+    if q == 1 and len(doubtful) == 2 and count >= FEWEST_ON_RING:
+        nodes = pair_nodes(count, seed)
+    else:
+        nodes = outcome_nodes(count, max(1, len(doubtful)), components, seed)
+    z = nodes.z.new_zeros(count, len(uncertain))
+    if doubtful:
+        z[..., doubtful] = nodes.z
+    return Nodes(z, nodes.weights, nodes.component, q == 1)
 
 
 def _turns(weights: Tensor, order: Tensor) -> Tensor:
@@ -193,6 +267,32 @@ def mixture_outcomes(z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Te
             y = torch.minimum(torch.maximum(y - step, low), high)
         slope = _density(y, weights, mean, sd)
     return y - (_distribution(y, weights, mean, sd) - share) / slope
+
+
+def bayes(weights: Tensor, log_density: Tensor) -> Tensor:
+    """Weights of components after outcomes that they held to be so likely."""
+    return torch.softmax(weights.log() + log_density, 0)
+
+
+def outcomes_in_turn(z: Tensor, weights: Tensor, mean: Tensor, L: Tensor, blind: Tensor) -> Tensor:
+    """Outcomes of mixtures of normal distributions with mean (H x b x q) and root L (H x b x q x q): b x N x q.
+
+    Each is the quantile at Phi(z) of the mixture as those before it have weighted it; `blind` ones (H x b x q) say
+    nothing.
+    """
+    white: list[Tensor] = []
+    found: list[Tensor] = []
+    for j in range(z.shape[-1]):
+        at, sd = mean[..., j : j + 1], L[..., j, j].unsqueeze(-1)
+        for r, before in enumerate(white):
+            at = at + L[..., j, r].unsqueeze(-1) * before
+        found.append(mixture_outcomes(z[..., j], weights, at, sd))
+        if j + 1 < z.shape[-1]:
+            known = blind[..., j : j + 1]
+            white.append(torch.where(known, 0.0, (found[-1] - at) / sd))
+            likely = torch.where(known, 0.0, -0.5 * white[-1].square() - sd.log())
+            weights = bayes(weights, likely)
+    return torch.stack(found, -1) if found else z
 
 
 def _distribution(y: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:

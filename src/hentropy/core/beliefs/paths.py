@@ -3,10 +3,12 @@
 A path is a prior draw plus a correction that makes it agree with the data:
 
     path(x) = prior(x) + k(x, X) K^-1 (y - m(X) - prior(X) - noise)
+            = prior(x) + k(x, X) (alpha - R^T (R prior(X) + R noise))        K^-1 = R^T R
 
-The prior draw of a stationary kernel is a sum of Fourier features at quasi-random frequencies; of any other kernel, the
-interpolation of an exact joint draw at anchor points that fill the region of the data and a margin (far outside it the
-paths fall back to the mean). Either way a path is one linear form in a fixed basis.
+The prior draw of a stationary kernel is a sum of Fourier features at quasi-random frequencies, and of correlated
+outcomes several such sums; of any other kernel, the interpolation of an exact joint draw at anchor points that fill the
+region of the data and a margin (far outside it the paths fall back to the mean). Either way a path is one linear form
+in a fixed basis.
 """
 
 import math
@@ -17,7 +19,7 @@ import torch
 from scipy.special import gammaincinv
 from torch import Tensor
 
-from hentropy.core.beliefs.kernels import Kernel, Profile, Stationary
+from hentropy.core.beliefs.kernels import Composed, Coregional, Kernel, Profile, Stationary
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.spaces import sobol
 
@@ -63,9 +65,9 @@ def draw_paths(
     kernel: Kernel,
     prior_mean: Callable[[Tensor], Tensor],
     inputs: Tensor,
-    residual: Tensor,
-    noise: Tensor,
-    chol: Tensor,
+    alpha: Tensor,
+    root_inverse: Tensor,
+    white_noise: Tensor,
     weights: Tensor,
     count: int,
     seed: int,
@@ -73,19 +75,38 @@ def draw_paths(
     """Draw `count` paths; each belongs to a component drawn by its weight. Letters as in `gaussian`."""
     generator = torch.Generator().manual_seed(seed)
     component = torch.multinomial(weights.cpu(), count, replacement=True, generator=generator).to(inputs.device)
-    if isinstance(kernel, Stationary):
-        prior_basis, coefficients = _fourier_basis(kernel, inputs, count, generator, seed)
+    if isinstance(kernel, Stationary | Composed):
+        prior_basis, coefficients = _prior_basis(kernel, inputs, count, generator, seed)
+    elif isinstance(kernel, Coregional) and isinstance(kernel.kernel, Stationary):
+        prior_basis, coefficients = _coregional_basis(kernel.B, kernel.kernel, inputs, count, generator, seed)
     else:
         prior_basis, coefficients = _anchor_basis(kernel, inputs, component, count, generator, seed)
     prior = _combine(prior_basis(inputs), coefficients, component)  # count x n
-    jitter = torch.randn(count, inputs.shape[0], generator=generator, dtype=torch.float64).to(inputs)
-    gap = residual[component] - prior - noise[component].sqrt() * jitter
-    correction = _solve_each(lambda root, right: torch.cholesky_solve(right, root), chol, gap, component)
+    jitter = torch.randn(count, white_noise.shape[-1], generator=generator, dtype=torch.float64).to(inputs)
+    # K^-1 (y - m(X)) is alpha; K^-1 = R^T R takes off the prior draw and the noise
+    explained = _combine(root_inverse, prior, component) + _combine(white_noise, jitter, component)
+    correction = alpha[component] - _combine(root_inverse.mT, explained, component)
 
     def basis(points: Tensor) -> Tensor:
         return torch.cat([prior_basis(points), kernel(points, inputs)], -1)
 
     return GaussianPaths(prior_mean, basis, torch.cat([coefficients, correction], -1), component)
+
+
+def _prior_basis(
+    kernel: Stationary | Composed, inputs: Tensor, count: int, generator: torch.Generator, seed: int
+) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+    if isinstance(kernel, Stationary):
+        return _fourier_basis(kernel, inputs, count, generator, seed)
+    waves, coefficients = _fourier_basis(kernel.stationary, inputs, count, generator, seed)
+    terms = kernel.terms  # a path has coefficients of its own for their features too: nothing to approximate
+    more = torch.randn(count, terms.variance.shape[-1], generator=generator, dtype=torch.float64).to(inputs)
+
+    def basis(points: Tensor) -> Tensor:
+        height = terms.variance.sqrt().view(terms.variance.shape[0], *[1] * (points.dim() - 1), -1)
+        return torch.cat([waves(points), height * terms.basis(points)], -1)
+
+    return basis, torch.cat([coefficients, more], -1)
 
 
 def _fourier_basis(
@@ -94,19 +115,42 @@ def _fourier_basis(
     d, H = inputs.shape[-1], kernel.lengthscale.shape[0]
     u = sobol(FEATURES // 2, d + 1, seed)
     frequency = math.sqrt(2.0) * torch.erfinv(2.0 * u[:, :d] - 1.0)
-    if kernel.profile is Profile.MATERN52:  # its spectral density is a Student t with 5 degrees of freedom
-        # a chi-squared variable is a gamma one, doubled; scipy.stats would say it in a word, but takes long to import
-        frequency = frequency / torch.from_numpy(2.0 * gammaincinv(2.5, u[:, d:].numpy()) / 5.0).sqrt()
-    frequency = frequency.to(inputs)
+    each = torch.stack([_spread(profile, frequency, u[:, d:]) for profile in kernel.profiles]).to(inputs)
     coefficients = torch.randn(count, FEATURES, generator=generator, dtype=torch.float64).to(inputs)
 
     def basis(points: Tensor) -> Tensor:
-        angle = (points / kernel.lengthscale.view(H, *[1] * (points.dim() - 1), -1)) @ frequency.mT
+        lead = [1] * (points.dim() - 2)
+        scaled = points / kernel.lengthscale.view(H, *lead, 1, -1)
+        angle = scaled @ each.mT.view(-1, *lead, d, FEATURES // 2)
         height = (2.0 * kernel.outputscale / FEATURES).sqrt().view(H, *[1] * points.dim())
         # cosine and sine of the same frequencies: the variance at every point is then exact
         return height * torch.cat([torch.cos(angle), torch.sin(angle)], -1)
 
     return basis, coefficients
+
+
+def _coregional_basis(
+    B: Tensor, kernel: Stationary, inputs: Tensor, count: int, generator: torch.Generator, seed: int
+) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+    """Outcomes are root(B) times independent draws: a set of Fourier features for each of these."""
+    root = cholesky(B, "covariance between outcomes")
+    each = [_fourier_basis(kernel, inputs[:, :-1], count, generator, seed) for _ in range(B.shape[-1])]
+
+    def basis(points: Tensor) -> Tensor:
+        features = each[0][0](points[..., :-1])
+        shares = root[:, points[..., -1].long()]  # H x ... x m x o
+        return torch.cat([share.unsqueeze(-1) * features for share in shares.unbind(-1)], -1)
+
+    return basis, torch.cat([coefficients for _, coefficients in each], -1)
+
+
+def _spread(profile: Profile, frequency: Tensor, u: Tensor) -> Tensor:
+    """Normal frequencies made those of the profile: the spectral density of Matern-nu is a Student t, 2 nu degrees."""
+    degrees = profile.twice_smoothness
+    if degrees is None:
+        return frequency
+    # a chi-squared variable is a gamma one, doubled; scipy.stats would say it in a word, but takes long to import
+    return frequency / torch.from_numpy(2.0 * gammaincinv(degrees / 2.0, u.numpy()) / degrees).sqrt()
 
 
 def _anchor_basis(

@@ -28,6 +28,7 @@ class Posterior(Belief):
     noise: float
     new_X: Tensor  # noqa: N815
     new_Y: Tensor  # noqa: N815
+    outcomes: tuple[str, ...] = ("value",)
 
     @property
     def components(self) -> int:

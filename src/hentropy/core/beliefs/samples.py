@@ -8,7 +8,7 @@ where it falls below a stated share, the functions are moved instead of weighted
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,6 +19,9 @@ from hentropy.core.beliefs.nodes import Nodes
 from hentropy.errors import InputError, ModelError
 
 Functions = Callable[[Tensor], Tensor]
+
+FEW_LEFT = 10.0
+"""Below so many effective functions, what they say is mostly chance."""
 
 
 def _identity(values: Tensor) -> Tensor:
@@ -40,6 +43,7 @@ class Samples(Belief):
     outcome: Callable[[Tensor], Tensor] = _identity
     least_effective: float = 0.25
     seed: int = 0
+    outcomes: tuple[str, ...] = ("value",)
 
     def __post_init__(self) -> None:
         """Check the input and make the weights sum to one."""
@@ -55,6 +59,14 @@ class Samples(Belief):
     def components(self) -> int:
         """S."""
         return self.weights.shape[0]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where a few functions carry all the weight."""
+        effective = float(1.0 / self.weights.square().sum())
+        if effective >= FEW_LEFT:
+            return ()
+        return (f"{effective:.1f} of {self.components} functions carry the weight: draw more of them",)
 
     def raw(self, points: Tensor) -> Tensor:
         """What the functions give, checked: points ... x m x d to S x ... x m."""
@@ -90,9 +102,7 @@ class Samples(Belief):
         weights, moved = look.after(y.view(1, 1, -1))
         X = torch.cat([self.X, x])
         if not bool(moved):
-            return Samples(
-                X, self.functions, weights[:, 0, 0], self.noise_std, self.outcome, self.least_effective, self.seed
-            )
+            return replace(self, X=X, weights=weights[:, 0, 0])
         shift = look.shift(y.view(1, 1, -1))[:, 0, 0]
 
         def functions(points: Tensor) -> Tensor:
@@ -101,7 +111,7 @@ class Samples(Belief):
             C = torch.einsum("s,sm,sq->mq", self.weights, flat - self.weights @ flat, look.centred[:, 0])
             return (flat + shift @ C.mT).reshape(values.shape)
 
-        return Samples(X, functions, self.weights, self.noise_std, self.outcome, self.least_effective, self.seed + 1)
+        return replace(self, X=X, functions=functions, seed=self.seed + 1)
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn by weight: points ... x m x d to count x ... x m."""
@@ -192,6 +202,10 @@ class SamplesFantasy(Fantasy):
         """At points that all beliefs share, P x K x d: S x b x N x P x K."""
         belief = self.look.belief
         values = belief.raw(points)[:, None, None]  # S x 1 x 1 x P x K
+        if needs is Needs.MEAN and not self.any_moved:
+            # one product: an array of S x b x N x P x K numbers would be large where the functions are many
+            mean = torch.einsum("sbn,spk->bnpk", self.component_weights, belief.outcome(values[:, 0, 0]))
+            return Moments(mean.new_ones(1, 1, 1, 1), mean.unsqueeze(0))
         if self.any_moved:
             centred = values - torch.einsum("s,s...->...", belief.weights, values)
             C = torch.einsum("s,spk,sbq->bpkq", belief.weights, centred[:, 0, 0], self.look.centred)

@@ -7,6 +7,7 @@ from hentropy.core.decisions.base import (
     Solved,
     Sums,
     base_samples,
+    by_outcome,
     checked_loss,
     monte_carlo_loss,
 )
@@ -15,7 +16,9 @@ from hentropy.core.decisions.estimate import Estimate
 from hentropy.core.decisions.identify import Identify
 from hentropy.core.decisions.level_sets import LevelSets
 from hentropy.core.decisions.one_design import BestObserved, Improve, Maximize, Minimize
+from hentropy.core.decisions.pareto import Pareto
 from hentropy.core.decisions.several_designs import KGuesses, MinMax, Sequence, TopK
+from hentropy.core.decisions.target import Target
 
 __all__ = [
     "ActionSpace",
@@ -33,13 +36,16 @@ __all__ = [
     "MinMax",
     "Minimize",
     "Options",
+    "Pareto",
     "Points",
     "Report",
     "Sequence",
     "Solved",
     "Sums",
+    "Target",
     "TopK",
     "base_samples",
+    "by_outcome",
     "checked_loss",
     "decision",
     "monte_carlo_loss",

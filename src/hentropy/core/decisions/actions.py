@@ -10,7 +10,7 @@
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -323,15 +323,19 @@ class Report(ActionSpace):
 
 
 Places = Any
-"""None, or anything that makes a tensor m x d."""
+"""None, anything that makes a tensor m x d, or designs by name, [{"solvent": "THF", "x": 0.3}]."""
+
+NamedDesigns = tuple[Mapping[str, Any], ...]
 
 FILLING = 512
 
 
-def as_places(at: Places) -> Tensor | None:
-    """A tensor m x d, checked, or None."""
+def as_places(at: Places) -> Tensor | NamedDesigns | None:
+    """A tensor m x d, checked; designs by name, which a space has to check; or None."""
     if at is None:
         return None
+    if isinstance(at, Sequence) and at and all(isinstance(design, Mapping) for design in at):
+        return tuple(at)
     places = as_table("at", at)
     if places.dim() != 2 or places.shape[0] == 0:
         raise InputError(f"the points must have shape m x d with at least one row, got {tuple(places.shape)}")
@@ -340,8 +344,10 @@ def as_places(at: Places) -> Tensor | None:
     return places
 
 
-def places_in(space: DesignSpace, at: Tensor | None, count: int = FILLING) -> Tensor:
+def places_in(space: DesignSpace, at: Tensor | NamedDesigns | None, count: int = FILLING) -> Tensor:
     """The given points, checked against the space; all designs of a list; or points that fill the space."""
+    if isinstance(at, tuple):
+        return space.encode_many(at)
     if at is not None:
         if at.shape[-1] != space.dim:
             raise InputError(f"the points have {at.shape[-1]} values each, the designs of the space {space.dim}")

@@ -7,24 +7,30 @@ given the values there (`loss`); nothing else is required. Where it knows more, 
     `expected_loss`   the expectation given moments, in closed form; otherwise quasi-Monte Carlo with fixed base samples
     `gain_formula`    the gain itself, in closed form
     `sums`            that the loss is a sum over the members of an action and over pairs of them
+    `losses_with`     what replacing a member changes, where that is quicker than to evaluate whole actions
     `actions_given`   an action space that depends on the data (with `follows_data = True`)
+    `outcomes`        which outcomes of a design it looks at, by name, where there are several
 
 A decision whose best action follows from the belief at fixed points is a `Solved` one.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
-from hentropy.core.beliefs.base import robust_root
-from hentropy.core.decisions.actions import ActionSpace
+from hentropy.core.beliefs.nodes import mixture_quantiles
+from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
+from hentropy.core.decisions.headlines import Quantity, in_words, percent, two_digits
+from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import DecisionError, HentropyError
+from hentropy.errors import DecisionError, HentropyError, InputError
 
 
 @dataclass(frozen=True)
@@ -56,12 +62,40 @@ class GainFormula:
 class Sums:
     """A loss that adds over the k points of an action: sum_j c_j f(a_j) - sum over pairs i < j of reward(a_i, a_j).
 
-    `coefficients` are the c_j. `reward` maps points m x d and p x d to m x p; it is symmetric, and where there is one,
-    all coefficients are equal. A search over lists then replaces members without evaluating whole actions.
+    `coefficients` are the c_j. `reward` maps points m x d and p x d, in the `coordinates` in which they are compared,
+    to m x p; it is symmetric, and where there is one, all coefficients are equal. A search over lists then replaces
+    members without evaluating whole actions. With `worth`, f(a_j) counts by what it is worth, which is affine in it:
+    points m x d to a factor and a summand for each, m.
     """
 
     coefficients: tuple[float, ...]
     reward: Callable[[Tensor, Tensor], Tensor] | None = None
+    coordinates: Callable[[Tensor], Tensor] = torch.as_tensor
+    worth: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None
+
+    def weighed(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """The factor and the summand of values at points m x d: m each."""
+        if self.worth is None:
+            return points.new_ones(len(points)), points.new_zeros(len(points))
+        return self.worth(points)
+
+    def rewards(self, points: Tensor) -> Tensor | None:
+        """Those of all pairs of points (m x d): m x m, or None where pairs do not count."""
+        if self.reward is None:
+            return None
+        compared = self.coordinates(points)
+        return self.reward(compared, compared)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A value of an outcome (of the only one, if it has no name) that a decision was given, and what it is there."""
+
+    what: str
+    outcome: str | None
+    value: float
+    extreme: bool = False
+    """Whether it may be the least or the greatest value there is: a probability of 0 as a fallback."""
 
 
 class Decision(ABC):
@@ -70,10 +104,25 @@ class Decision(ABC):
     actions: ActionSpace
     needs: Needs = Needs.JOINT
     follows_data: bool = False
+    outcomes: tuple[str, ...] = ()
+    """The outcomes that the loss looks at, in this order; none are named where a belief is about a single one."""
+    subject_to: tuple[str, ...] = ()
+    """The limits on outcomes, as they were written."""
+    in_units: bool = False
+    """Whether the loss is in the units of the outcome."""
+    _kept: "Decision | None" = None
 
     @abstractmethod
     def loss(self, f: Tensor, a: Any) -> Tensor:
-        """What action a costs if f has these values at its points: f ... x K, a ... x k x d (or ... x p): ... ."""
+        """What action a costs if f has these values at its points: f ... x K, a ... x k x d (or ... x p): ... .
+
+        Where several outcomes are named (o of them), f is ... x K x o.
+        """
+
+    @property
+    def by_sides(self) -> bool:
+        """Whether all that counts is on which side of levels values lie: of a probability it then sees the probit."""
+        return False
 
     def points(self, a: Any) -> Tensor:
         """The designs that the loss of a looks at: ... x K x d. For `Points` and `Listed`, the action itself."""
@@ -96,6 +145,7 @@ class Decision(ABC):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The expected loss in each component: moments H x ... x K, base samples M x K: H x ... .
 
+        Of several outcomes there are K o values, point by point.
         Without a closed form it is the loss of the means where the loss is affine in f, else the average over the base
         samples; a decision that has one overrides this.
         """
@@ -109,6 +159,13 @@ class Decision(ABC):
         """The loss as sums over members and pairs, where it is one."""
         return None
 
+    def losses_with(self, kept: Tensor, new: Tensor) -> Tensor | None:
+        """The losses of actions whose members but one are kept, the last being each of M new ones, given all values.
+
+        From ... x (k - 1) x o and ... x M x o to ... x M; None where evaluating whole actions is as quick.
+        """
+        return None
+
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The actions that are open once designs n x d have been observed; `follows_data` says that they matter."""
         return self.actions
@@ -118,6 +175,37 @@ class Decision(ABC):
         self.actions.check(space, repr(self))
         return self
 
+    @property
+    def stated(self) -> tuple[Stated, ...]:
+        """The values of outcomes that the decision was given, such as levels and limits, to be checked before use."""
+        return ()
+
+    def informed(self, belief: Belief) -> "Decision":
+        """The same decision, with what it takes from the data settled; the belief is about its outcomes."""
+        return self
+
+    def settled(self, **changes: Any) -> Self:
+        """With some attributes changed: itself if they are so, else a copy.
+
+        It is the same one each time, so that a belief knows it again.
+        """
+        found = copy(self)
+        vars(found).update(changes, _kept=None)
+        if _alike(self, found):
+            return self
+        if self._kept is None or not _alike(self._kept, found):
+            self._kept = found
+        return self._kept  # type: ignore[return-value]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the constructor was given for options that are not kept in attributes of the same names."""
+        return {}
+
+    def limits_hold(self, moments: Moments) -> Tensor | None:
+        """The chance that each member of an action holds all limits on outcomes: ... x K; None without limits."""
+        return None
+
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
         """What a person should know before deciding so on a space, in sentences."""
         return ()
@@ -126,17 +214,117 @@ class Decision(ABC):
         """The action as rows of a table for a person."""
         return self.actions.describe(a, space)
 
+    def looked_at(self, belief: Belief) -> Belief:
+        """The belief about the outcomes that it looks at, as its loss has them: of probabilities maybe the probits."""
+        own = belief.of(*(self.outcomes or belief.outcomes))
+        if not own.graded:
+            return own
+        if len(own.outcomes) > 1:
+            self.check_graded(own.graded)
+            return self.viewed(own)
+        if self.by_sides:
+            return own.scores
+        if self.needs is not Needs.MEAN:
+            raise InputError(
+                f"{self!r} looks at more than the expected value, and {', '.join(sorted(own.graded))} is believed as a"
+                " probability; use Maximize, Minimize, BestObserved, TopK, LevelSets or Improve"
+            )
+        return own
+
+    def check_graded(self, graded: Collection[str]) -> None:
+        """An `InputError` if it cannot look at several outcomes where these are believed as probabilities."""
+        raise InputError(
+            f"{self!r} looks at {', '.join(self.outcomes)} together, and {', '.join(sorted(graded))} is believed as a"
+            " probability; limit it beside a number, such as Maximize('yield', ['crystal >= 0.8'])"
+        )
+
+    def viewed(self, belief: Belief) -> Belief:
+        """A belief about several outcomes, some of them probabilities, as the loss has them."""
+        return belief
+
+    def answer(self, a: Any, belief: Belief, expected_loss: float, quantities: Mapping[str, Quantity]) -> str:
+        """The verdict in a sentence: what is decided, what it is expected to give, and whether limits hold."""
+        names = self.outcomes or belief.outcomes[:1]
+        points = torch.as_tensor(self.points(a)).to(belief.X)
+        about = [_quantity(name, quantities, belief, points) for name in names]
+        seen = belief.scores if self.by_sides and len(names) == 1 else belief
+        each = [seen.of(name).moments(points, Needs.VARIANCE) for name in names]
+        if len(names) > 1 and not self.subject_to:
+            said = ", ".join(one.among(*totals(moments, one)) for one, moments in zip(about, each, strict=True))
+            return f"{in_words(points.shape[-2], 'design')}: {said}."
+        said = self.headline(a, each[0], expected_loss, about[0])
+        holds = self.limits_hold(self.looked_at(belief).moments(points, Needs.VARIANCE)) if self.subject_to else None
+        if holds is None:
+            return said
+        least = float(holds.min())
+        doubt = "" if least >= 0.5 else " No design is known that is likely to hold the limits."
+        return f"{said[:-1]}, {', '.join(self.subject_to)} with {percent(least)} probability.{doubt}"
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The answer in one sentence, given moments at its points (H x K, with variances), as they are believed."""
+        if not self.looks_at_designs(a):
+            return f"Expected loss {expected_loss:.4g}."
+        mean, sd = totals(moments, about)
+        return f"{in_words(len(mean), 'design')}: {about.among(mean, sd)}."
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """What it is worth to lower the expected loss by so much, known to an error: in the units of the outcome."""
+        return about.difference(amount, error) if self.in_units else f"about {two_digits(amount)} of expected loss"
+
+    def looks_at_designs(self, a: Any) -> bool:
+        """Whether an action is designs, and its loss looks at f there."""
+        return self.actions.of_designs and isinstance(a, Tensor) and torch.equal(self.points(a), a)
+
     def __repr__(self) -> str:
-        shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in ("actions", "needs")}
+        last = ("outcome", "subject_to", "fallback")  # shown where they are given
+        hidden = {"actions", "needs", "outcomes", *last}
+        shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in hidden}
+        shown |= {k: vars(self)[k] for k in last if vars(self).get(k) not in (None, ())}
         brief = {k: f"{len(v)} points" if isinstance(v, Tensor) else repr(v) for k, v in shown.items()}
         options = ", ".join(f"{k}={v}" for k, v in brief.items())
         return f"{type(self).__name__}({options})"
 
 
+def _quantity(name: str, known: Mapping[str, Quantity], belief: Belief, points: Tensor) -> Quantity:
+    """The outcome in the user's words; a probability with the range that holds it at points K x d."""
+    about = replace(known.get(name, Quantity(name)), log=name in belief.logs)
+    if not about.event or name not in belief.graded or points.shape[-2] > FEW:
+        return about
+    moments = belief.scores.moments(points, Needs.VARIANCE)
+    weights = moments.weights.unsqueeze(-1).expand_as(moments.mean)
+    ends = mixture_quantiles((0.05, 0.95), weights, moments.mean, moments.variance.clamp_min(0.0).sqrt())
+    return replace(about, likely=tuple(map(tuple, torch.special.ndtr(ends).mT.tolist())))
+
+
+FEW = 20
+"""Of more points than these no ranges are said."""
+
+
+def totals(moments: Moments, about: Quantity) -> tuple[list[float], list[float]]:
+    """Means and standard deviations over all components, in units, from moments H x K: two lists of K."""
+    mean, var = in_units(moments, about.log).total()
+    return mean.tolist(), var.clamp_min(0.0).sqrt().tolist()
+
+
+def in_units(moments: Moments, log: bool) -> Moments:
+    """Moments with variances of values whose logarithms are normal; without `log`, as they are."""
+    return Moments(moments.weights, *of_logarithm(moments.mean, moments.variance)) if log else moments
+
+
+def _alike(one: Decision, other: Decision) -> bool:
+    """Whether two decisions of a class have the same attributes, what they keep apart."""
+
+    def same(a: Any, b: Any) -> bool:
+        return a is b or bool(torch.equal(a, b) if isinstance(a, Tensor) and isinstance(b, Tensor) else a == b)
+
+    mine, its = ({k: v for k, v in vars(each).items() if k != "_kept"} for each in (one, other))
+    return mine.keys() == its.keys() and all(same(value, its[key]) for key, value in mine.items())
+
+
 class Solved(Decision):
     """A decision whose least expected loss follows from the belief at fixed points `at` (m x d), without a search."""
 
-    at: Tensor | None
+    at: Tensor | NamedDesigns | None
     scores_actions: bool = True
     """Whether `expected_loss` has a closed form for any action, not only for the best one."""
 
@@ -178,7 +366,7 @@ class Solved(Decision):
     @property
     def settled_points(self) -> Tensor:
         """The fixed points (m x d), once `within` has settled them."""
-        if self.at is None:
+        if not isinstance(self.at, Tensor):
             raise DecisionError(f"{type(self).__name__} has no points yet; give at=..., or use it with a space")
         return self.at
 
@@ -202,11 +390,14 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
         raise DecisionError(f"the loss of {name} returned complex numbers, which have no order; return real ones")
     if not loss.is_floating_point():
         loss = loss.to(f)
-    expected = tuple(f.shape[:-1])
+    expected = tuple(_batch(f, decision))
     if tuple(loss.shape) != expected:
+        reduced, several = "the last dimension", len(decision.outcomes) > 1
+        if several:
+            reduced = f"the last two dimensions (points, then {', '.join(decision.outcomes)})"
         raise DecisionError(
             f"the loss of {name} returned shape {tuple(loss.shape)} for values of shape {tuple(f.shape)}; it must"
-            f" return {expected}: reduce over the last dimension of f only"
+            f" return {expected}: reduce over {reduced} of f only"
         )
     if bool(torch.isnan(loss).any()):
         raise DecisionError(f"the loss of {name} is NaN for some values; guard its logarithms, roots and divisions")
@@ -216,19 +407,51 @@ def checked_loss(decision: Decision, f: Tensor, a: Any) -> Tensor:
 def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor) -> Tensor:
     """The expected loss in each component by base samples: moments H x ... x K, draws M x K: H x ... ."""
     if moments.point_mass or decision.needs is Needs.MEAN:
-        f = moments.mean
+        f = by_outcome(moments.mean, moments.outcomes)
         return checked_loss(decision, f, _spread(a, f, decision))
+    f = by_outcome(drawn_values(decision, moments, draws), moments.outcomes)
+    return checked_loss(decision, f, _spread(a, f, decision)).mean(0)
+
+
+def drawn_values(decision: Decision, moments: Moments, draws: Tensor) -> Tensor:
+    """Values by base samples M x K in each component: M' x H x ... x K."""
     if moments.cov is None:
         raise DecisionError(
             f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define it, or"
             " leave needs at Needs.JOINT to have the loss averaged over draws"
         )
-    root = robust_root(moments.covariance)
+    root = moments.root
     noise = shares_of_draws(draws, root.shape[0]).movedim(1, 0)  # H x M' x K
     # one product for each component: roots are not copied for every draw
     moves = noise @ root.reshape(root.shape[0], -1, root.shape[-1]).mT  # H x M' x (... K)
-    f = moments.mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])  # M' x H x ... x K
-    return checked_loss(decision, f, _spread(a, f, decision)).mean(0)
+    return moments.mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])
+
+
+def believed_as_log(belief: Belief, outcome: str | None) -> bool:
+    """Whether a belief is about the logarithm of an outcome (of the only one, if it has no name)."""
+    return (belief.outcomes[0] if outcome is None else outcome) in belief.logs
+
+
+def in_belief(belief: Belief, outcome: str | None, value: float) -> float:
+    """A value of an outcome (of the only one, if it has no name) as a belief has it.
+
+    That is its logarithm, for a probability maybe its probit, or itself.
+    """
+    name = belief.outcomes[0] if outcome is None else outcome
+    if name in belief.graded:
+        if not 0.0 < value < 1.0:
+            raise InputError(f"what is believed about {name} is a probability; {value:g} is not between 0 and 1")
+        return float(torch.special.ndtri(torch.tensor(value, dtype=torch.float64))) if belief.latent_view else value
+    if not believed_as_log(belief, outcome):
+        return value
+    if value <= 0:
+        raise InputError(f"{name} is believed as its logarithm, and {value:g} has none; give a number above 0")
+    return math.log(value)
+
+
+def named(outcome: str | None) -> tuple[str, ...]:
+    """The outcomes of a decision about one of them."""
+    return () if outcome is None else (outcome,)
 
 
 def shares_of_draws(draws: Tensor, components: int) -> Tensor:
@@ -244,10 +467,20 @@ def shares_of_draws(draws: Tensor, components: int) -> Tensor:
     return torch.cat([own, -own])
 
 
+def by_outcome(values: Tensor, outcomes: int) -> Tensor:
+    """Values as a loss gets them: ... x K of one outcome, ... x K x o of several."""
+    return values if outcomes == 1 else values.unflatten(-1, (-1, outcomes))
+
+
+def _batch(f: Tensor, decision: Decision) -> torch.Size:
+    """The leading dimensions of values as a loss gets them."""
+    return f.shape[:-2] if len(decision.outcomes) > 1 else f.shape[:-1]
+
+
 def _spread(a: Any, f: Tensor, decision: Decision) -> Any:
     """The action with the leading dimensions of f, so that a loss may combine the two as it likes."""
     event = decision.actions.event
-    return a.expand(*f.shape[:-1], *a.shape[-event:]) if event and isinstance(a, Tensor) else a
+    return a.expand(*_batch(f, decision), *a.shape[-event:]) if event and isinstance(a, Tensor) else a
 
 
 def base_samples(decision: Decision, count: int, points: int, seed: int) -> Tensor:

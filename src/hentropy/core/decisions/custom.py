@@ -1,6 +1,6 @@
 """A decision from a plain function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -19,8 +19,10 @@ class FunctionDecision(Decision):
         function: Callable[[Tensor, Any], Tensor],
         actions: ActionSpace,
         points: Callable[[Any], Tensor] | None = None,
+        outcomes: tuple[str, ...] = (),
     ) -> None:
         self.actions = actions
+        self.outcomes = outcomes
         self._function = function
         self._points = points
 
@@ -39,16 +41,23 @@ class FunctionDecision(Decision):
 
 
 def decision(
-    loss: Callable[[Tensor, Any], Tensor], actions: ActionSpace, points: Callable[[Any], Tensor] | None = None
+    loss: Callable[[Tensor, Any], Tensor],
+    actions: ActionSpace,
+    points: Callable[[Any], Tensor] | None = None,
+    outcomes: Sequence[str] = (),
 ) -> Decision:
-    """A decision of one's own: `decision(lambda f, a: -f.min(-1).values, actions=Points(2))`.
+    """Your own decision: `decision(lambda f, a: -f.min(-1).values, actions=Points(2))`.
 
     loss(f, a): f are values at the action's points (... x K), a the action (... x k x d for `Points`, ... x p for
     `Box`, the item itself for `Options`); it returns ... . points(a) says where f is looked at,
-    if not at the action itself.
+    if not at the action itself. `outcomes` names those that the loss looks at, where a design has several; of more than
+    one, f is ... x K x o in their order.
     """
     if not callable(loss):
         raise InputError(f"the loss must be a function of values and an action, got {loss!r}")
     if not isinstance(actions, ActionSpace):
         raise InputError(f"actions must be Points(k), Box(low, high), Listed(rows) or Options(items), got {actions!r}")
-    return FunctionDecision(loss, actions, points)
+    names = (outcomes,) if isinstance(outcomes, str) else tuple(outcomes)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise InputError(f"outcomes are names, each given once, got {outcomes!r}")
+    return FunctionDecision(loss, actions, points, names)

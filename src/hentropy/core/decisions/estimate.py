@@ -6,23 +6,34 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
-from hentropy.core.decisions.base import GainFormula, Solved
+from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
+from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.spaces import DesignSpace
 
 
 class Estimate(Solved):
-    """A number per point of `at` (m x d; points that fill the space if left out): loss sum (a_i - f(x_i))^2."""
+    """A number per point of `at` (m x d; points that fill the space if left out): loss sum (a_i - f(x_i))^2.
+
+    `outcome` names the value where there are several.
+    """
 
     actions = Report("a number per point")
     needs = Needs.VARIANCE
     saved_by = Needs.MEAN
+    _log = False
 
-    def __init__(self, at: Places = None) -> None:
+    def __init__(self, at: Places = None, outcome: str | None = None) -> None:
         self.at = as_places(at)
+        self.outcome = outcome
+        self.outcomes = named(outcome)
 
     def within(self, space: DesignSpace) -> "Estimate":
         """With its points settled."""
-        return Estimate(places_in(space, self.at))
+        return Estimate(places_in(space, self.at), self.outcome)
+
+    def informed(self, belief: Belief) -> "Estimate":
+        """Knowing whether the values are believed as logarithms."""
+        return self.settled(_log=believed_as_log(belief, self.outcome))
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """sum (a_i - f(x_i))^2."""
@@ -59,7 +70,15 @@ class Estimate(Solved):
 
         return GainFormula(gain, numbers=2 * at.shape[0])
 
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The range of the estimates and their typical error."""
+        mean, sd = totals(moments, about)
+        typical = (sum(s * s for s in sd) / len(sd)) ** 0.5
+        if len(mean) == 1:
+            return f"One point: {about.of(mean[0], sd[0])}."
+        return f"{len(mean):,} points: {about.among(mean, [typical])}."
+
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
-        """Each point with its estimate."""
-        rows = zip(self.settled_points, a.tolist(), strict=True)
-        return [{**space.decode(point), "estimate": value} for point, value in rows]
+        """Each point with its estimate: the median of a value that is believed as its logarithm."""
+        rows = zip(self.settled_points, (a.exp() if self._log else a).tolist(), strict=True)
+        return [{"estimate": value, **space.decode(point)} for point, value in rows]

@@ -17,8 +17,10 @@ from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.beliefs.linalg import robust_root
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
-from hentropy.core.decisions.base import GainFormula, Solved
+from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
+from hentropy.core.decisions.headlines import Quantity, percent
 from hentropy.core.decisions.max_value import log_density, max_value_gain, max_value_numbers
+from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 
@@ -36,25 +38,34 @@ class Identify(Solved):
     """A distribution q over a property of f: loss -log q(property).
 
     On a box, the argmax and the max are looked for among `candidates` points that fill it. Under a mixture, values at
-    points are identified together with the component they come from.
+    points are identified together with the component they come from. `outcome` names the value where there are several.
     """
 
     needs = Needs.JOINT
     scores_actions = False
+    _log = False
 
-    def __init__(self, what: Literal["argmax", "max"] | Places, candidates: int = 256) -> None:
+    def __init__(
+        self, what: Literal["argmax", "max"] | Places, candidates: int = 256, outcome: str | None = None
+    ) -> None:
         if isinstance(what, str) and what not in ("argmax", "max"):
             raise InputError(f'Identify knows "argmax", "max" or points (m x d), not {what!r}')
         if candidates < 2:
             raise InputError(f"at least 2 candidates are needed to tell them apart, got {candidates}")
         self.what = what
         self.candidates = candidates
+        self.outcome = outcome
+        self.outcomes = named(outcome)
         self.at = None if isinstance(what, str) else as_places(what)
         self.actions = Report("a distribution over the property")
 
+    def informed(self, belief: Belief) -> "Identify":
+        """Knowing whether the values are believed as logarithms."""
+        return self.settled(_log=believed_as_log(belief, self.outcome))
+
     def within(self, space: DesignSpace) -> "Identify":
         """With its points settled."""
-        settled = Identify(self.what, self.candidates)
+        settled = Identify(self.what, self.candidates, self.outcome)
         settled.at = places_in(space, self.at, self.candidates)
         return settled
 
@@ -120,6 +131,8 @@ class Identify(Solved):
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Argmax: Shannon entropy of moved paths. Max: truncated normals. Values: half a log det ratio."""
         at = self.settled_points.to(belief.X)
+        # of correlated outcomes, what the others tell is not counted
+        belief = belief.alone() if isinstance(self.what, str) else belief
         if self.what == "argmax":
             return GainFormula(argmax_gain(belief, at, seed), exact=False, differentiable=False)
         if self.what == "max":
@@ -128,21 +141,35 @@ class Identify(Solved):
             return None
         return GainFormula(_values_gain(belief, at, seed), exact=belief.components == 1, numbers=2 * at.shape[0])
 
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The likeliest place, the range of the maximum, or the values."""
+        if self.what == "argmax":
+            likely = f"with {percent(float(a.max()))} probability at the first of these"
+            return f"The {about.name} is greatest {likely} ({len(a):,} candidates)."
+        if self.what == "max":
+            greatest = a.exp() if about.log else a
+            low, middle, high = (float(torch.quantile(greatest, p)) for p in (0.05, 0.5, 0.95))
+            found = about.amount(middle, (high - low) / 3.29)
+            return f"The greatest {about.name} is {found}, with 90 % probability between {low:.4g} and {high:.4g}."
+        mean, sd = totals(moments, about)
+        return f"{len(mean):,} points: {about.among(mean, sd)}."
+
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
-        """The likeliest places, the quantiles of the maximum, or each value with its standard deviation."""
+        """The most probable locations, the quantiles of the maximum, or each value with its standard deviation."""
         if self.what == "argmax":
             likely = a.argsort(descending=True)[:5].tolist()
             return [{**space.decode(self.settled_points[i]), "probability": float(a[i])} for i in likely if a[i] > 0]
         if self.what == "max":
-            return [{"quantile": p, "max": float(torch.quantile(a, p))} for p in (0.05, 0.25, 0.5, 0.75, 0.95)]
-        sd = a[:, 1:].square().sum(-1).sqrt().tolist()
-        rows = zip(self.settled_points, a[:, 0].tolist(), sd, strict=True)
+            greatest = a.exp() if self._log else a
+            return [{"quantile": p, "max": float(torch.quantile(greatest, p))} for p in (0.05, 0.25, 0.5, 0.75, 0.95)]
+        means, var = a[:, 0], a[:, 1:].square().sum(-1)
+        means, var = of_logarithm(means, var) if self._log else (means, var)
+        rows = zip(self.settled_points, means.tolist(), var.sqrt().tolist(), strict=True)
         return [{**space.decode(point), "mean": mean, "sd": s} for point, mean, s in rows]
 
     def __repr__(self) -> str:
-        return (
-            f"Identify({self.what!r})" if isinstance(self.what, str) else f"Identify(values at {len(self.what)} points)"
-        )
+        what = repr(self.what) if isinstance(self.what, str) else f"values at {len(self.what)} points"
+        return f"Identify({what})" if self.outcome is None else f"Identify({what}, outcome={self.outcome!r})"
 
 
 def _values_gain(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:

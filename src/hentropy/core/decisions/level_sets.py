@@ -7,9 +7,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
-from hentropy.core.decisions.base import GainFormula, Solved
+from hentropy.core.decisions.base import GainFormula, Solved, Stated, in_belief, named
+from hentropy.core.decisions.headlines import SURE, Quantity, percent
 from hentropy.core.decisions.normal import different_signs, excess
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
@@ -23,12 +24,17 @@ class LevelSets(Solved):
 
     relation "difference":        loss = -sum a (f(x) - c): a point well above its threshold counts for more
     relation "misclassification": loss = sum of a where f(x) <= c and of 1 - a where f(x) > c: wrong labels
+    `outcome` names the value where there are several.
     """
 
     actions = Report("a membership per threshold and point")
 
     def __init__(
-        self, thresholds: Sequence[float] | float, at: Places = None, relation: Relation = "difference"
+        self,
+        thresholds: Sequence[float] | float,
+        at: Places = None,
+        relation: Relation = "difference",
+        outcome: str | None = None,
     ) -> None:
         levels = [thresholds] if isinstance(thresholds, int | float) else list(thresholds)
         if not levels or not all(is_finite(c) for c in levels):
@@ -40,12 +46,29 @@ class LevelSets(Solved):
         self.thresholds = tuple(float(c) for c in levels)
         self.at = as_places(at)
         self.relation: Relation = relation
+        self.outcome = outcome
+        self.outcomes = named(outcome)
         self.needs = self.saved_by = Needs.MEAN if relation == "difference" else Needs.VARIANCE
         self._levels = torch.tensor(self.thresholds, dtype=torch.float64)
 
+    @property
+    def by_sides(self) -> bool:
+        """Wrong labels are all that counts."""
+        return self.relation == "misclassification"
+
     def within(self, space: DesignSpace) -> "LevelSets":
         """With its points settled."""
-        return LevelSets(self.thresholds, places_in(space, self.at), self.relation)
+        return LevelSets(self.thresholds, places_in(space, self.at), self.relation, self.outcome)
+
+    @property
+    def stated(self) -> tuple[Stated, ...]:
+        """The thresholds."""
+        return tuple(Stated("the level", self.outcome, level) for level in self.thresholds)
+
+    def informed(self, belief: Belief) -> "LevelSets":
+        """With the thresholds in the belief's terms."""
+        levels = [in_belief(belief, self.outcome, c) for c in self.thresholds]
+        return self.settled(_levels=torch.tensor(levels, dtype=torch.float64))
 
     def _above(self, f: Tensor) -> Tensor:
         """f - c for each threshold: ... x m to ... x T x m."""
@@ -116,6 +139,8 @@ class LevelSets(Solved):
 
         Misclassification: min(p, 1-p) less the probability that the label after observing will be wrong.
         """
+        if isinstance(belief, Graded):
+            return self._gain_of_grades(belief)
         if not isinstance(belief, Gaussian) or belief.components > 1:
             return None
         at = self.settled_points.to(belief.X)
@@ -134,8 +159,37 @@ class LevelSets(Solved):
         # misclassification integrates over 20 angles
         return GainFormula(gain, numbers=u.numel() * (4 if now is None else 60))
 
+    def _gain_of_grades(self, belief: Graded) -> GainFormula:
+        """For one more grade: the evidence given each grade times its chance, a sum, against that of today."""
+        at, levels, sides = self.settled_points.to(belief.X), self._levels.to(belief.X), self.by_sides
+
+        def gain(x: Tensor) -> Tensor:
+            look = belief.look_ahead(x)
+            chance = look.chances[..., None, None]  # b x G x 1 x 1
+            if sides:
+                evidence = look.with_grade(at, levels) - 0.5 * chance
+                return (evidence.abs().sum(1) - evidence.sum(1).abs()).clamp_min(0.0).sum((-1, -2))
+            evidence = look.with_grade(at).unsqueeze(-2) - levels.unsqueeze(-1) * chance
+            saved = evidence.clamp_min(0.0).sum(1) - evidence.sum(1).clamp_min(0.0)
+            return saved.clamp_min(0.0).sum((-1, -2))
+
+        each = belief.components * (belief.grades - 1) * len(at) * (len(levels) if sides else 1)
+        return GainFormula(gain, max_q=1, numbers=60 * each)
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The share above each threshold, and how much of it is sure."""
+        shares = (a > 0.5).to(moments.mean).mean(-1).tolist()
+        root = moments.variance.clamp_min(1e-300).sqrt().unsqueeze(-2)
+        above = moments.weights[..., None, None] * torch.special.ndtr(self._above(moments.mean) / root)
+        chance = above.sum(0)  # T x m
+        sure = float((torch.maximum(chance, 1.0 - chance) >= SURE).to(chance).mean())
+        each = zip(shares, self.thresholds, strict=True)
+        said = ", ".join(f"above {about.level(level)} at {percent(share)}" for share, level in each)
+        labels = f"{percent(sure)} of the labels are at least {percent(SURE)} sure"
+        return f"The {about.name} is {said} of {chance.shape[-1]:,} points; {labels}."
+
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each point with the number of thresholds it is above."""
         levels = (a > 0.5).sum(-2).tolist()
         rows = zip(self.settled_points, levels, strict=True)
-        return [{**space.decode(point), "level": level} for point, level in rows]
+        return [{"level": level, **space.decode(point)} for point, level in rows]

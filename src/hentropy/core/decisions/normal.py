@@ -40,6 +40,47 @@ def absolute(mean: Tensor, var: Tensor) -> Tensor:
     return excess(-mean, s) + excess(mean, s)
 
 
+FAR = 38.0
+"""Standard deviations beyond which a normal variable has no probability that a float can hold."""
+
+
+def chance_within(mean: Tensor, var: Tensor, low: float, high: float) -> Tensor:
+    """P(low <= X <= high); a bound may be infinite, which costs nothing, and var zero."""
+    random = var > 0
+    s = torch.where(random, var, 1.0).sqrt()
+    if math.isinf(low):
+        chance = distribution((high - mean) / s) if math.isfinite(high) else torch.ones_like(mean)
+    elif math.isinf(high):
+        chance = distribution((mean - low) / s)
+    else:  # both bounds in the lower tail, where probabilities keep their digits
+        a, b = (low - mean) / s, (high - mean) / s
+        above = a > 0
+        chance = distribution(torch.where(above, -a, b)) - distribution(torch.where(above, -b, a))
+    return torch.where(random, chance, ((mean >= low) & (mean <= high)).to(mean))
+
+
+def truncated(mean: Tensor, var: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """E X^p 1(low <= X <= high) for p = 0, 1, 2; the bounds may be infinite, and var zero."""
+    random = var > 0
+    s = torch.where(random, var, 1.0).sqrt()
+    a, b = (_standardised(bound, mean, s) for bound in (low, high))
+    # both bounds in the lower tail, where probabilities keep their digits
+    chance = torch.where(a > 0, distribution(-a) - distribution(-b), distribution(b) - distribution(a))
+    at_a, at_b = density(a), density(b)
+    first = mean * chance + s * (at_a - at_b)
+    second = mean * first + s.square() * (chance + a * at_a - b * at_b) + mean * s * (at_a - at_b)
+    inside = ((mean >= low) & (mean <= high)).to(mean)
+    known = (inside, inside * mean, inside * mean.square())
+    return tuple(torch.where(random, x, y) for x, y in zip((chance, first, second), known, strict=True))  # type: ignore[return-value]
+
+
+def _standardised(bound: Tensor, mean: Tensor, s: Tensor) -> Tensor:
+    finite = torch.isfinite(bound)
+    # an infinite bound has no gradient, not even one that is not a number
+    u = (torch.where(finite, bound, 0.0) - mean) / s
+    return torch.where(finite, u, torch.sign(bound) * FAR).clamp(-FAR, FAR)
+
+
 def different_signs(u: Tensor, s: Tensor, sd: Tensor) -> Tensor:
     """P(sign M != sign F) where M ~ N(u, s^2) is the mean after observing, F = M + N(0, sd^2 - s^2) the value itself.
 
@@ -103,3 +144,9 @@ def _overtaker(m: Tensor, s: Tensor, m_now: Tensor, s_now: Tensor) -> tuple[Tens
     first = crossing.min(-1, keepdim=True).values
     following = torch.where(steeper & (crossing <= first), s, -torch.inf).argmax(-1)
     return following, steeper.any(-1)
+
+
+def of_logarithm(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of a value whose logarithm is normal with this mean and variance."""
+    expected = torch.exp(mean + 0.5 * var)
+    return expected, expected.square() * torch.expm1(var)

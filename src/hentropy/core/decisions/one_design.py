@@ -5,6 +5,7 @@ that were measured; expected improvement (Proposition 3). `Improve`: the last on
 threshold; the probability of improvement (Proposition 4).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,60 +13,111 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import ActionSpace, Listed, Points
-from hentropy.core.decisions.base import Decision, GainFormula, Sums
+from hentropy.core.decisions.base import Decision, GainFormula, Stated, Sums, in_belief, named, totals
+from hentropy.core.decisions.headlines import Quantity, percent
+from hentropy.core.decisions.limits import Limited
 from hentropy.core.decisions.normal import distribution, expected_rise
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
 
 
-class Maximize(Decision):
-    """The design with the greatest value: loss -f(a)."""
+class Maximize(Limited):
+    """The design with the highest value: loss -f(a).
+
+    `outcome` names the value that counts where there are several. A design that violates a limit of `subject_to`, such
+    as "impurity <= 3", is worth `fallback` instead of its value: the worst value seen, if left out.
+    """
 
     actions = Points(1, as_set=True)
-    needs = Needs.MEAN
+    in_units = True
+
+    def __init__(
+        self, outcome: str | None = None, subject_to: Sequence[str] = (), fallback: float | None = None
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
+        self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-f(a)."""
-        return -f[..., 0]
+        return -self.worth(f)[..., 0]
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """Minus the mean."""
-        return -moments.mean[..., 0]
+        """Minus the mean, or what is left of it by limits."""
+        return -self.expected_worth(moments)[..., 0]
 
-    def sums(self) -> Sums:
+    def sums(self) -> Sums | None:
         """One value."""
-        return Sums((-1.0,))
+        return None if self.limited else Sums((-1.0,))
+
+    def worst(self, values: Tensor) -> Tensor:
+        """The least."""
+        return values.min()
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The value expected there."""
+        [mean], [sd] = totals(moments, about)
+        if about.event:
+            return f"The design most likely to give {about.event}: {about.amount(mean, sd)}."
+        return f"The best design: {about.of(mean, sd)}."
 
 
-class Minimize(Decision):
-    """The design with the least value: loss f(a)."""
+class Minimize(Limited):
+    """The design with the lowest value: loss f(a); `outcome`, `subject_to` and `fallback` as in `Maximize`."""
 
     actions = Points(1, as_set=True)
-    needs = Needs.MEAN
+    in_units = True
+
+    def __init__(
+        self, outcome: str | None = None, subject_to: Sequence[str] = (), fallback: float | None = None
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
+        self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """f(a)."""
-        return f[..., 0]
+        return self.worth(f)[..., 0]
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """The mean."""
-        return moments.mean[..., 0]
+        """The mean, or what is left of it by limits."""
+        return self.expected_worth(moments)[..., 0]
 
-    def sums(self) -> Sums:
+    def sums(self) -> Sums | None:
         """One value."""
-        return Sums((1.0,))
+        return None if self.limited else Sums((1.0,))
+
+    def worst(self, values: Tensor) -> Tensor:
+        """The greatest."""
+        return values.max()
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The value expected there."""
+        [mean], [sd] = totals(moments, about)
+        if about.event:
+            return f"The design least likely to give {about.event}: {about.amount(mean, sd)}."
+        return f"The design with the lowest {about.name}: {about.amount(mean, sd)}."
 
 
-class BestObserved(Decision):
-    """The best of the designs observed so far (the least value with largest=False): loss -f(a)."""
+class BestObserved(Limited):
+    """The best of the designs observed so far (the least value with largest=False): loss -f(a).
+
+    `outcome`, `subject_to` and `fallback` as in `Maximize`.
+    """
 
     actions = Listed(torch.zeros(1, 1, 1, dtype=torch.float64))
-    needs = Needs.MEAN
     follows_data = True
+    in_units = True
 
-    def __init__(self, largest: bool = True) -> None:
+    def __init__(
+        self,
+        largest: bool = True,
+        outcome: str | None = None,
+        subject_to: Sequence[str] = (),
+        fallback: float | None = None,
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
         self.largest = largest
+        self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
 
     @property
     def sign(self) -> float:
@@ -74,15 +126,27 @@ class BestObserved(Decision):
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-f(a), or f(a)."""
-        return self.sign * f[..., 0]
+        return self.sign * self.worth(f)[..., 0]
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """Minus the mean, or the mean."""
-        return self.sign * moments.mean[..., 0]
+        """Minus the mean, or the mean; or what is left of it by limits."""
+        return self.sign * self.expected_worth(moments)[..., 0]
 
-    def sums(self) -> Sums:
+    def sums(self) -> Sums | None:
         """One value."""
-        return Sums((-1.0 if self.largest else 1.0,))
+        return None if self.limited else Sums((self.sign,))
+
+    def worst(self, values: Tensor) -> Tensor:
+        """The least, or the greatest."""
+        return values.min() if self.largest else values.max()
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The value expected there."""
+        [mean], [sd] = totals(moments, about)
+        if about.event:
+            likely = f"{'most' if self.largest else 'least'} likely to give {about.event}"
+            return f"Of the designs tried, the one {likely}: {about.amount(mean, sd)}."
+        return f"The {'highest' if self.largest else 'lowest'} {about.name} measured: {about.amount(mean, sd)}."
 
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The observed designs, one at a time."""
@@ -95,7 +159,8 @@ class BestObserved(Decision):
 
         E max over data and x, less the best mean at the data: without noise the formula of expected improvement.
         """
-        if not isinstance(belief, Gaussian) or belief.components > 1 or belief.X.shape[0] == 0:
+        one = isinstance(belief, Gaussian) and belief.components == 1 and belief.X.shape[0] > 0
+        if self.limited or not one or not isinstance(belief, Gaussian):
             return None
         sign = -self.sign
         data = sign * belief.moments(belief.X, Needs.MEAN).mean[0]
@@ -122,15 +187,31 @@ class Improve(Decision):
     needs = Needs.VARIANCE
     follows_data = True
 
-    def __init__(self, threshold: float, above: bool = True) -> None:
+    def __init__(self, threshold: float, above: bool = True, outcome: str | None = None) -> None:
         if not is_finite(threshold):
             raise InputError(f"the threshold must be a finite number, got {threshold}")
-        self.threshold = float(threshold)
+        self.threshold = self._threshold = float(threshold)
         self.above = above
+        self.outcome = outcome
+        self.outcomes = named(outcome)
+
+    @property
+    def by_sides(self) -> bool:
+        """It only has to pass."""
+        return True
+
+    @property
+    def stated(self) -> tuple[Stated, ...]:
+        """The threshold."""
+        return (Stated("the threshold", self.outcome, self.threshold),)
+
+    def informed(self, belief: Belief) -> "Decision":
+        """With the threshold in the belief's terms."""
+        return self.settled(_threshold=in_belief(belief, self.outcome, self.threshold))
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-1 where the value passes the threshold, else 0."""
-        passes = f[..., 0] > self.threshold if self.above else f[..., 0] < self.threshold
+        passes = f[..., 0] > self._threshold if self.above else f[..., 0] < self._threshold
         return -passes.to(f)
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
@@ -138,10 +219,16 @@ class Improve(Decision):
         return -self._passing(moments.mean[..., 0], moments.variance[..., 0])
 
     def _passing(self, mean: Tensor, var: Tensor) -> Tensor:
-        margin = mean - self.threshold if self.above else self.threshold - mean
+        margin = mean - self._threshold if self.above else self._threshold - mean
         certain = var <= 0
         u = margin / torch.where(certain, 1.0, var).sqrt()
         return torch.where(certain, (margin > 0).to(mean), distribution(u))
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The probability of passing."""
+        side = "above" if self.above else "below"
+        passes = f"{side} {about.level(self.threshold)} with {percent(-expected_loss)} probability"
+        return f"The last design: {about.name} {passes}."
 
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The last observed design."""

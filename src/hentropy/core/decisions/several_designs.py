@@ -4,18 +4,31 @@
 is least and where it is greatest; `Sequence`, whose values run through a list of targets.
 """
 
+import math
 from collections.abc import Callable
 from collections.abc import Sequence as Targets
-from copy import copy
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Moments, Needs
+from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
-from hentropy.core.decisions.base import Decision, Sums, monte_carlo_loss
-from hentropy.core.decisions.normal import absolute, maximum_of_two
+from hentropy.core.decisions.base import (
+    Decision,
+    Stated,
+    Sums,
+    by_outcome,
+    drawn_values,
+    in_belief,
+    in_units,
+    monte_carlo_loss,
+    named,
+    totals,
+)
+from hentropy.core.decisions.headlines import Quantity, in_words
+from hentropy.core.decisions.limits import Limited
+from hentropy.core.decisions.normal import absolute, maximum_of_two, truncated
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
@@ -63,17 +76,16 @@ UNEVEN = 10.0
 """A range that is so many times as narrow as the widest hardly counts for distances in own units."""
 
 
-class TopK(Decision):
+class TopK(Limited):
     """k high-scoring, diverse designs.
 
     loss = -sum f(a_i) - weight x mean over pairs of min(distance(a_i, a_j), cap). Distances are in the designs' own
     units, and another option of a choice is 1 away; with `scaled`, they are in units of the ranges: every parameter
     runs from 0 to 1, a logarithmic one by its logarithm, and weight and cap count in those units. `distance` is "l1",
     "l2" or a function of two tensors (... x d) that returns ... . With largest=False, small values are wanted and the
-    first sum is counted with a plus.
+    first sum is counted with a plus. `outcome`, `subject_to` and `fallback` are as in `Maximize`, for each design by
+    itself.
     """
-
-    needs = Needs.MEAN
 
     def __init__(
         self,
@@ -83,7 +95,12 @@ class TopK(Decision):
         distance: Distance = "l1",
         largest: bool = True,
         scaled: bool = False,
+        outcome: str | None = None,
+        subject_to: Targets[str] = (),
+        fallback: float | None = None,
     ) -> None:
+        super().__init__(outcome, subject_to, fallback)
+        self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
         self.actions = Points(k, as_set=True)
         if not (is_finite(weight) and weight >= 0):
             raise InputError(f"the weight of the distances must be finite and not negative, got {weight}")
@@ -98,19 +115,13 @@ class TopK(Decision):
         self.largest = largest
         self.scaled = scaled
         self._space: DesignSpace | None = None
-        self._settled: TopK | None = None
 
     def within(self, space: DesignSpace) -> "TopK":
         """The same decision, with the space whose designs it compares."""
         super().within(space)
         if self._space is space or not (self.scaled or space.compares_options):
             return self
-        settled = copy(self)
-        settled._space, settled._settled = space, None
-        # the same one each time, so that a belief knows it again
-        if self._settled is None or vars(self._settled) != vars(settled):
-            self._settled = settled
-        return self._settled
+        return self.settled(_space=space)
 
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
         """That some parameters hardly count for distances in own units, because their ranges are so narrow."""
@@ -143,21 +154,39 @@ class TopK(Decision):
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-sum f(a_i) less the reward for distance."""
-        total = f.sum(-1)
-        return (-total if self.largest else total) - self._reward(a)
+        return self._total(self.worth(f)) - self._reward(a)
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """Affine in f: the means take the place of the values."""
-        return self.loss(moments.mean, a)
+        """Affine in what the members are worth."""
+        return self._total(self.expected_worth(moments)) - self._reward(a)
 
-    def sums(self) -> Sums:
+    def _total(self, worth: Tensor) -> Tensor:
+        return -worth.sum(-1) if self.largest else worth.sum(-1)
+
+    def worst(self, values: Tensor) -> Tensor:
+        """The least, or the greatest."""
+        return values.min() if self.largest else values.max()
+
+    def sums(self) -> Sums | None:
         """Each value counts alike; each pair has its share of the mean over pairs."""
+        if self.limited:
+            return None
         sign = -1.0 if self.largest else 1.0
         alone = self.k == 1 or self.weight == 0
-        return Sums((sign,) * self.k, None if alone else self._reward_of_pairs)
+        return Sums((sign,) * self.k, None if alone else self._reward_of_pairs, self.coordinates)
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """How many, and their values."""
+        different = ", each different" if self.k > 1 and self.weight > 0 else ""
+        return f"{in_words(self.k, 'design')}{different}: {about.among(*totals(moments, about))}."
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """For each of the designs, by their values and their distance."""
+        return f"{about.difference(amount / self.k, error / self.k)}{' each' if self.k > 1 else ''}"
 
     def _reward_of_pairs(self, a: Tensor, b: Tensor) -> Tensor:
-        apart = between(self.distance, self.coordinates(a), self.coordinates(b))
+        """Of points m x d and p x d that are in the units of distances already: m x p."""
+        apart = between(self.distance, a, b)
         if self.cap is not None:
             apart = apart.clamp_max(self.cap)
         return apart * (2.0 * self.weight / (self.k * (self.k - 1)))
@@ -171,34 +200,84 @@ class TopK(Decision):
         return apart.sum((-1, -2)) * (self.weight / (self.k * (self.k - 1)))
 
 
-class KGuesses(Decision):
-    """k designs of which the best counts: loss -max f(a_i) (min f(a_i) with largest=False)."""
+class KGuesses(Limited):
+    """k designs of which the best counts: loss -max f(a_i) (min f(a_i) with largest=False).
 
-    def __init__(self, k: int, largest: bool = True) -> None:
+    `outcome`, `subject_to` and `fallback` as in `Maximize`: the best of those that hold the limits counts, the fallback
+    if none does.
+    """
+
+    in_units = True
+
+    def __init__(
+        self,
+        k: int,
+        largest: bool = True,
+        outcome: str | None = None,
+        subject_to: Targets[str] = (),
+        fallback: float | None = None,
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
         self.actions = Points(k, as_set=True)
         self.k = k
         self.largest = largest
-        self.needs = Needs.MEAN if k == 1 else Needs.JOINT
+        alone = Needs.VARIANCE if self.limited else Needs.MEAN
+        self.needs = alone if k == 1 else Needs.JOINT
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
-        """-max f(a_i), or min f(a_i)."""
-        return -f.amax(-1) if self.largest else f.amin(-1)
+        """-max f(a_i), or min f(a_i), of those that hold the limits."""
+        values = self.objective(f)
+        if not self.limited:
+            return -values.amax(-1) if self.largest else values.amin(-1)
+        return self._best_held(values, self.holds(f).to(values))
+
+    def _best_held(self, values: Tensor, holds: Tensor) -> Tensor:
+        """The loss of values that hold the limits with such chances, independent of each other (both ... x K): ... .
+
+        From the best value down, each counts if it holds them and no better one does.
+        """
+        sign = -1.0 if self.largest else 1.0
+        value, order = values.sort(-1, descending=self.largest)
+        chance = holds.gather(-1, order)
+        none = torch.cat([torch.ones_like(chance[..., :1]), (1.0 - chance).cumprod(-1)], -1)
+        return sign * ((value * chance * none[..., :-1]).sum(-1) + self.instead.to(values) * none[..., -1])
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """The mean for k = 1, Clark's formula for k = 2, base samples beyond."""
+        """The mean for k = 1, Clark's formula for k = 2, base samples beyond and where limits matter."""
         sign = 1.0 if self.largest else -1.0
         if self.k == 1:
-            return -sign * moments.mean[..., 0]
-        if self.k == 2:
+            return -sign * self.expected_worth(moments)[..., 0]
+        if self.k == 2 and not self.limited:
             return -maximum_of_two(sign * moments.mean, moments.covariance)
-        return monte_carlo_loss(self, moments, a, draws)
+        if not self.limited or moments.point_mass:
+            return monte_carlo_loss(self, moments, a, draws)
+        f = by_outcome(drawn_values(self, moments, draws), moments.outcomes)
+        return self._best_held(self.objective(f), self.holds_in_draws(f, moments)).mean(0)
+
+    def worst(self, values: Tensor) -> Tensor:
+        """The least, or the greatest."""
+        return values.min() if self.largest else values.max()
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The best of them, as expected."""
+        _, sd = totals(moments, about)
+        best = -expected_loss if self.largest else expected_loss
+        value = about.amount(math.exp(best) if about.log else best, min(sd))
+        return (
+            f"{in_words(self.k, 'guess', 'guesses')}; the best of them is expected to reach a {about.name} of {value}."
+        )
 
 
 class MinMax(Decision):
-    """The pair (least, greatest): loss f(a_1) - f(a_2)."""
+    """The pair (lowest, highest): loss f(a_1) - f(a_2). `outcome` names the value where there are several."""
 
     actions = Points(2)
     needs = Needs.MEAN
+    in_units = True
+
+    def __init__(self, outcome: str | None = None) -> None:
+        self.outcome = outcome
+        self.outcomes = named(outcome)
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """f(a_1) - f(a_2)."""
@@ -212,18 +291,37 @@ class MinMax(Decision):
         """One value counts for the loss, the other against it."""
         return Sums((1.0, -1.0))
 
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The range of the values."""
+        (low, high), (low_sd, high_sd) = totals(moments, about)
+        return f"The {about.name} runs from {about.amount(low, low_sd)} to {about.amount(high, high_sd)}."
+
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The two designs, named."""
         names = ("least", "greatest")
         return [{"where f is": name, **row} for name, row in zip(names, super().describe(a, space), strict=True)]
 
 
-class Sequence(Decision):
-    """m designs with f(a_i) near target y_i: loss sum |f(a_i) - y_i|^power + link x length of the path through them."""
+class Sequence(Limited):
+    """m designs with `f(a_i)` near target `y_i`: loss `sum |f(a_i) - y_i|^power + link x length of the path`.
+
+    `outcome` and `subject_to` as in `Maximize`. A design that violates a limit counts as if its value were `fallback`:
+    of those seen, the one furthest from its target, if left out.
+    """
 
     needs = Needs.VARIANCE
+    by_value = True
 
-    def __init__(self, targets: Targets[float], power: int = 2, link: float = 0.0) -> None:
+    def __init__(
+        self,
+        targets: Targets[float],
+        power: int = 2,
+        link: float = 0.0,
+        outcome: str | None = None,
+        subject_to: Targets[str] = (),
+        fallback: float | None = None,
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
         if len(targets) == 0 or not all(is_finite(t) for t in targets):
             raise InputError(f"a sequence needs at least one target, all finite, got {list(targets)}")
         if power not in (1, 2):
@@ -236,19 +334,70 @@ class Sequence(Decision):
         self.link = float(link)
         self._targets = torch.tensor(self.targets, dtype=torch.float64)
 
+    @property
+    def stated(self) -> tuple[Stated, ...]:
+        """The targets too."""
+        return (*super().stated, *(Stated("the target", self.outcome, target) for target in self.targets))
+
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """sum |f(a_i) - y_i|^power + link x path length."""
-        miss = (f - self._targets.to(f)).abs()
-        return (miss if self.power == 1 else miss.square()).sum(-1) + self._length(a)
+        return self._miss(self.worth(f)).sum(-1) + self._length(a)
+
+    def _miss(self, values: Tensor) -> Tensor:
+        miss = (values - self._targets.to(values)).abs()
+        return miss if self.power == 1 else miss.square()
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """(mean - y)^2 + variance for power 2, the folded normal's mean for power 1."""
-        gap, var = moments.mean - self._targets.to(moments.mean), moments.variance
-        each = absolute(gap, var) if self.power == 1 else gap.square() + var
+        """(mean - y)^2 + variance for power 2, the folded normal's mean for power 1; so much as limits leave."""
+        targets = self._targets.to(moments.mean)
+        gap, var = self.parts(moments.mean)[0] - targets, self.parts(moments.variance)[0]
+        if moments.between is not None:
+            return self._correlated(moments, gap).sum(-1) + self._length(a)
+        if self._own is None:
+            each = absolute(gap, var) if self.power == 1 else gap.square() + var
+            within = torch.ones_like(each)
+        else:
+            low, high = self._own.low - targets, self._own.high - targets
+            within, _, each = truncated(gap, var, low, high)
+            if self.power == 1:
+                above = truncated(gap, var, low.clamp_min(0.0), high.clamp_min(0.0))[1]
+                each = above - truncated(gap, var, low.clamp_max(0.0), high.clamp_max(0.0))[1]
+        if self.limited:
+            others = self.others_hold(moments)
+            each = others * each + (1.0 - others * within) * self._miss(self.instead.to(targets).expand_as(targets))
         return each.sum(-1) + self._length(a)
+
+    def _correlated(self, moments: Moments, gap: Tensor) -> Tensor:
+        """What each design misses its target by, outcomes correlated: gap H x ... x K is the mean less the target."""
+        targets = self._targets.to(gap)
+        chance, first, second = self.within_limits(moments)
+        if self.power == 2:
+            each = gap.square() * chance + 2.0 * gap * first + second
+        else:  # above the target less below it
+            upper, move, _ = self.within_limits(moments, above=targets)
+            each = 2.0 * (gap * upper + move) - (gap * chance + first)
+        return each + (1.0 - chance) * self._miss(self.instead.to(targets).expand_as(targets))
+
+    def informed(self, belief: Belief) -> "Decision":
+        """With the targets in the belief's terms, and so the values that are furthest from them."""
+        targets = [in_belief(belief, self.outcome, target) for target in self.targets]
+        return super(Sequence, self.settled(_targets=torch.tensor(targets, dtype=torch.float64))).informed(belief)
+
+    def worst(self, values: Tensor) -> Tensor:
+        """For each target the value furthest from it."""
+        furthest = (values.unsqueeze(-1) - self._targets.to(values)).abs().argmax(0)
+        return values[furthest]
 
     def _length(self, a: Tensor) -> Tensor | float:
         return 0.0 if self.link == 0 else self.link * l2(a[..., 1:, :], a[..., :-1, :]).sum(-1)
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """How near the targets are met."""
+        values = in_units(moments, about.log)
+        miss = absolute(values.mean - torch.tensor(self.targets).to(values.mean), values.variance)
+        off = about.level(float(f"{float(values.expect_vector(miss).mean()):.2g}"))
+        listed = ", ".join(f"{target:g}" for target in self.targets[:6]) + (", ..." if len(self.targets) > 6 else "")
+        return f"{in_words(len(self.targets), 'design')} with {about.name} near {listed}: off by {off} on average."
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each design with its target."""

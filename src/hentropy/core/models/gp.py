@@ -1,23 +1,37 @@
-"""`fit`: the default Gaussian process, its hyperparameters maximised or integrated over.
+"""`fit`: the default belief over families of Gaussian processes; or one kernel, maximised or integrated over.
 
-With few data one best set of hyperparameters is overconfident: the default draws several from their posterior, and the
-belief is the mixture. An ensemble of chains explores the posterior; a few states that stand for all of them are kept.
+With few data one best set of hyperparameters is overconfident: several are drawn from their posterior, and the belief
+is the mixture. Of families they are drawn around the summits of the posterior (see `families`). Of a single kernel an
+ensemble of chains explores the posterior; a few states that stand for all of them are kept.
 
 Data come as people hand them in; they are checked and brought to the unit cube and to standardised outcomes.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Frame, Gaussian
-from hentropy.core.beliefs.kernels import Profile, Stationary
-from hentropy.core.given import as_table, check_seed, is_count
+from hentropy.core.beliefs.kernels import Kernel, Profile
+from hentropy.core.beliefs.leave_one_out import leave_one_out
+from hentropy.core.given import as_device, as_table, check_seed, is_count
+from hentropy.core.models import many
 from hentropy.core.models.ensemble import explore, representatives
-from hentropy.core.models.hyperparameters import NOISE_FLOOR, LogPosterior, maximise, summits
+from hentropy.core.models.families import (
+    Fitted,
+    basis_of,
+    doubting,
+    fit_families,
+    joined,
+    log_odds,
+    stacked,
+    standard_residuals,
+    suspects,
+)
+from hentropy.core.models.hyperparameters import NOISE_FLOOR, KernelPosterior, LogPosterior, maximise, summits
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 
@@ -68,11 +82,11 @@ class Observations:
         if tuple(values.shape) not in ((n,), (n, 1)):
             raise InputError(
                 f"Y must have one value for each of the {n} rows of X (shape {(n,)} or {(n, 1)}); got shape"
-                f" {tuple(values.shape)}"
+                f" {tuple(values.shape)}; several outcomes have names, and are fitted by fit_outcomes"
             )
         values = values.reshape(n)
-        _check_finite(designs, "X")
-        _check_finite(values, "Y")
+        check_finite(designs, "X")
+        check_finite(values, "Y")
         if space is not None and not isinstance(space, DesignSpace):
             raise InputError(f"space must be a Space or a Pool, got {space!r}")
         if space is not None:
@@ -83,6 +97,17 @@ class Observations:
         if variances is not None:
             variances = (variances / scale.square()).clamp_min(NOISE_FLOOR)
         return cls(designs, Frame(to_unit, shift, scale), to_unit(designs), (values - shift) / scale, variances)
+
+    def standardised(self, shift: Tensor, scale: Tensor) -> "Observations":
+        """The same, their outcomes less a shift and in units of a scale."""
+        frame = replace(self.frame, shift=self.frame.shift + self.frame.scale * shift, scale=self.frame.scale * scale)
+        noise = None if self.noise is None else self.noise / scale.square()
+        return replace(self, frame=frame, outcomes=(self.outcomes - shift) / scale, noise=noise)
+
+    def as_told(self) -> many.InUserUnits:
+        """In the user's units."""
+        errors = None if self.noise is None else self.frame.scale * self.noise.sqrt()
+        return many.InUserUnits(self.X, self.frame.shift + self.frame.scale * self.outcomes, errors)
 
 
 def _shift_and_scale(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,7 +129,8 @@ def _shift_and_scale(values: Tensor) -> tuple[Tensor, Tensor]:
     return values.mean(), spread
 
 
-def _check_finite(values: Tensor, name: str) -> None:
+def check_finite(values: Tensor, name: str) -> None:
+    """An `InputError` that names the first row (of n, or n x d) with a value that is not finite."""
     bad = ~torch.isfinite(values.reshape(values.shape[0], -1)).all(-1)
     if bool(bad.any()):
         row = int(bad.nonzero()[0])
@@ -131,10 +157,12 @@ def _variances(noise: Any, n: int, device: torch.device) -> Tensor:
     return errors.square()
 
 
-Treatment = Literal["auto", "map", "mixture"]
+Treatment = Literal["auto", "map", "mixture", "families"]
+
+TREATMENTS: tuple[str, ...] = get_args(Treatment)
 
 MIXTURE_LIMIT = 128
-"""Up to so many observations "auto" integrates over the hyperparameters; beyond, that takes over a second a fit."""
+"""Up to so many observations hyperparameters are integrated over by default; beyond, that takes over a second a fit."""
 
 CHAINS = 16
 BURN_IN = 60
@@ -172,16 +200,26 @@ def fit(
     noise: Any = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
-    profile: Profile | str = Profile.MATERN52,
+    profile: Profile | str | None = None,
     seed: int = 0,
     start: Hyperparameters | None = None,
+    earlier: Gaussian | None = None,
+    device: Any = None,
 ) -> Gaussian:
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` says how designs enter the unit cube; without it the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. `hyperparameters` are the most probable ("map"),
-    or `draws` from their posterior ("mixture"); "auto" takes draws while the data are few. `start` is what `fit_with`
-    returned for similar data: a faster beginning.
+    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "families") kernels of two
+    kinds are mixed, with half as many draws of the hyperparameters of each, or one of each where the data are many (see
+    `families`). One kernel (of a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
+    from their posterior ("mixture"); "auto" with a profile is a mixture while the data are few. A `start` that
+    `fit_with` returned for similar data is a faster beginning for one kernel.
+
+    More than 1,500 observations are known through 1,000 inducing points, to which the hyperparameters are fitted (see
+    `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
+    options to the first of these data, saves fitting them again, and changes nothing else.
+
+    `device` is where it is computed, such as "cuda"; where X is, if left out. Gains and proposals follow the belief.
     """
     return fit_with(
         X,
@@ -193,6 +231,8 @@ def fit(
         draws=draws,
         profile=profile,
         seed=seed,
+        earlier=earlier,
+        device=device,
     )[0]
 
 
@@ -205,31 +245,69 @@ def fit_with(
     noise: Any = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
-    profile: Profile | str = Profile.MATERN52,
+    profile: Profile | str | None = None,
     seed: int = 0,
+    earlier: Gaussian | None = None,
+    device: Any = None,
 ) -> tuple[Gaussian, Hyperparameters]:
     """As `fit`, and what the next fit may start from."""
-    if hyperparameters not in ("auto", "map", "mixture"):
-        raise InputError(f'hyperparameters must be "auto", "map" or "mixture", got {hyperparameters!r}')
+    if hyperparameters not in TREATMENTS:
+        raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
     if not is_count(draws):
         raise InputError(f"draws of the hyperparameters must be a whole number of at least 1, got {draws!r}")
     check_seed(seed)
-    data = Observations.of(X, Y, noise, space)
+    data = Observations.of(as_table("X", X).to(device=as_device(device)), Y, noise, space)
     scales = None if space is None else space.scales
-    target = LogPosterior(data.inputs, data.outcomes, data.noise, _profile(profile), scales)
+    few = data.outcomes.shape[0] <= MIXTURE_LIMIT
+    hyperparameters = settled(hyperparameters, profile, few)
+    target = LogPosterior(data.inputs, data.outcomes, data.noise, as_profile(profile), scales)
+    if len(data.X) > many.FITTED:
+        whole = data.as_told()
+        some = whole.chosen(seed)
+        part, found = some.known(earlier), Hyperparameters(target.inputs.new_empty(0, target.size), target.groups)
+        if part is None:
+            part, found = fit_with(
+                some.X,
+                some.Y,
+                start,
+                space=space,
+                noise=some.errors,
+                hyperparameters=hyperparameters,
+                draws=draws,
+                profile=profile,
+                seed=seed,
+            )
+        return many.posterior(part, whole), found
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)
-    few = data.outcomes.shape[0] <= MIXTURE_LIMIT
-    if hyperparameters == "mixture" or (hyperparameters == "auto" and few):
-        theta, state = _draw(target, known, draws, generator)
+    if hyperparameters == "families":
+        belief = _families(data, target, max(1, draws // 2) if few else 1, generator)
+        return belief, Hyperparameters(known[:0], target.groups)
+    if hyperparameters == "mixture":
+        theta, state = draw(target, known, draws, generator)
     else:
         theta = state = maximise(target, known, generator)
     return _belief(data, target, theta), Hyperparameters(state, target.groups)
 
 
-def _profile(profile: Profile | str) -> Profile:
+def settled(hyperparameters: Treatment, profile: Profile | str | None, few: bool) -> Treatment:
+    """What "auto" is: families, or one kernel whose profile somebody wants."""
+    if hyperparameters == "families" and profile is not None:
+        raise InputError(
+            f"families have kernels of their own, and the profile {profile!r} was given; leave it out, or choose"
+            ' hyperparameters="mixture" or "map"'
+        )
+    if hyperparameters != "auto":
+        return hyperparameters
+    if profile is None:
+        return "families"
+    return "mixture" if few else "map"
+
+
+def as_profile(profile: Profile | str | None) -> Profile:
+    """The profile of this name (Matern-5/2 without one), or an `InputError`."""
     try:
-        return Profile(profile)
+        return Profile.MATERN52 if profile is None else Profile(profile)
     except ValueError:
         names = ", ".join(repr(known.value) for known in Profile)
         raise InputError(f"the profile {profile!r} is unknown; choose one of {names}") from None
@@ -250,7 +328,7 @@ def _known(start: Hyperparameters | None, target: LogPosterior, generator: torch
     return theta[:, : target.groups + 2] if target.noise is not None else target.with_noise(theta, generator)
 
 
-def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw(target: KernelPosterior, known: Tensor, draws: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Rows that stand for the posterior (draws x p), and the last state of the chains (C x p).
 
     Chains that start from the prior keep its large noise for long where the data are many; chains that start around the
@@ -267,11 +345,52 @@ def _draw(target: LogPosterior, known: Tensor, draws: int, generator: torch.Gene
 
 def _belief(data: Observations, target: LogPosterior, theta: Tensor) -> Gaussian:
     """The mixture of the rows of theta (H x p), equally weighted."""
-    g, H = target.groups, theta.shape[0]
-    kernel = Stationary(target.profile, target.lengthscales(theta), theta[:, g].exp())
-    noise = target.noise_variance(theta)
-    weights = theta.new_full((H,), 1.0 / H)
-    mean = ConstantMean(theta[:, g + 1])
-    # all columns are equal where the noise was fitted; given errors say what the next is likely to be
-    future = noise.mean(-1)
+    return _mixture(data, target.kernel(theta), [(target, theta)])
+
+
+def _mixture(data: Observations, kernel: Kernel, fitted: Sequence[tuple[LogPosterior, Tensor]]) -> Gaussian:
+    """The mixture of the rows (H x p) of one family after the other, equally weighted."""
+    noise = torch.cat([target.noise_variance(theta) for target, theta in fitted])
+    mean = ConstantMean(torch.cat([theta[:, target.groups + 1] for target, theta in fitted]))
+    weights = noise.new_full((len(noise),), 1.0 / len(noise))
+    future = torch.cat([target.future_noise(theta) for target, theta in fitted])
     return Gaussian.from_data(data.X, data.outcomes, noise, future, kernel, mean, data.frame, weights)
+
+
+LEAST, MOST = 10, 500
+"""With fewer observations nobody can say which is wrong; with more, another fit takes seconds."""
+
+LOOKS = 2
+"""So often gross errors are looked for: once the first are doubted, others may stand out, or no longer."""
+
+
+def _families(data: Observations, target: LogPosterior, draws: int, generator: torch.Generator) -> Gaussian:
+    """The mixture of several families, weighted by stacking; most of it doubts what looks like gross errors."""
+    trusting = fit_families(target, draws, generator)
+    belief = seen = _stacked(data, target, trusting)
+    if target.noise is not None or not LEAST <= len(data.X) <= MOST:
+        return belief
+    best = 0.0
+    before = torch.zeros_like(data.outcomes, dtype=torch.bool)
+    for _ in range(LOOKS):
+        wrong = suspects(standard_residuals(seen))
+        if bool((wrong == before).all()) or not bool(wrong.any()):
+            break
+        shift, scale = _shift_and_scale(data.outcomes[~wrong])
+        again = data.standardised(shift, scale)
+        retold = replace(target, outcomes=again.outcomes)
+        doubtful = fit_families(doubting(retold, wrong), max(1, draws - 1), generator)
+        believing = [one.retold(again.outcomes, shift, scale) for one in trusting]
+        odds, before = log_odds(doubtful, believing, wrong), wrong
+        seen = _stacked(again, retold, doubtful)
+        if odds > best:
+            best, belief = odds, _stacked(again, retold, [*doubtful, *(one.some(1) for one in believing)])
+    return belief
+
+
+def _stacked(data: Observations, target: LogPosterior, fitted: Sequence[Fitted]) -> Gaussian:
+    """The mixture of all rows of all families, weighted by stacking."""
+    basis = basis_of(target.inputs.shape[-1], target.scales)
+    kernel = joined([one.target.composed(one.theta, basis) for one in fitted])
+    belief = _mixture(data, kernel, [(one.target, one.theta) for one in fitted])
+    return replace(belief, weights=stacked(leave_one_out(belief).log_density), stacked=True)

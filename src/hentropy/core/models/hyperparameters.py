@@ -8,6 +8,11 @@ The model sees designs in the unit cube and standardised outcomes:
     g  length scales: coordinates of one group share one, such as those of a choice; without groups g = d
     theta = (log l_1 ... log l_g, log s, m, log v); the last is absent where the noise is given, so p = g + 3 or g + 2
 
+A family with terms (waves and a trend, see `beliefs.terms`) has an own length scale of the waves along each coordinate,
+the variance of all waves, and those of the linear and of the quadratic trend before the noise:
+
+    theta = (log l_1 ... log l_g, log s, m, log w_1 ... log w_W, log t, log b, log c, log v)
+
     log p(theta | y) = -1/2 r^T K^-1 r - 1/2 log det K + log prior(theta) + constant     r = y - m,  K = s k + diag(v)
 
 One batched Cholesky factor serves all C rows. With alpha = K^-1 r, the derivative in K is (alpha alpha^T - K^-1) / 2.
@@ -19,19 +24,22 @@ There are few hyperparameters (p), so BFGS keeps a whole inverse Hessian B (p x 
     step = t B g,   accepted where the log posterior rises by at least 1e-4 t g^T B g, else t is halved
     B' = (I - s u^T / s^T u) B (I - u s^T / s^T u) + s s^T / s^T u        s = theta' - theta,  u = g - g'
 
-All rows share one batched value-and-gradient per round. B starts as the prior's covariance, which sets every scale.
+All rows share one batched value-and-gradient per round. B starts as the prior's covariance, which sets every scale, or
+as it ended for some of the observations.
 """
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs.kernels import Profile
+from hentropy.core.beliefs.kernels import Composed, Profile, Stationary, fallen
 from hentropy.core.beliefs.linalg import cholesky
+from hentropy.core.beliefs.terms import Basis, FeatureKernel
 from hentropy.errors import ModelError
 
 NOISE_FLOOR = 1e-6
@@ -44,6 +52,11 @@ class Normal:
 
     location: float
     width: float
+
+    @property
+    def median(self) -> float:
+        """Of the exponential of what has this prior."""
+        return math.exp(self.location)
 
 
 def lengthscale_prior(g: int) -> Normal:
@@ -70,6 +83,19 @@ def mean_prior() -> Normal:
 def noise_prior() -> Normal:
     """log v ~ N(log 1e-4, 3): mostly next to nothing (simulators), yet a tenth of the variance costs only 2.7 nats."""
     return Normal(math.log(1e-4), 3.0)
+
+
+def terms_priors(waves: int) -> list[Normal]:
+    """Of the length scales of the waves (a few periods or none along an axis), and of the variances of the terms.
+
+    All are wide: what a sum of one-dimensional terms, a parabola and the rest contribute is for the data to say.
+    """
+    return [Normal(math.log(0.3), 1.0)] * waves + [Normal(0.0, 1.5), Normal(-1.0, 1.5), Normal(-1.0, 1.5)]
+
+
+def rest_prior() -> Normal:
+    """log s ~ N(-1, 1.5) where there are terms: what is left to the stationary kernel may be little."""
+    return Normal(-1.0, 1.5)
 
 
 class _LogDensity(torch.autograd.Function):
@@ -102,16 +128,40 @@ class _LogDensity(torch.autograd.Function):
         return by_K, by_K.diagonal(dim1=-2, dim2=-1), torch.where(good[:, None], by_r, 0.0)
 
 
-@dataclass(frozen=True)
-class LogPosterior:
-    """Given inputs (n x d, unit cube), standardised outcomes (n), and noise variances (n) or None to fit one."""
+def log_density(G: Tensor, v: Tensor, r: Tensor) -> Tensor:
+    """log N(r; 0, G + diag(v)) without its constant: G is C x n x n, v and r are C x n; C, -inf where there is none."""
+    value: Tensor = _LogDensity.apply(G, v, r)
+    return value
+
+
+class KernelPosterior(ABC):
+    """The log posterior of theta = (log l_1 ... log l_g, log s, m, ...) for whatever is seen of m + g(x)."""
 
     inputs: Tensor
+    """n x d, in the unit cube."""
+
     outcomes: Tensor
-    noise: Tensor | None
+    """n."""
+
     profile: Profile
-    scales: tuple[int, ...] | None = None
+    scales: tuple[int, ...] | None
     """Which length scale belongs to each coordinate (d numbers from 0 to g - 1); one each if left out."""
+
+    basis: Basis | None = None
+    """The features of the terms, in a family that has them."""
+
+    @property
+    @abstractmethod
+    def own_priors(self) -> list[Normal]:
+        """The priors of what follows the length scales in a row."""
+
+    @abstractmethod
+    def log_likelihood(self, theta: Tensor) -> Tensor:
+        """The log probability of what was seen, up to a constant: C x p to C; -inf where it cannot be computed."""
+
+    @abstractmethod
+    def subset(self, rows: Tensor) -> "KernelPosterior":
+        """The same given some of the observations only."""
 
     @cached_property
     def groups(self) -> int:
@@ -121,18 +171,12 @@ class LogPosterior:
     @property
     def size(self) -> int:
         """p."""
-        return self.groups + (3 if self.noise is None else 2)
+        return self.groups + len(self.own_priors)
 
     def lengthscales(self, theta: Tensor) -> Tensor:
         """The length scale of each coordinate: C x p to C x d."""
         own = theta[:, : self.groups].exp()
         return own if self.scales is None else own[:, list(self.scales)]
-
-    def subset(self, rows: Tensor) -> "LogPosterior":
-        """The same given some of the observations only."""
-        rows = rows.to(self.inputs.device)
-        noise = None if self.noise is None else self.noise[rows]
-        return LogPosterior(self.inputs[rows], self.outcomes[rows], noise, self.profile, self.scales)
 
     @cached_property
     def squared_differences(self) -> Tensor:
@@ -144,31 +188,63 @@ class LogPosterior:
         group = torch.tensor(self.scales, device=each.device)
         return each.new_zeros(self.groups, each.shape[-1]).index_add_(0, group, each)
 
+    def covariance(self, theta: Tensor) -> Tensor:
+        """The prior covariance at the data: C x p to C x n x n."""
+        g, n = self.groups, self.outcomes.shape[0]
+        r2 = (torch.exp(-2.0 * theta[:, :g]) @ self.squared_differences).view(-1, n, n)
+        covariance = fallen(r2, theta[:, g].exp()[:, None, None], self.profile)
+        if self.basis is None:
+            return covariance
+        if n > MANY:  # the table of products would be larger than the features
+            return covariance + self._terms(theta, self.basis)(self.inputs, self.inputs)
+        return covariance + (torch.cat(self._variances(theta, self.basis), -1) @ self.products).view(-1, n, n)
+
+    @cached_property
+    def products(self) -> Tensor:
+        """Sums of products of features that share a variance, cosines of differences, u.u' and (u.u')^2: P x n^2."""
+        assert self.basis is not None
+        u = 2.0 * self.inputs - 1.0
+        dots = (u @ u.mT).reshape(1, -1)
+        own = self.inputs[:, list(self.basis.waving)]
+        away = (own[:, None] - own[None]).flatten(0, 1).mT  # W x n^2
+        waves = torch.cos(self.basis.frequencies(own)[:, None] * away[:, None]).flatten(0, 1)
+        return torch.cat([waves, dots, dots.square()])
+
+    def _variances(self, theta: Tensor, basis: Basis) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the waves, of the linear and of the quadratic trend: C x (coordinates x frequencies), C x 1, C x 1."""
+        W, first = len(basis.waving), self.groups + 2
+        own = theta[:, first : first + W].exp().unsqueeze(-1)  # C x W x 1
+        # the spectrum of a Matern-5/2 kernel, its variance shared by the coordinates
+        spectrum = (1.0 + (own * basis.frequencies(theta)).square() / 5.0) ** -3
+        share = spectrum / (max(W, 1) * spectrum.sum(-1, keepdim=True))
+        t, b, c = theta[:, first + W : first + W + 3].exp().unsqueeze(-1).unbind(1)
+        # u.u' grows with the number of coordinates
+        return (t.unsqueeze(-1) * share).flatten(1), b / basis.d**0.5, c / basis.d * float(basis.bent)
+
+    def _terms(self, theta: Tensor, basis: Basis) -> FeatureKernel:
+        waves, b, c = self._variances(theta, basis)
+        return FeatureKernel(basis, basis.variances(waves, b.squeeze(-1), c.squeeze(-1)))
+
+    def kernel(self, theta: Tensor) -> Stationary | Composed:
+        """Of rows H x p."""
+        stationary = Stationary(self.profile, self.lengthscales(theta), theta[:, self.groups].exp())
+        return stationary if self.basis is None else Composed(stationary, self._terms(theta, self.basis))
+
+    def composed(self, theta: Tensor, basis: Basis) -> Composed:
+        """The same as a sum with terms of this basis, which have no variance in a family without them."""
+        kernel = self.kernel(theta)
+        if isinstance(kernel, Composed):
+            return kernel
+        return Composed(kernel, FeatureKernel(basis, theta.new_zeros(theta.shape[0], sum(basis.sizes))))
+
     def __call__(self, theta: Tensor) -> Tensor:
         """Rows C x p to C, up to a constant; -inf where the kernel matrix is not positive definite."""
         return self.log_likelihood(theta) + self.log_prior(theta)
 
-    def log_likelihood(self, theta: Tensor) -> Tensor:
-        """log N(y; m, K) without its constant: C x p to C."""
-        g, n = self.groups, self.outcomes.shape[0]
-        r2 = (torch.exp(-2.0 * theta[:, :g]) @ self.squared_differences).view(-1, n, n)
-        G = self.profile.of_squared_distance(r2, theta[:, g].exp()[:, None, None])
-        value: Tensor = _LogDensity.apply(G, self.noise_variance(theta), self.outcomes - theta[:, g + 1, None])
-        return value
-
-    def noise_variance(self, theta: Tensor) -> Tensor:
-        """The noise variance of each observation: C x n."""
-        n = self.outcomes.shape[0]
-        if self.noise is not None:
-            return self.noise.expand(theta.shape[0], n)
-        return (NOISE_FLOOR + theta[:, -1:].exp()).expand(theta.shape[0], n)
-
     @cached_property
     def priors(self) -> tuple[Tensor, Tensor]:
         """Location and width of each hyperparameter's normal prior: p and p."""
-        g = self.groups
-        priors = [lengthscale_prior(g)] * g + [outputscale_prior(), mean_prior()]
-        priors += [noise_prior()] * (self.noise is None)
+        priors = [lengthscale_prior(self.groups)] * self.groups + self.own_priors
         return (
             self.inputs.new_tensor([prior.location for prior in priors]),
             self.inputs.new_tensor([prior.width for prior in priors]),
@@ -184,6 +260,64 @@ class LogPosterior:
         location, width = self.priors
         z = torch.randn(count, self.size, generator=generator, dtype=torch.float64)
         return location + width * z.to(location)
+
+
+@dataclass(frozen=True)
+class LogPosterior(KernelPosterior):
+    """Given standardised outcomes (n), and noise variances (n) or None to fit one.
+
+    `doubt` (n) is a variance that observations have on top of a fitted noise: what is doubted counts for less.
+    """
+
+    inputs: Tensor
+    outcomes: Tensor
+    noise: Tensor | None
+    profile: Profile
+    scales: tuple[int, ...] | None = None
+    basis: Basis | None = None
+    doubt: Tensor | None = None
+
+    @property
+    def own_priors(self) -> list[Normal]:
+        """Those of log s, m, the terms, and log v unless the noise is given."""
+        noise = [noise_prior()] * (self.noise is None)
+        if self.basis is None:
+            return [outputscale_prior(), mean_prior(), *noise]
+        return [rest_prior(), mean_prior(), *terms_priors(len(self.basis.waving)), *noise]
+
+    def subset(self, rows: Tensor) -> "LogPosterior":
+        """The same given some of the observations only."""
+        rows = rows.to(self.inputs.device)
+        noise, doubt = (None if each is None else each[rows] for each in (self.noise, self.doubt))
+        return replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows], noise=noise, doubt=doubt)
+
+    def log_likelihood(self, theta: Tensor) -> Tensor:
+        """log N(y; m, K) without its constant: C x p to C."""
+        residual = self.outcomes - theta[:, self.groups + 1, None]
+        return log_density(self.covariance(theta), self.noise_variance(theta), residual)
+
+    def noise_variance(self, theta: Tensor) -> Tensor:
+        """The noise variance of each observation: C x n."""
+        n = self.outcomes.shape[0]
+        if self.noise is not None:
+            return self.noise.expand(theta.shape[0], n)
+        fitted = (NOISE_FLOOR + theta[:, -1:].exp()).expand(theta.shape[0], n)
+        return fitted if self.doubt is None else fitted + self.doubt
+
+    def future_noise(self, theta: Tensor) -> Tensor:
+        """The noise variance of an observation to come: C. Given errors say what the next is likely to be."""
+        if self.noise is not None:
+            return self.noise.mean().expand(theta.shape[0])
+        return NOISE_FLOOR + theta[:, -1].exp()
+
+    def widened(self, theta: Tensor, factor: float) -> Tensor:
+        """Rows (C x p) that expect the same, with all standard deviations greater by the factor; given noise stays."""
+        step = torch.full_like(theta, 2.0 * math.log(factor))
+        step[:, : self.groups] = 0.0
+        step[:, self.groups + 1] = 0.0
+        if self.basis is not None:
+            step[:, self.groups + 2 : self.groups + 2 + len(self.basis.waving)] = 0.0
+        return theta + step
 
     def with_noise(self, theta: Tensor, generator: torch.Generator) -> Tensor:
         """Rows without a noise (C x (g + 2)) with one drawn from its prior: C x (g + 3).
@@ -219,27 +353,63 @@ class Summits:
 
     def around(self, count: int, generator: torch.Generator) -> Tensor:
         """Draws from the normal approximations at the summits, each with its share of the mass: count x p."""
-        root = cholesky(self.spread, "spread of the hyperparameters")
-        mass = self.value + root.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        chosen = torch.multinomial(torch.softmax(mass, 0).cpu(), count, replacement=True, generator=generator)
+        shares = torch.softmax(self._log_mass, 0).cpu()
+        chosen = torch.multinomial(shares, count, replacement=True, generator=generator).to(self.theta.device)
         z = torch.randn(count, self.theta.shape[-1], 1, generator=generator, dtype=torch.float64).to(self.theta)
-        chosen = chosen.to(self.theta.device)
-        return self.theta[chosen] + (root[chosen] @ z).squeeze(-1)
+        return self.theta[chosen] + (self._root[chosen] @ z).squeeze(-1)
+
+    @cached_property
+    def _root(self) -> Tensor:
+        return cholesky(self.spread, "spread of the hyperparameters")
+
+    @property
+    def _log_mass(self) -> Tensor:
+        """The log of the mass of each normal approximation, up to a constant: K."""
+        return self.value + self._root.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    def log_density(self, theta: Tensor) -> Tensor:
+        """The log density of `around`, up to a constant: C x p to C."""
+        away = (theta.unsqueeze(0) - self.theta.unsqueeze(1)).mT  # K x p x C
+        white = torch.linalg.solve_triangular(self._root, away, upper=False)
+        each = self.value.unsqueeze(-1) - 0.5 * white.square().sum(-2)  # the height at a summit is its value
+        return torch.logsumexp(each, 0)
 
 
-def maximise(target: LogPosterior, known: Tensor, generator: torch.Generator) -> Tensor:
+DRAWN = 24
+"""So many rows are drawn around the summits, and a few of them stand for all."""
+
+
+@torch.no_grad()
+def stand_ins(target: KernelPosterior, found: Summits, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """At most `count` rows that stand for the posterior (H x p) and their weights (H).
+
+    Rows are drawn from the normal approximations at the summits and weighted by how far these are from the posterior.
+    """
+    theta = found.around(DRAWN, generator)
+    log_weight = target(theta) - found.log_density(theta)
+    weight = torch.softmax(torch.where(log_weight.isfinite(), log_weight, -torch.inf), 0)
+    weight = weight.clamp_max(DRAWN**-0.5)  # a few draws must not stand for all of them (Ionides 2008)
+    places = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    chosen = torch.searchsorted((weight / weight.sum()).cumsum(0).cpu(), places).clamp_max(DRAWN - 1)
+    rows, times = chosen.unique(return_counts=True)
+    return theta[rows.to(theta.device)], times.to(theta) / count
+
+
+def maximise(target: KernelPosterior, known: Tensor, generator: torch.Generator) -> Tensor:
     """The best row found: 1 x p. `known` rows (C x p, maybe none) of an earlier fit compete with draws of the prior."""
     found = summits(target, known, generator)
     return found.theta[found.value.argmax()].unsqueeze(0)
 
 
-def summits(target: LogPosterior, known: Tensor, generator: torch.Generator) -> Summits:
+def summits(target: KernelPosterior, known: Tensor, generator: torch.Generator) -> Summits:
     """Where the best of `known` rows and of draws of the prior lead."""
     n = target.outcomes.shape[0]
     if n > SUBSET:
         part = target.subset(torch.randperm(n, generator=generator)[:SUBSET])
         found = summits(part, known, generator)
-        return ascend(target, found.theta[found.value.argmax()].unsqueeze(0))
+        best = found.value.argmax()
+        # the posterior of all is so much narrower, and as wide in one direction compared with another
+        return ascend(target, found.theta[best].unsqueeze(0), spread=found.spread[best].unsqueeze(0) * (SUBSET / n))
     screened, ascended = (64, 4) if target.outcomes.shape[0] <= MANY else (16, 2)
     candidates = torch.cat([known, target.priors[0].unsqueeze(0), target.prior_draws(screened, generator)])
     best = target(candidates).topk(ascended).indices
@@ -252,12 +422,17 @@ def summits(target: LogPosterior, known: Tensor, generator: torch.Generator) -> 
     return found
 
 
-def ascend(target: LogPosterior, theta: Tensor) -> Summits:
-    """From rows K x p uphill."""
+def ascend(
+    target: KernelPosterior, theta: Tensor, tolerance: float = TOLERANCE, spread: Tensor | None = None
+) -> Summits:
+    """From rows K x p uphill, until no slope per prior standard deviation is above the tolerance.
+
+    `spread` (K x p x p) is what B starts as; the prior's covariance if left out.
+    """
     width = target.priors[1]
     eye = torch.eye(theta.shape[-1], dtype=theta.dtype, device=theta.device)
     value, g = _value_and_slope(target, theta)
-    B = torch.diag(width.square()).expand(theta.shape[0], -1, -1).clone()
+    B = torch.diag(width.square()).expand(theta.shape[0], -1, -1).clone() if spread is None else spread
     t = theta.new_ones(theta.shape[0])
     for _ in range(ROUNDS):
         direction = (B @ g.unsqueeze(-1)).squeeze(-1)
@@ -278,13 +453,13 @@ def ascend(target: LogPosterior, theta: Tensor) -> Summits:
         g = torch.where(accepted.unsqueeze(-1), new_g, g)
         value = torch.where(accepted, new_value, value)
         t = torch.where(accepted, 1.0, 0.5 * t)
-        arrived = ((g * width).abs().amax(-1) < TOLERANCE) | (t < 1e-6) | ~value.isfinite()
+        arrived = ((g * width).abs().amax(-1) < tolerance) | (t < 1e-6) | ~value.isfinite()
         if bool(arrived.all()):
             break
     return Summits(theta, value, B)
 
 
-def _value_and_slope(target: LogPosterior, theta: Tensor) -> tuple[Tensor, Tensor]:
+def _value_and_slope(target: KernelPosterior, theta: Tensor) -> tuple[Tensor, Tensor]:
     with torch.enable_grad():
         theta = theta.detach().requires_grad_()
         value = target(theta)

@@ -13,6 +13,7 @@ from hentropy.core.action_search import ContinuousSearch, descend
 from hentropy.core.beliefs import Needs, Nodes
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, per_cost
+from hentropy.core.spaces import Pool
 from hentropy.errors import InputError
 
 FIRST_SHARE = 2
@@ -25,9 +26,12 @@ APART = 0.25
 
 
 def first_designs(appraisal: Appraisal, count: int) -> Tensor:
-    """Designs worth a look, one at a time: points that fill the space, and points around the best actions: M x d."""
+    """Designs worth a look, one at a time: points that fill the space, and points around the best actions: M x d.
+
+    Of a list, all of them; of a space with finitely many designs, all if they are not more than `count`.
+    """
     space = appraisal.space
-    if space.points is not None:
+    if space.points is not None and (len(space.points) <= count or isinstance(space, Pool)):
         return space.points.to(appraisal.belief.X)
     filling = space.sample(count, appraisal.seed + 1).to(appraisal.belief.X)
     anchors = _anchors(appraisal)
@@ -38,8 +42,9 @@ def first_designs(appraisal: Appraisal, count: int) -> Tensor:
     at = space.to_cube(anchors)
     noise = torch.randn(repeats, *at.shape, generator=generator, dtype=torch.float64).to(at)
     around = (at + 0.05 * noise).clamp(0.0, 1.0).flatten(0, 1)
-    exchanged = space.neighbours(anchors).flatten(0, 1)
-    return torch.cat([filling, space.project(space.from_cube(around)), space.project(anchors), exchanged])
+    there = space.project(anchors)  # actions may lie where nothing can be run
+    exchanged = space.neighbours(there).flatten(0, 1)
+    return torch.cat([filling, space.project(space.from_cube(around)), there, exchanged])
 
 
 def _anchors(appraisal: Appraisal) -> Tensor:
@@ -55,7 +60,7 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
     if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
-        quick = replace(appraisal, belief=appraisal.belief.typical())
+        quick = replace(appraisal, belief=appraisal.belief.typical(), search=appraisal.search.with_few_draws())
         scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
     scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
@@ -105,7 +110,8 @@ def ascend_together(
     domain, head = search.domain, q * space.cube
     # the expected loss of today's action is a constant for an affine loss under one GP, a control variate otherwise
     known = 0.0 if cost is None else appraisal.of_pending(nodes)
-    varies = appraisal.belief.components > 1 or search.decision.needs is not Needs.MEAN
+    belief = appraisal.belief
+    varies = belief.components > 1 or bool(belief.graded) or search.decision.needs is not Needs.MEAN
     today = search.best.expand(R, 1, *search.best.shape)
 
     def unpack(u: Tensor) -> tuple[Tensor, Tensor]:
@@ -114,8 +120,9 @@ def ascend_together(
     def minus_gain(u: Tensor) -> Tensor:
         designs, acts = unpack(u)
         fantasy = appraisal.belief.look_ahead(appraisal.together(designs)).fantasy(nodes)
-        stay = search.loss_after(fantasy, today) @ nodes.weights if varies else search.value
-        return -per_cost(stay - search.loss_after(fantasy, acts) @ nodes.weights - known, designs, cost)
+        stay = (search.loss_after(fantasy, today) * fantasy.weights).sum(-1) if varies else search.value
+        gains = stay - (search.loss_after(fantasy, acts) * fantasy.weights).sum(-1)
+        return -per_cost(gains - known, designs, cost)
 
     start = torch.cat([space.to_cube(x).reshape(R, head), domain.to_cube(actions).reshape(R, -1)], -1)
     u, losses = descend(minus_gain, start, steps, appraisal.clock)

@@ -67,8 +67,9 @@ def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, App
     """Which of the designs F x q x d has the greatest gain per cost, and what was learned on the way."""
     if len(x) == 1:
         return 0, appraisal
-    one_outcome = x.shape[-2] + len(appraisal.pending) == 1
-    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_ONE if one_outcome else RANKING)
+    # the outcomes of one design are integrated almost exactly while they are no more than two
+    few = x.shape[-2] + len(appraisal.pending) == 1 and len(appraisal.belief.measured) <= 2
+    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_ONE if few else RANKING)
     best = int(per_cost(audit.gain.value, x, cost).argmax())
     if audit.least is None or not isinstance(audit.search, ContinuousSearch):
         return best, replace(appraisal, search=audit.search)
@@ -96,6 +97,23 @@ class NetOfCost(Outlay):
     def score(self, gains: Tensor, x: Tensor) -> Tensor:
         """The difference."""
         return gains - self.price * checked_cost(self.cost, x)
+
+
+@dataclass(frozen=True)
+class IfSuccessful(Outlay):
+    """What designs that may fail are expected to gain, against their cost."""
+
+    appraisal: Appraisal
+    cost: Cost | None
+
+    def score(self, gains: Tensor, x: Tensor) -> Tensor:
+        """By the chance that all of them succeed, and what the news of it saves."""
+        return per_cost(self.appraisal.if_failing(gains, x), x, self.cost)
+
+
+def knowing(cost: Cost | None, appraisal: Appraisal) -> Cost | None:
+    """How costs and failures count for an appraisal that knows of further pending designs."""
+    return replace(cost, appraisal=appraisal) if isinstance(cost, IfSuccessful) else cost
 
 
 def per_cost(gains: Tensor, x: Tensor, cost: Cost | None) -> Tensor:

@@ -128,6 +128,8 @@ class Conditions:
 
     def each(self, columns: Columns) -> Tensor:
         """Which conditions hold: ... x conditions."""
+        if not self.given:
+            return torch.ones(*next(iter(columns.values())).values.shape, 0, dtype=torch.bool)
         return torch.stack([self._holds(condition, columns) for condition in self._parsed], -1)
 
     def hold(self, columns: Columns) -> Tensor:
@@ -186,12 +188,20 @@ def _tables(given: Any, kinds: Mapping[str, Categories | None]) -> Tables:
     return found
 
 
-class FeasibleSet:
-    """The designs of a space that satisfy its conditions."""
+@dataclass(frozen=True)
+class DesignTest:
+    """A test of designs (... x d to ...), and some that pass it (m x d)."""
 
-    def __init__(self, space: Unconstrained, conditions: Conditions) -> None:
-        self.space, self.conditions = space, conditions
-        found = self._first()
+    passes: Callable[[Tensor], Tensor]
+    known: Tensor
+
+
+class FeasibleSet:
+    """The designs of a space that satisfy its conditions, and that pass a test, if there is one."""
+
+    def __init__(self, space: Unconstrained, conditions: Conditions, test: "DesignTest | None" = None) -> None:
+        self.space, self.conditions, self.test = space, conditions, test
+        found = self._first() if test is None else test.known
         if not len(found):
             raise InputError(self._clash())
         self.anchors = found[:ANCHORS]
@@ -199,8 +209,9 @@ class FeasibleSet:
             self.anchors = torch.cat([found, self._walked(ANCHORS - len(found), seed=0, burn_in=BURN_IN)])
 
     def holds(self, x: Tensor) -> Tensor:
-        """Whether designs (... x d) satisfy all conditions: ... ."""
-        return self.conditions.hold(self.space.free_columns(x))
+        """Whether designs (... x d) satisfy all conditions, and pass the test: ... ."""
+        hold = self.conditions.hold(self.space.free_columns(x)).to(x.device)
+        return hold if self.test is None else hold & self.test.passes(x)
 
     def _first(self) -> Tensor:
         """Feasible designs to begin with: m x d, none where none were found."""
@@ -249,7 +260,7 @@ class FeasibleSet:
 
     def _possible(self, which: Sequence[int]) -> bool:
         trial = FeasibleSet.__new__(FeasibleSet)
-        trial.space, trial.conditions = self.space, self.conditions.some(which)
+        trial.space, trial.conditions, trial.test = self.space, self.conditions.some(which), None
         return bool(len(trial._first()))
 
     def idle(self) -> list[str]:
@@ -311,7 +322,8 @@ class FeasibleSet:
     def from_cube(self, u: Tensor) -> Tensor:
         """A point of the cube as a feasible design, differentiable where the numbers move: ... x d."""
         x = self._onto_linear(self.space.free_from_cube(u), SWEEPS)
-        return x if self.conditions.all_linear else self._drawn_back(x, rounded=False)
+        bends = self.test is not None or not self.conditions.all_linear
+        return self._drawn_back(x, rounded=False) if bends else x
 
     def project(self, x: Tensor) -> Tensor:
         """The nearest design that satisfies all conditions, or one near it: ... x d."""
@@ -332,12 +344,14 @@ class FeasibleSet:
             near = torch.cdist(self.space.to_unit(outside), self.space.to_unit(anchors)).argmin(-1)
             start = self.space.to_cube(anchors[near])
             end = self.space.to_cube(outside)
-            low, high = torch.zeros_like(end[:, :1]), torch.ones_like(end[:, :1])
-            for _ in range(HALVINGS if rounded else FEW_HALVINGS):
-                middle = 0.5 * (low + high)
-                tried = self.space.free_from_cube(torch.lerp(start, end, middle))
-                good = self.holds(self.space.free_project(tried) if rounded else tried).unsqueeze(-1)
-                low, high = torch.where(good, middle, low), torch.where(good, high, middle)
+            low, length = torch.zeros_like(end[:, :1]), 1.0
+            for _ in range((HALVINGS if rounded else FEW_HALVINGS) // 2):
+                # bisection by two steps at once: three points in one call cost hardly more than one
+                length /= 4.0
+                at = low + length * torch.arange(1, 4).view(3, 1, 1).to(low)
+                tried = self.space.free_from_cube(torch.lerp(start, end, at))
+                first, middle, last = self.holds(self.space.free_project(tried) if rounded else tried).unsqueeze(-1)
+                low = low + length * (2 * middle + torch.where(middle, last, first))
         back = self.space.free_from_cube(torch.lerp(start, self.space.to_cube(flat[bad]), low))
         if rounded:
             back = torch.where(low > 0, self.space.free_project(back), anchors[near])

@@ -182,7 +182,10 @@ class Numbers(Coordinates):
 
     def neighbours(self, x: Tensor) -> Tensor:
         """One step down and one up, for each number on a grid."""
-        steps = torch.diag(self.grid * self.on_grid)[self.on_grid].to(x)
+        [places] = self.on_grid.nonzero(as_tuple=True)
+        steps = torch.zeros(len(places), self.width, dtype=self.grid.dtype)
+        steps[torch.arange(len(places)), places] = self.grid[places]
+        steps = steps.to(x)
         moves = torch.cat([-steps, steps])
         return self.project(x.unsqueeze(-2) + moves)
 
@@ -351,3 +354,12 @@ class Simplex(Coordinates):
         order[rows, first], order[rows, second] = second, first
         every = x.unsqueeze(-2).expand(*x.shape[:-1], *order.shape)
         return self.project(every.gather(-1, order.expand_as(every)))
+
+
+def scales_of(blocks: Sequence[Coordinates]) -> tuple[int, ...]:
+    """The length scales of all blocks, numbered through."""
+    found: list[int] = []
+    for block in blocks:
+        first = max(found, default=-1) + 1
+        found += [first + scale for scale in block.scales]
+    return tuple(found)

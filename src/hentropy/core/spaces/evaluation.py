@@ -12,6 +12,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import NoReturn
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -105,7 +106,7 @@ def violation(condition: Expression, columns: Columns, tables: Tables) -> Tensor
 
 def _whole(found: Tensor, columns: Columns) -> Tensor:
     shapes = {column.values.shape for column in columns.values()} | {found.shape}
-    return found.expand(torch.broadcast_shapes(*shapes) if len(shapes) > 1 else found.shape)
+    return found.expand(np.broadcast_shapes(*shapes))  # the like of torch imports a computer algebra system
 
 
 class _Checker:
@@ -224,7 +225,8 @@ def _compared(a: Tensor, sign: str, b: Tensor) -> Tensor:
     """A comparison, of numbers with tolerance; infinite ones are equal only if they are the same."""
     equal = a == b
     if a.is_floating_point():
-        equal |= ((a - b).abs() <= _slack(a, b)) & (a - b).isfinite()
+        apart = (a - b).abs()
+        equal |= (apart <= _slack(a, b)) & apart.isfinite()
     if sign in ("==", "!="):
         return equal if sign == "==" else ~equal
     beyond = a < b if sign in ("<", "<=") else a > b

@@ -8,7 +8,7 @@ from torch import Tensor
 from hentropy.core.spaces.coordinates import ValueTable
 
 FIRST_DRAWN = 256
-"""Samples from which first designs take their numbers."""
+"""Samples among which numbers are looked for that go with the options of a first design."""
 
 FEWEST_FIRST, MOST_FIRST = 4, 12
 """The default number of first designs is never outside of these: a model learns more from designs that it chooses."""
@@ -24,33 +24,50 @@ Place = tuple[slice, ValueTable]
 
 
 def taking_turns(
-    left: Tensor, tables: Sequence[Place], known: Tensor, holds: Callable[[Tensor], Tensor], count: int, seed: int
+    numbers: Tensor,
+    drawn: Callable[[torch.Generator], Tensor],
+    feasible: Callable[[], Tensor],
+    tables: Sequence[Place],
+    known: Tensor,
+    holds: Callable[[Tensor], Tensor],
+    seed: int,
 ) -> Tensor:
     """Designs in which options take turns, those used least, also in designs `known` (m x d), first: count x d.
 
-    Their numbers are those of `left` (n x d), the first ones with which the options satisfy all conditions.
+    Each has its own row of `numbers` (count x d), which fill the space without conditions. Where the options do not
+    allow these, it has the first that they allow of some that are `drawn` anew: so numbers fill what each option allows
+    evenly, and not what most options allow. Only where little is allowed they are those of a `feasible` design (n x d).
     """
     generator = torch.Generator().manual_seed(seed)
     uses = [uses_of(table, known[:, place]) for place, table in tables]
+    left: Tensor | None = None
     chosen: list[Tensor] = []
-    for _ in range(count):
-        wanted = left.clone()
-        for (place, table), used in zip(tables, uses, strict=True):
-            tied = used + 0.5 * torch.rand(len(used), generator=generator)
-            wanted[:, place] = table.rows[int(tied.argmin())]
-        found = holds(wanted).nonzero()[:, 0]
-        if len(found):
-            row = int(found[0])
-            chosen.append(wanted[row])
-        else:  # conditions forbid the combination: one whose options were used least
+    for own in numbers:
+        tied = [used + 0.5 * torch.rand(len(used), generator=generator) for used in uses]
+        options = [(place, table.rows[int(each.argmin())]) for (place, table), each in zip(tables, tied, strict=True)]
+        found = _allowed(own.unsqueeze(0), options, holds)
+        if not len(found):
+            found = _allowed(drawn(generator), options, holds)
+        if not len(found):
+            left = feasible() if left is None else left
+            found = _allowed(left, options, holds)
+        if not len(found):  # conditions forbid the combination: one whose options were used least
+            assert left is not None
             positions = [table.index(left[:, place]) for place, table in tables]
-            seen = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)])
-            row = int(seen.sum(0).argmin())
-            chosen.append(left[row])
+            least = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0).argmin()
+            found, left = left[least].unsqueeze(0), torch.cat([left[:least], left[least + 1 :]])
+        chosen.append(found[0])
         for (place, table), used in zip(tables, uses, strict=True):
             used[table.index(chosen[-1][place])] += 1.0
-        left = torch.cat([left[:row], left[row + 1 :]])
-    return torch.stack(chosen) if chosen else left[:0]
+    return torch.stack(chosen) if chosen else numbers[:0]
+
+
+def _allowed(rows: Tensor, options: Sequence[tuple[slice, Tensor]], holds: Callable[[Tensor], Tensor]) -> Tensor:
+    """Designs n x d with these options, those that satisfy all conditions."""
+    wanted = rows.clone()
+    for place, row in options:
+        wanted[:, place] = row
+    return wanted[holds(wanted)]
 
 
 def uses_of(table: ValueTable, coordinates: Tensor) -> Tensor:

@@ -119,10 +119,10 @@ class OneOf(Parameter):
 
 @dataclass(frozen=True)
 class Choice(OneOf):
-    """One of several options that have no order, such as solvents.
+    """One of several unordered options, such as solvents.
 
     `descriptors` are numbers that describe the options, such as a boiling point: a DataFrame with a row for each
-    option, or the numbers of each option by name. Options with similar descriptors are then expected to do similarly.
+    option, or the numbers of each option by name. Options with similar descriptors are expected to behave similarly.
     """
 
     kind = "choice"
@@ -232,11 +232,11 @@ class Levels(OneOf):
         if all(is_number(value) for value in values):
             values = tuple(sorted(values))
             if self.log and values[0] < LEAST_LOG:
-                raise InputError(f"logarithmic levels must be above 0, got {values[0]}; drop log=True")
+                raise InputError(f"logarithmic levels must be above 0, got {values[0]}; leave log out")
         elif any(is_number(value) for value in values):
             raise InputError(f"levels must be all numbers or all names, got {list(values)}; for a mix use Choice")
         elif self.log:
-            raise InputError("levels with names cannot be logarithmic; drop log=True")
+            raise InputError("levels with names cannot be logarithmic; leave log out")
         object.__setattr__(self, "values", values)
 
     @property
@@ -267,3 +267,13 @@ class Levels(OneOf):
         """The levels."""
         more = {"log": True} if self.log else {}
         return {"values": list(self.values), **more, **({"unit": self.unit} if self.unit else {})}
+
+
+def descriptor_tables(parameters: Mapping[str, Parameter]) -> dict[str, dict[Any, float]]:
+    """The descriptors of all choices as tables; of two with one name, the first."""
+    found: dict[str, dict[Any, float]] = {}
+    for parameter in parameters.values():
+        if isinstance(parameter, Choice):
+            for name, column in parameter.descriptors.items():
+                found.setdefault(name, dict(zip(parameter.all_values, column, strict=True)))
+    return found

@@ -10,7 +10,7 @@ A parameter with a single value has no coordinates: there is nothing to learn ab
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.given import closest, is_finite, is_number
-from hentropy.core.spaces.coordinates import Coordinates, Numbers
+from hentropy.core.spaces.coordinates import Coordinates, Held, Numbers
 from hentropy.errors import InputError
 
 LEAST_LOG = 1e-300
@@ -247,7 +247,7 @@ def as_number(name: str, value: Any) -> float:
             raise TypeError
         return float(plain)
     except OverflowError:
-        raise InputError(f"parameter {name} is a whole number beyond what double precision can hold") from None
+        raise InputError(f"parameter {name} is a whole number beyond double precision") from None
     except (TypeError, ValueError, RuntimeError):
         raise InputError(f"parameter {name} is {value!r}; it must be a number") from None
 
@@ -278,8 +278,27 @@ def _check_range(low: float, high: float, log: bool) -> None:
     if not narrow:
         raise InputError("the range is too wide for double precision; bring the bounds closer together")
     if low >= high:
-        raise InputError(f"the lower bound {low} must be below the upper bound {high}; exchange or widen them")
+        raise InputError(f"the lower bound {low} must be below the upper bound {high}; swap or widen them")
     if log and low <= 0:
-        raise InputError(f"a logarithmic parameter needs a lower bound above 0, got {low}; raise it or drop log=True")
+        raise InputError(f"a logarithmic parameter needs a lower bound above 0, got {low}; raise it, or leave log out")
     if log and low < LEAST_LOG:
         raise InputError(f"a logarithmic parameter needs a lower bound of at least {LEAST_LOG:g}, got {low}; raise it")
+
+
+def blocks_of(parameters: Mapping[str, Parameter], held: Mapping[str, Tensor]) -> list[Coordinates]:
+    """The coordinates of the parameters in their order; numbers that follow each other share a block."""
+    blocks: list[Coordinates] = []
+    run: list[Number] = []
+    for name, parameter in [*parameters.items(), ("", None)]:
+        if isinstance(parameter, Number) and name not in held:
+            run.append(parameter)
+            continue
+        if run:
+            blocks.append(
+                Numbers([p.low for p in run], [p.high for p in run], [p.log for p in run], [p.grid for p in run])
+            )
+            run = []
+        block = None if parameter is None else parameter.coordinates()
+        if block is not None:
+            blocks.append(Held(held[name], block) if name in held else block)
+    return blocks

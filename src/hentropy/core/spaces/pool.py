@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.given import is_number, real_array
+from hentropy.core.given import is_finite, is_number, real_array
+from hentropy.core.spaces.constraints import Conditions
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn
 from hentropy.core.spaces.first_designs import uses_of
 from hentropy.core.spaces.options import Choice, DataFrameLike
@@ -31,10 +32,12 @@ class TableColumn(Number):
 
 
 class Pool(DesignSpace):
-    """Designs from a list: a tensor, an array, nested lists, or a table with named columns (a DataFrame).
+    """Designs from a list: a tensor, an array, nested lists, or a table with named columns (a DataFrame, a dict of
+    columns, or a list of dicts).
 
-    Columns of numbers are numbers, columns of texts choices. `id` names a column by which people know the designs;
-    columns in `ignore` are kept with them and shown, but the model does not look at them.
+    Columns of numbers are numbers, columns of texts choices, and so are columns of numbers named in `choices`, such as
+    those of a lot. `id` names the column that identifies the designs; columns in `ignore` are shown but not
+    modelled. `tables` are numbers by option that costs may look up.
     """
 
     def __init__(
@@ -44,11 +47,15 @@ class Pool(DesignSpace):
         *,
         id: str | None = None,
         ignore: Sequence[str] = (),
+        choices: Sequence[str] = (),
+        tables: Mapping[str, Mapping[Any, float]] | None = None,
         same_in_batch: Sequence[str] = (),
     ) -> None:
+        if isinstance(choices, str):
+            raise InputError(f"choices must be a list of columns, such as [{choices!r}]")
         table = _Table.of(rows, names)
         self.id, self.ignored = id, tuple(ignore)
-        for name in (*([] if id is None else [id]), *self.ignored):
+        for name in (*([] if id is None else [id]), *self.ignored, *choices):
             if name not in table.columns:
                 raise InputError(
                     f"the pool has no column {name!r}; {nearest(name, list(table.columns), what='columns')}"
@@ -57,21 +64,27 @@ class Pool(DesignSpace):
         modelled = [name for name in table.columns if name not in self.shown]
         if not modelled:
             raise InputError("all columns of the pool are ids or ignored; the model needs at least one")
-        made = {name: table.parameter(name) for name in modelled}
+        for name in choices:
+            if name in self.shown:
+                raise InputError(f"column {name} is in choices, but the model does not look at ids and ignored columns")
+        made = {name: table.parameter(name, name in choices) for name in modelled}
         self._lay_out({name: parameter for name, (parameter, _) in made.items()})
         if isinstance(same_in_batch, str) or not set(same_in_batch) <= set(made):
             raise InputError(f"same_in_batch must name columns ({', '.join(made)}), got {same_in_batch!r}")
         self.same_in_batch = tuple(same_in_batch)
         self.names = tuple(name for name in table.columns)
         self._points = torch.cat([coordinates for _, coordinates in made.values()], -1)
+        self.tables = dict(tables or {})
+        self.all_tables = Conditions.of((), self.tables, self.kinds).tables
         self._check_ids()
 
     @classmethod
     def among(cls, space: DesignSpace, rows: Tensor) -> "Pool":
         """Some designs of a space, listed: rows m x d."""
         pool = cls.__new__(cls)
-        pool.id, pool.ignored, pool.shown = None, (), {}
+        pool.id, pool.ignored, pool.shown, pool.tables = None, (), {}, {}
         pool._lay_out(space.parameters)
+        pool.all_tables = space.all_tables
         pool.same_in_batch = space.same_in_batch
         pool._points = rows
         return pool
@@ -168,26 +181,41 @@ class Pool(DesignSpace):
             for name, parameter in space.parameters.items()
         ]
         made = Pool.among(space, torch.cat(parts, -1))
-        made.id, made.ignored, made.shown, made.names = self.id, self.ignored, self.shown, self.names
         made.same_in_batch = self.same_in_batch
-        made._check_ids()
-        return made
+        return made._known_as(self, range(len(own)))
+
+    def _known_as(self, whole: "Pool", positions: Sequence[int]) -> "Pool":
+        """Itself, with the ids and other columns of those rows of a pool from which its own come."""
+        self.id, self.ignored, self.names, self.tables = whole.id, whole.ignored, whole.names, whole.tables
+        self.all_tables = {**self.all_tables, **whole.all_tables}
+        self.shown = {name: [column[i] for i in positions] for name, column in whole.shown.items()}
+        self._check_ids()
+        return self
 
     def fixed(self, **values: Any) -> "Pool":
         """The rows that have these values of some columns."""
-        rows = self._points
+        has = torch.ones(len(self._points), dtype=torch.bool)
         for name, value in values.items():
             if name not in self.parameters:
                 known = nearest(name, list(self.parameters), what="columns")
                 raise InputError(f"the pool has no column {name} that is modelled; {known}")
-            place = self.places[name]
             wanted = self.parameters[name].encode(name, [[value]])
-            rows = rows[(rows[:, place] == wanted).all(-1)]
-        if not len(rows):
+            has &= (self._points[:, self.places[name]] == wanted).all(-1)
+        positions = has.nonzero()[:, 0]
+        if not len(positions):
             raise InputError(f"no design of the pool has {values}")
-        found = Pool.among(self, rows)
+        found = Pool.among(self, self._points[positions])
         found.same_in_batch = tuple(name for name in self.same_in_batch if name not in values)
-        return found
+        return found._known_as(self, positions.tolist())
+
+    def with_plates(self, count: int, taken: Tensor) -> tuple["Pool", int]:
+        """The rows not taken (p x d) of which enough others have the same shared values, and how many are enough."""
+        free = ~self.index.equal_to_any(taken)
+        rows = self._points[free] if bool(free.any()) else self._points
+        shared = torch.cat([rows[:, self.places[name]] for name in self.same_in_batch], -1)
+        _, group, sizes = torch.unique(shared, dim=0, return_inverse=True, return_counts=True)
+        most = min(count, int(sizes.max()))
+        return Pool.among(self, rows[sizes[group] >= most]), most
 
     def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
         """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d.
@@ -289,8 +317,14 @@ class _Table:
 
     @classmethod
     def of(cls, rows: Any, names: Sequence[str] | None) -> "_Table":
-        """From a tensor, an array, nested lists, or a DataFrame."""
-        if isinstance(rows, DataFrameLike):
+        """From a tensor, an array, nested lists, a DataFrame, a dict of columns, or dicts."""
+        rows = _by_column(rows)
+        if isinstance(rows, Mapping):
+            titles = [str(title) for title in rows]
+            values = [np.asarray(column, dtype=object) for column in rows.values()]
+            if any(column.ndim != 1 or len(column) != len(values[0]) for column in values):
+                raise InputError("the columns of a pool must be lists of the same length")
+        elif isinstance(rows, DataFrameLike):
             titles = [str(title) for title in rows.columns]
             values = [np.asarray(rows[title]) for title in rows.columns] if len(set(titles)) == len(titles) else []
         else:
@@ -315,11 +349,14 @@ class _Table:
             None if isinstance(value, float) and np.isnan(value) else value for value in self.columns[name].tolist()
         ]
 
-    def parameter(self, name: str) -> tuple[Parameter, Tensor]:
-        """A column as a parameter, and its coordinates: m x width."""
+    def parameter(self, name: str, chosen: bool) -> tuple[Parameter, Tensor]:
+        """A column as a parameter, a choice if it is `chosen` to be one, and its coordinates: m x width."""
         column = self.columns[name]
-        if any(isinstance(value, str | bool | np.bool_) for value in column.tolist()) and column.dtype.kind in "OUb":
-            options, position = _options(name, column)
+        texts = column.dtype.kind in "OUb" and any(
+            isinstance(value, str | bool | np.bool_) for value in column.tolist()
+        )
+        if chosen or texts:
+            options, position = _options(name, column, chosen)
             choice = Choice(options)
             block = choice.coordinates()
             return choice, torch.empty(len(column), 0) if block is None else block.rows[torch.from_numpy(position)]
@@ -337,18 +374,36 @@ class _Table:
         return TableColumn(float(values.min()), float(values.max())), torch.from_numpy(values).unsqueeze(-1)
 
 
-def _options(name: str, column: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:
-    """The different values of a column in the order of their first row, and which each row has."""
+def _options(name: str, column: np.ndarray, numbers: bool) -> tuple[tuple[Any, ...], np.ndarray]:
+    """The different values of a column in the order of their first row, and which each row has.
+
+    Where `numbers` may be options, whole ones are so in any table: columns of a file are all floats.
+    """
     values = column.tolist()
-    for row, value in enumerate(values):
-        if not isinstance(value, str | bool) or value == "":
-            raise InputError(
-                f"row {row} of the pool has the value {value!r} in column {name}, which has texts elsewhere; correct"
-                f" it, or drop the column with ignore=[{name!r}]"
-            )
     seen: dict[Any, int] = {}
     position = np.array([seen.setdefault(value, len(seen)) for value in values])
-    return tuple(seen), position
+    for value in seen:
+        if value == "" or not (isinstance(value, str | bool) or (numbers and is_finite(value))):
+            what = "is no option" if numbers else "has texts elsewhere"
+            raise InputError(
+                f"row {values.index(value)} of the pool has the value {value!r} in column {name}, which {what}; correct"
+                f" it, or drop the column with ignore=[{name!r}]"
+            )
+    return tuple(int(value) if _is_whole(value) else value for value in seen), position
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _by_column(rows: Any) -> Any:
+    """A list of dicts as a dict of columns; other tables as they are."""
+    if not (isinstance(rows, list | tuple) and rows and isinstance(rows[0], Mapping)):
+        return rows
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping) or set(row) != set(rows[0]):
+            raise InputError(f"row {i} of the pool does not have the names of row 0: {', '.join(map(str, rows[0]))}")
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _columns(rows: Any) -> list[np.ndarray]:

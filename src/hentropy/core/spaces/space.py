@@ -6,6 +6,7 @@ scales designs: `to_unit` is for the model and for distances, `to_cube` and `fro
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -15,12 +16,12 @@ import torch
 from torch import Tensor
 
 from hentropy.core.given import is_number
-from hentropy.core.spaces.constraints import Condition, Conditions, FeasibleSet
-from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Held, Numbers, Straight, ValueTable
+from hentropy.core.spaces.constraints import Condition, Conditions, DesignTest, FeasibleSet
+from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Straight, ValueTable, scales_of
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
 from hentropy.core.spaces.first_designs import FIRST_DRAWN, taking_turns
-from hentropy.core.spaces.options import Choice, OneOf
-from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, nearest
+from hentropy.core.spaces.options import Choice, OneOf, descriptor_tables
+from hentropy.core.spaces.parameters import Field, Parameter, Real, blocks_of, nearest
 from hentropy.errors import InputError
 
 Params = dict[str, Any]
@@ -65,26 +66,27 @@ class DesignSpace(ABC):
 
         Those of parameters that are `held` are the given ones.
         """
+        check_size(len(parameters))
         self.parameters = dict(parameters)
         self.all_tables = {}
         self.fields = tuple(field for name, p in parameters.items() for field in p.fields(name))
         self.names = tuple(field.name for field in self.fields)
-        repeated = [name for name in self.names if self.names.count(name) > 1]
-        if repeated:
-            raise InputError(f"the names of a design's values must differ, got {repeated[0]} twice")
-        self._parts = _parts(parameters, held or {})
+        repeated = next((name for name, count in Counter(self.names).items() if count > 1), None)
+        if repeated is not None:
+            raise InputError(f"the names of a design's values must differ, got {repeated} twice")
+        self._parts = blocks_of(parameters, held or {})
         if not self._parts:
             raise InputError("every parameter has a single value, so there is one design only; widen one of them")
         self.dim = sum(block.width for block in self._parts)
+        check_size(self.dim)
         self.cube = sum(block.size for block in self._parts)
         self.bounds = torch.cat([block.bounds for block in self._parts], -1)
-        self.scales = _scales(self._parts)
+        self.scales = scales_of(self._parts)
         self.exchanges = self.free_neighbours(self.bounds[0]).shape[-2]
         self._unit = Straight.joined([block.unit for block in self._parts])
         widths = [0 if (block := p.coordinates()) is None else block.width for p in parameters.values()]
         starts = [0, *accumulate(widths)]
         self.places = {name: slice(*ends) for name, ends in zip(parameters, pairwise(starts), strict=True)}
-        check_size(starts[-1])
 
     @property
     def points(self) -> Tensor | None:
@@ -206,18 +208,32 @@ class DesignSpace(ABC):
             shared[name] = params[name] if columns == (name,) else {column: params[column] for column in columns}
         return self.fixed(**shared)
 
+    def with_plates(self, count: int, taken: Tensor) -> tuple["DesignSpace", int]:
+        """The designs that can be asked for with others, and how many together: `count`, or fewer of a list.
+
+        A list offers those that are not `taken` (p x d) while there are others, and no design twice.
+        """
+        return self, count
+
     def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
         """First designs: they fill the space, and have each option before one has been seen twice: count x d.
 
-        They go on from those `known` (m x d). Options take turns, those used least first; the numbers are those of
-        `sample` after the first m, the first ones with which the options may be combined.
+        They go on from those `known` (m x d). Options take turns, those used least first; numbers fill what the options
+        of a design allow.
         """
         before = self.bounds[:0] if known is None else known
-        tables = self._option_tables()
+        m, tables = len(before), self._option_tables()
         if not tables:
-            return self.sample(len(before) + count, seed)[len(before) :]
-        left = self.sample(len(before) + max(FIRST_DRAWN, 2 * count), seed)[len(before) :]
-        return taking_turns(left, tables, before, self.holds, count, seed + len(before))
+            return self.sample(m + count, seed)[m:]
+        numbers = self.free_filling(sobol(m + count, self.cube, seed))[m:]
+
+        def drawn(generator: torch.Generator) -> Tensor:
+            return self.free_filling(torch.rand(FIRST_DRAWN, self.cube, generator=generator, dtype=torch.float64))
+
+        def feasible() -> Tensor:
+            return self.sample(m + max(FIRST_DRAWN, 2 * count), seed)[m:]
+
+        return taking_turns(numbers, drawn, feasible, tables, before, self.holds, seed + m)
 
     def _option_tables(self) -> list[tuple[slice, ValueTable]]:
         """Where the options of choices and levels stand in a row, unless they are held."""
@@ -294,7 +310,7 @@ class Space(DesignSpace):
 
     `where` are conditions that every design satisfies, such as "solvent != 'ethanol' or x1 <= 78"; `tables` are numbers
     by option that they may look up, as in "x1 <= boiling_point[solvent]", and the descriptors of a choice are tables
-    too. Designs that are asked for together have the same values of the parameters `same_in_batch`.
+    too. Designs of a batch have the same values of the parameters `same_in_batch`.
     """
 
     def __init__(
@@ -318,16 +334,29 @@ class Space(DesignSpace):
         tables: Mapping[str, Mapping[Any, float]],
         same_in_batch: Sequence[str],
         held: Mapping[str, Tensor],
+        test: DesignTest | None = None,
     ) -> None:
         self._lay_out(parameters, held)
         self.where, self.tables, self.held = tuple(where) if not isinstance(where, str) else where, dict(tables), held
-        if isinstance(same_in_batch, str) or not set(same_in_batch) <= set(parameters):
+        if isinstance(same_in_batch, str):
+            raise InputError(f"same_in_batch is a list of parameters: write [{same_in_batch!r}]")
+        if not set(same_in_batch) <= set(parameters):
             known = ", ".join(parameters)
             raise InputError(f"same_in_batch must name parameters ({known}), got {same_in_batch!r}")
+        if set(same_in_batch) == set(parameters):
+            raise InputError(
+                "same_in_batch names all parameters, so the designs of a batch would all be the same; leave one out"
+            )
         self.same_in_batch = tuple(same_in_batch)
-        conditions = Conditions.of(where, {**_descriptors(parameters), **tables}, self.kinds)
+        conditions = Conditions.of(where, {**descriptor_tables(parameters), **tables}, self.kinds)
         self.all_tables = conditions.tables
-        self._feasible = FeasibleSet(self, conditions) if conditions.given else None
+        self._feasible = FeasibleSet(self, conditions, test) if conditions.given or test is not None else None
+
+    def limited(self, test: DesignTest) -> "Space":
+        """The designs that also pass a test: a space with the same coordinates."""
+        made = Space.__new__(Space)
+        made._made(self.parameters, self.where, self.tables, self.same_in_batch, self.held, test)
+        return made
 
     def fixed(self, **values: Any) -> "Space":
         """The designs that have these values of some parameters: a space with the same coordinates."""
@@ -412,16 +441,6 @@ class Space(DesignSpace):
         return f"Space({', '.join(inside)})"
 
 
-def _descriptors(parameters: Mapping[str, Parameter]) -> dict[str, dict[Any, float]]:
-    """The descriptors of all choices as tables; of two with one name, the first."""
-    found: dict[str, dict[Any, float]] = {}
-    for parameter in parameters.values():
-        if isinstance(parameter, Choice):
-            for name, column in parameter.descriptors.items():
-                found.setdefault(name, dict(zip(parameter.all_values, column, strict=True)))
-    return found
-
-
 def _as_parameter(name: str, given: Any) -> Parameter:
     """A parameter; a list of texts, or of truth values, is a choice."""
     if isinstance(given, Parameter):
@@ -442,36 +461,9 @@ def check_size(parameters: int) -> None:
     """Refuse a space with more parameters than can be searched."""
     if parameters > MOST_PARAMETERS:
         raise InputError(
-            f"a design has at most {MOST_PARAMETERS} parameters, got {parameters}; choose those that matter"
+            f"a design has at most {MOST_PARAMETERS} parameters, got {parameters}, each option of a choice counted;"
+            " choose those that matter. A column of a table whose texts all differ is an id, or ignored"
         )
-
-
-def _scales(blocks: Sequence[Coordinates]) -> tuple[int, ...]:
-    """The length scales of all blocks, numbered through."""
-    found: list[int] = []
-    for block in blocks:
-        first = max(found, default=-1) + 1
-        found += [first + scale for scale in block.scales]
-    return tuple(found)
-
-
-def _parts(parameters: Mapping[str, Parameter], held: Mapping[str, Tensor]) -> list[Coordinates]:
-    """The coordinates of the parameters in their order; numbers that follow each other share a block."""
-    blocks: list[Coordinates] = []
-    run: list[Number] = []
-    for name, parameter in [*parameters.items(), ("", None)]:
-        if isinstance(parameter, Number) and name not in held:
-            run.append(parameter)
-            continue
-        if run:
-            blocks.append(
-                Numbers([p.low for p in run], [p.high for p in run], [p.log for p in run], [p.grid for p in run])
-            )
-            run = []
-        block = None if parameter is None else parameter.coordinates()
-        if block is not None:
-            blocks.append(Held(held[name], block) if name in held else block)
-    return blocks
 
 
 def sobol(count: int, dim: int, seed: int) -> Tensor:

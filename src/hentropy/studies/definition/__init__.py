@@ -5,7 +5,16 @@ from hentropy.errors import require
 require("pydantic", "storage")
 require("yaml", "storage", package="pyyaml")
 
-from hentropy.studies.definition.building import decision_of, options_of, space_of, stopping_of, store_url_of
+from hentropy.studies.definition.building import (
+    decision_of,
+    made_outcomes,
+    model_of,
+    options_of,
+    space_of,
+    stopping_of,
+    store_url_of,
+    verdict_units_of,
+)
 from hentropy.studies.definition.describing import describe
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import validated
@@ -24,6 +33,8 @@ __all__ = [
     "describe",
     "imported",
     "json_schema",
+    "made_outcomes",
+    "model_of",
     "options_of",
     "read",
     "space_of",
@@ -31,4 +42,5 @@ __all__ = [
     "store_url_of",
     "template",
     "validated",
+    "verdict_units_of",
 ]

@@ -1,9 +1,10 @@
 """What all words of a study file share: how strict they are, and the plain values they are made of."""
 
 import unicodedata
-from typing import Annotated, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from hentropy.studies.definition.importing import split
 
@@ -78,5 +79,13 @@ Plain = Text | Number | Whole | YesNo
 Cells = Annotated[tuple[tuple[Number | Text | YesNo | None, ...], ...], AfterValidator(_rectangular)]
 """A table: numbers, texts and truth values, or nothing where nothing is known."""
 
-Rows = Annotated[tuple[tuple[Number, ...], ...], AfterValidator(_rectangular)]
-"""Designs: rows of numbers in the order of the parameters."""
+
+def _kind_of_design(places: Any) -> str:
+    first = places[0] if isinstance(places, list | tuple) and places else None
+    return "named" if isinstance(first, Mapping) else "rows"
+
+
+_Rows = Annotated[tuple[tuple[Number, ...], ...], AfterValidator(_rectangular), Tag("rows")]
+_Named = Annotated[tuple[dict[Text, Plain], ...], Tag("named")]
+Places = Annotated[_Rows | _Named, Discriminator(_kind_of_design)]
+"""Designs: tables of values by parameter, or with an id; or rows of numbers, the coordinates of designs."""

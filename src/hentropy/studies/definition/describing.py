@@ -10,6 +10,9 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from hentropy.core.decisions import Decision
+from hentropy.core.given import is_number
+from hentropy.core.models.own import Model, NamedModel
+from hentropy.core.solvers import Assay
 from hentropy.core.spaces import DesignSpace, Pool, Space
 from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
@@ -20,6 +23,8 @@ from hentropy.studies.definition.kinds import options_of_class
 from hentropy.studies.definition.mistakes import validated
 from hentropy.studies.definition.parts import StopWords
 from hentropy.studies.definition.schema import VERSION, Description
+from hentropy.studies.outcomes import Computed
+from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
 
 
@@ -28,6 +33,8 @@ def describe(
     space: DesignSpace,
     decision: Decision,
     *,
+    outcomes: Mapping[str, Outcome | Computed] | None = None,
+    assays: Mapping[str, Assay] | None = None,
     seed: int = 0,
     first: int | None = None,
     hyperparameters: str = "auto",
@@ -37,20 +44,26 @@ def describe(
     solver_is_own: bool = False,
     cost: Any = None,
     price: float | None = None,
+    cost_unit: str = "",
     decide_on: DesignSpace | None = None,
     stop_when_exhausted: bool = True,
+    failures: str = "learn",
+    at_least: float = 0.5,
+    model: Model | None = None,
 ) -> Description:
     """A study made in Python, in words; parts that have none are named in `own` and have to be handed over again."""
     in_words = _decision(decision)
     rules, all_rules = _stop(stop)
-    unit = next((rule.unit for rule in stop if isinstance(rule, Budget)), "")
+    unit = cost_unit or next((rule.unit for rule in stop if isinstance(rule, Budget) and rule.unit), "")
     own = {
         "decision": in_words is None,
+        "model": model is not None and not isinstance(model, NamedModel),
         "solver": solver_is_own,
         "cost": callable(cost),
         "stop": not all_rules,
         "where": isinstance(space, Space) and any(callable(condition) for condition in space.where),
     }
+    in_cost_words = not callable(cost) and (cost is not None or (bool(assays) and bool(unit or price)))
     solver = {"max_seconds": None if max_seconds == math.inf else max_seconds, "max_memory": max_memory}
     words = {
         "version": VERSION,
@@ -59,14 +72,36 @@ def describe(
         "first": first,
         **_designs(space),
         "decide_on": None if decide_on is None else _decide_on(decide_on),
+        "outcomes": _outcomes(outcomes or {}),
+        "assays": {name: {"measures": one.measures, "cost": _plain(one.cost)} for name, one in (assays or {}).items()},
         "decision": {"own": repr(decision)} if in_words is None else in_words,
-        "cost": None if cost is None or callable(cost) else {"of": _plain(cost), "unit": unit, "price": price},
-        "model": {"hyperparameters": hyperparameters},
+        "cost": {"of": _plain(cost), "unit": unit, "price": price} if in_cost_words else None,
+        "model": {
+            "hyperparameters": hyperparameters,
+            "python": model.reference if isinstance(model, NamedModel) else None,
+            "failures": failures,
+            "at_least": _plain(at_least),
+        },
         "solver": {key: None if value is None else _plain(value) for key, value in solver.items()},
         "stop": {**rules, "when_exhausted": stop_when_exhausted},
         "own": tuple(part for part, is_own in own.items() if is_own),
     }
     return validated(words, f"the study {name!r}")
+
+
+def _outcomes(outcomes: Mapping[str, Outcome | Computed]) -> dict[str, Any]:
+    return {
+        name: {"computed": one.expression, "unit": one.unit}
+        if isinstance(one, Computed)
+        else {
+            "unit": one.unit,
+            "log": one.log,
+            "kind": one.kind,
+            "grades": list(one.grades),
+            "at_least": one.at_least,
+        }
+        for name, one in outcomes.items()
+    }
 
 
 def _decide_on(space: DesignSpace) -> dict[str, Any]:
@@ -79,17 +114,21 @@ def _decide_on(space: DesignSpace) -> dict[str, Any]:
 def _designs(space: DesignSpace) -> dict[str, Any]:
     # a class that derives from these may mean something else by its designs
     if type(space) is Pool:
-        return {"pool": _pool(space), "same_in_batch": list(space.same_in_batch)}
+        return {"pool": _pool(space), "tables": _tables(space), "same_in_batch": list(space.same_in_batch)}
     if type(space) is not Space:
-        raise InputError(f"a study on {space!r} cannot be put in words; use a Space or a Pool")
+        raise InputError(f"a study on {space!r} cannot be described in a study file; use a Space or a Pool")
     return {
         "space": {name: described(parameter) for name, parameter in space.parameters.items()},
         "where": [condition for condition in space.where if isinstance(condition, str)],
-        "tables": {
-            name: {written(option): float(number) for option, number in table.items()}
-            for name, table in space.tables.items()
-        },
+        "tables": _tables(space),
         "same_in_batch": list(space.same_in_batch),
+    }
+
+
+def _tables(space: Space | Pool) -> dict[str, dict[str, float]]:
+    return {
+        name: {written(option): float(number) for option, number in table.items()}
+        for name, table in space.tables.items()
     }
 
 
@@ -100,7 +139,13 @@ def _pool(pool: Pool) -> dict[str, Any]:
         values = column.values.tolist()
         columns[name] = values if column.levels is None else [column.levels.options[i] for i in values]
     rows = list(zip(*(columns[name] for name in pool.names), strict=True))
-    return {"id": pool.id, "ignore": list(pool.ignored), "names": list(pool.names), "rows": rows}
+    return {
+        "id": pool.id,
+        "ignore": list(pool.ignored),
+        "choices": [f.name for f in pool.fields if not f.ordered and any(map(is_number, f.options))],
+        "names": list(pool.names),
+        "rows": rows,
+    }
 
 
 def _decision(decision: Decision) -> dict[str, Any] | None:
@@ -121,7 +166,7 @@ def _decision(decision: Decision) -> dict[str, Any] | None:
 
 def _options(decision: Decision) -> dict[str, Any] | None:
     """What its constructor was given, if all of it is kept in attributes of the same names and is plain."""
-    kept, options = vars(decision), {}
+    kept, options = vars(decision) | decision.given, {}
     for option in options_of_class(type(decision)):
         if option.name not in kept:
             return None

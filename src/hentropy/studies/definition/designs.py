@@ -1,7 +1,7 @@
 """The designs of a study in words: parameters, or a pool; tables of designs and of descriptors in CSV files."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -44,11 +44,11 @@ class RealWords(OneParameter):
     model_config = ConfigDict(title="Real parameter")
 
     type: Annotated[Literal["real"], Field(description="A real number.")]
-    low: Annotated[Number, Field(description="The least value that can be run.")]
-    high: Annotated[Number, Field(description="The greatest value that can be run.")]
+    low: Annotated[Number, Field(description="The lower bound.")]
+    high: Annotated[Number, Field(description="The upper bound.")]
     log: Annotated[YesNo, Field(description=_LOG)] = False
     step: Annotated[
-        Number | None, Field(description="How far apart the values that can be set are. If left out: any number.")
+        Number | None, Field(description="The step between values that can be set. If left out: any number.")
     ] = None
     unit: Annotated[Unit, Field(description=_UNIT)] = ""
 
@@ -63,12 +63,10 @@ class IntegerWords(OneParameter):
     model_config = ConfigDict(title="Integer parameter")
 
     type: Annotated[Literal["integer"], Field(description="A whole number.")]
-    low: Annotated[Whole, Field(description="The least value that can be run.")]
-    high: Annotated[Whole, Field(description="The greatest value that can be run.")]
+    low: Annotated[Whole, Field(description="The lower bound.")]
+    high: Annotated[Whole, Field(description="The upper bound.")]
     log: Annotated[YesNo, Field(description=_LOG)] = False
-    step: Annotated[
-        Whole | None, Field(description="How far apart the values that can be set are. If left out: 1.")
-    ] = None
+    step: Annotated[Whole | None, Field(description="The step between values that can be set. If left out: 1.")] = None
     unit: Annotated[Unit, Field(description=_UNIT)] = ""
 
     def made(self) -> Parameter:
@@ -81,7 +79,7 @@ class ChoiceWords(OneParameter):
 
     model_config = ConfigDict(title="Choice")
 
-    type: Annotated[Literal["choice"], Field(description="One of several options without an order.")]
+    type: Annotated[Literal["choice"], Field(description="One of several unordered options.")]
     options: Annotated[
         tuple[Plain, ...], Field(min_length=1, description="The options: texts, numbers, or true and false.")
     ]
@@ -110,7 +108,7 @@ class LevelsWords(OneParameter):
 
     model_config = ConfigDict(title="Levels")
 
-    type: Annotated[Literal["levels"], Field(description="One of several values that have an order.")]
+    type: Annotated[Literal["levels"], Field(description="One of several ordered values.")]
     values: Annotated[
         tuple[Plain, ...], Field(min_length=1, description="The values: numbers, or names from the least to the most.")
     ]
@@ -172,20 +170,37 @@ class PoolWords(Words):
         Label | None,
         Field(description="A CSV file with a header; its path is taken from the folder of the study file."),
     ] = None
-    id: Annotated[Label | None, Field(description="The column by which people know the designs.")] = None
-    ignore: Annotated[
-        tuple[Label, ...], Field(description="Columns that are kept and shown, but that the model does not look at.")
+    id: Annotated[Label | None, Field(description="The column that identifies the designs.")] = None
+    ignore: Annotated[tuple[Label, ...], Field(description="Columns that are shown but not modelled.")] = ()
+    choices: Annotated[
+        tuple[Label, ...],
+        Field(description="Columns of numbers that are options without an order, such as the number of a lot."),
     ] = ()
     names: Annotated[tuple[Label, ...] | None, Field(description="The names of the columns, for rows.")] = None
     rows: Annotated[
         Cells | None, Field(description="The designs, each a list of numbers and texts in the order of names.")
     ] = None
 
-    def made(self, same_in_batch: Sequence[str] = ()) -> Pool:
+    def made(self, same_in_batch: Sequence[str] = (), tables: Mapping[str, Mapping[Any, float]] | None = None) -> Pool:
         """The pool itself."""
         if self.rows is None:
             raise InputError(f"the designs in {self.file} have not been read; read the study file with `read`")
-        return Pool(self.rows, self.names, id=self.id, ignore=self.ignore, same_in_batch=same_in_batch)
+        return Pool(
+            self.rows,
+            self.names,
+            id=self.id,
+            ignore=self.ignore,
+            choices=self.choices,
+            tables=tables,
+            same_in_batch=same_in_batch,
+        )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_descriptors(cls, words: Any) -> Any:
+        if isinstance(words, Mapping) and "descriptors" in words:
+            raise InputError("descriptors: what describes the options of a pool are columns of numbers in its table")
+        return words
 
     @model_validator(mode="after")
     def _fits_together(self) -> "PoolWords":
@@ -202,10 +217,10 @@ class PoolWords(Words):
 
     def read(self, folder: Path) -> dict[str, Any]:
         """These words with the designs of their file."""
-        kept = {"id": self.id, "ignore": self.ignore}
+        kept = {"id": self.id, "ignore": self.ignore, "choices": self.choices}
         if self.file is None:
             return {**kept, "names": self.names, "rows": self.rows}
-        names, rows = designs_in(folder / self.file, self.id, self.ignore)
+        names, rows = designs_in(folder / self.file, self.id, self.ignore, self.choices)
         return {**kept, "names": names, "rows": rows}
 
 
@@ -242,17 +257,18 @@ class DecideOnWords(Words):
         if self.values is not None:
             return dict(self.values)
         if self.pool is not None:
-            return self.pool.made()
+            return self.pool.made(tables=self.tables)
         made = {name: parameter.made() for name, parameter in (self.space or {}).items()}
         return Space(**made, where=self.where, tables=self.tables)
 
 
 def designs_in(
-    file: Path, id: str | None = None, ignore: Sequence[str] = ()
+    file: Path, id: str | None = None, ignore: Sequence[str] = (), choices: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Names and rows of a CSV file with a header; a column is of numbers where every cell is one, else of texts.
 
-    Ids are texts, whatever they look like; where a column in `ignore` has nothing, the value is None.
+    Ids are texts, whatever they look like, and so are `choices` not written as numbers are, such as 007; where a column
+    in `ignore` has nothing, the value is None.
     """
     table = _table(file, "a line with the names of the parameters and at least one design")
     columns = list(zip(*(cells for _, cells in table.rows), strict=True))
@@ -266,6 +282,9 @@ def designs_in(
             numbers = _numbers([text for text in texts if text])
             left = iter(texts if numbers is None else numbers)
             values.append([(text if numbers is None else next(left)) if text else None for text in texts])
+        elif name in choices and all(texts):
+            numbers = _numbers(texts)
+            values.append(texts if numbers is None or [written(number) for number in numbers] != texts else numbers)
         else:
             numbers = _numbers(texts)
             values.append(_choices(file, lines, name, texts) if numbers is None else numbers)

@@ -56,7 +56,7 @@ def split(reference: str) -> tuple[str, str]:
         raise InputError(f"{reference!r} is not of the form package.module:name")
     word = next((part for part in parts if keyword.iskeyword(part)), None)
     if word is not None:
-        raise InputError(f"{reference!r} has {word!r}, which is a word of Python itself; give it another name")
+        raise InputError(f"{reference!r} has {word!r}, which is a Python keyword; give it another name")
     return module, name
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import JsonValue
 
-from hentropy.studies.definition.base import Number, Rows, Text, Whole, YesNo
+from hentropy.studies.definition.base import Number, Places, Text, Whole, YesNo
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ _SIMPLE = {
     bool: Kind(YesNo, "true or false", "true or false", True),
     int: Kind(Whole, "a whole number", "whole numbers", 2),
     float: Kind(Number, "a number", "numbers", 1.0),
-    str: Kind(Text, "a text", "texts", ""),
+    str: Kind(Text, "a text", "texts", "value"),
     NoneType: Kind(None, "none", "none", None),
-    Any: Kind(Rows, "a list of designs, each a list of numbers in the order of the parameters", "such lists", None),
+    Any: Kind(Places, "a list of designs, each a table of values by parameter, or an id", "such lists", None),
 }
 
 _ANYTHING = Kind(JsonValue, "a plain value", "plain values", 0)
@@ -88,6 +88,13 @@ def kind_of(hint: Any) -> Kind | None:
             return None
         several = GenericAlias(tuple, (each.annotation, ...))
         return Kind(several, f"a list of {each.plural}", f"lists of {each.plural}", [each.example])
+    if origin in (Mapping, dict):
+        each = kind_of(inside[1])
+        if each is None:
+            return None
+        table = GenericAlias(dict, (str, each.annotation))
+        example = dict.fromkeys(("yield", "impurity"), each.example)
+        return Kind(table, f"a table of {each.plural} by name", f"tables of {each.plural}", example)
     return _ANYTHING
 
 

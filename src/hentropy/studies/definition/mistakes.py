@@ -9,10 +9,10 @@ from pydantic import BaseModel, ValidationError
 
 from hentropy.errors import InputError
 from hentropy.studies.definition.decisions import DECISIONS, OwnClass
-from hentropy.studies.definition.designs import PARAMETERS, PoolWords
+from hentropy.studies.definition.designs import PARAMETERS, DecideOnWords, PoolWords
 from hentropy.studies.definition.importing import Place, dotted, nearest, shown
 from hentropy.studies.definition.objectives import Command, Manual, PythonFunction
-from hentropy.studies.definition.parts import ModelWords, SolverWords, StopWords, StorageWords
+from hentropy.studies.definition.parts import CostWords, ModelWords, OutcomeWords, SolverWords, StopWords, StorageWords
 from hentropy.studies.definition.schema import Description
 
 MOST = 100
@@ -27,6 +27,9 @@ _FORMS: dict[str, tuple[int, Mapping[str, type[BaseModel]]]] = {
 
 _TABLES: dict[str, type[BaseModel]] = {
     "pool": PoolWords,
+    "decide_on": DecideOnWords,
+    "outcomes": OutcomeWords,
+    "cost": CostWords,
     "model": ModelWords,
     "solver": SolverWords,
     "stop": StopWords,
@@ -148,6 +151,8 @@ def _words_at(place: Place, top: type[BaseModel]) -> type[BaseModel]:
     if len(place) == 1:
         return top
     section = str(place[0])
+    if section == "decide_on" and len(place) > 2:  # it has a space or a pool of its own
+        return _words_at(place[1:], top)
     if section in _FORMS:
         index, forms = _FORMS[section]
         return forms[str(place[index])]

@@ -10,9 +10,9 @@ from hentropy.studies.definition.base import Label, Number, Reference, Whole, Wo
 class ObjectiveWords(Words):
     """How experiments are run, and how often they are tried again."""
 
-    retries: Annotated[Whole, Field(ge=0, description="How often a failed experiment is tried again.")] = 0
+    retries: Annotated[Whole, Field(ge=0, description="How often a failed experiment is retried.")] = 0
     lost_retries: Annotated[
-        Whole, Field(ge=0, description="How often an experiment whose worker was lost is tried again.")
+        Whole, Field(ge=0, description="How often an experiment whose worker was lost is retried.")
     ] = 3
     lease: Annotated[
         Number, Field(gt=0, description="Seconds after which the experiment of a silent worker is given to another.")

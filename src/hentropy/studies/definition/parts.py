@@ -1,14 +1,17 @@
-"""The smaller tables of a study file: model, solver, stop, storage; amounts of memory as people write them."""
+"""The smaller tables of a study file: outcomes, assays, model, solver, stop, storage; amounts of memory."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from hentropy.core.clock import Limits
 from hentropy.core.models.gp import Treatment
+from hentropy.core.solvers import Assay
 from hentropy.errors import InputError
-from hentropy.studies.definition.base import Label, Number, Text, Whole, Words, YesNo
+from hentropy.studies.definition.base import Label, Number, Reference, Text, Unit, Whole, Words, YesNo
+from hentropy.studies.outcomes import Computed
+from hentropy.studies.records.outcome import Kind, Outcome
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
 
 UNITS = {
@@ -36,10 +39,34 @@ class ModelWords(Words):
     hyperparameters: Annotated[
         Treatment,
         Field(
-            description='"map" fits one model, "mixture" averages over several, "auto" takes the mixture while data are'
-            " few."
+            description='"map" fits one model, "mixture" averages over several of one kind, "families" over several'
+            ' kinds, by how well they predict; "auto" is the last.'
         ),
     ] = "auto"
+    python: Annotated[
+        Reference | None,
+        Field(
+            description="A model of your own in place of it: a function from he.ModelData to a belief, as"
+            ' "module:function"; modules beside the study file are found.'
+        ),
+    ] = None
+    failures: Annotated[
+        Literal["learn", "ignore"],
+        Field(
+            description='"learn" learns from failed experiments where others would fail, "ignore" only keeps a little'
+            " away from them."
+        ),
+    ] = "learn"
+    at_least: Annotated[
+        Number,
+        Field(ge=0, lt=1, description="A design is decided on only if it succeeds with at least this probability."),
+    ] = 0.5
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "ModelWords":
+        if self.python is not None and self.hyperparameters != "auto":
+            raise InputError("hyperparameters are those of the model that a study fits itself; leave them out")
+        return self
 
 
 def _enough_memory(amount: int | str | None) -> int | str | None:
@@ -53,13 +80,11 @@ class SolverWords(Words):
 
     model_config = ConfigDict(title="Solver")
 
-    max_seconds: Annotated[Number | None, Field(gt=0, description="The most seconds that one proposal may take.")] = (
-        None
-    )
+    max_seconds: Annotated[Number | None, Field(gt=0, description="The time limit of one proposal, in seconds.")] = None
     max_memory: Annotated[
         Whole | Text | None,
         AfterValidator(_enough_memory),
-        Field(description='The most memory of the largest arrays: bytes, or a text such as "512 MiB".'),
+        Field(description='The memory limit of the largest arrays: bytes, or a text such as "512 MiB".'),
     ] = None
 
     @property
@@ -68,18 +93,73 @@ class SolverWords(Words):
         return None if self.max_memory is None else bytes_of(self.max_memory)
 
 
+class OutcomeWords(Words):
+    """Something that experiments measure, or that is computed from the design."""
+
+    model_config = ConfigDict(title="Outcome")
+
+    unit: Annotated[Unit, Field(description='What it is measured in, such as "%".')] = ""
+    log: Annotated[
+        YesNo, Field(description="Whether it is always above 0 and known by its ratios: models are of its logarithm.")
+    ] = False
+    kind: Annotated[
+        Kind,
+        Field(
+            description="What is seen: a number, yes or no, or a grade. Models and decisions are then about the"
+            " probability of yes, or of a grade."
+        ),
+    ] = "number"
+    grades: Annotated[tuple[Label, ...], Field(description="The grades, from the worst to the best.")] = ()
+    at_least: Annotated[
+        Label | None,
+        Field(description="The grade whose probability counts, with that of better ones. If left out: the best one."),
+    ] = None
+    computed: Annotated[
+        Label | None,
+        Field(
+            description='How it follows from the design, such as "2 * loading + 0.3 * minutes". If left out: it is'
+            " measured."
+        ),
+    ] = None
+
+    def made(self, name: str) -> Outcome | Computed:
+        """The outcome itself."""
+        if self.computed is None:
+            return Outcome(self.unit, self.log, self.kind, self.grades, self.at_least)
+        if self.log:
+            raise InputError(f"{name} is computed, so it has no log")
+        if self.kind != "number" or self.grades or self.at_least is not None:
+            raise InputError(f"{name} is computed, so it is a number")
+        return Computed(name, self.computed, self.unit)
+
+
+class AssayWords(Words):
+    """What one experiment may measure."""
+
+    model_config = ConfigDict(title="Assay")
+
+    measures: Annotated[tuple[Label, ...], Field(min_length=1, description="The outcomes that it measures.")]
+    cost: Annotated[
+        Number, Field(gt=0, description="What it costs at one design, in the unit of [cost], beside the design itself.")
+    ] = 1.0
+
+    def made(self) -> Assay:
+        """The assay itself."""
+        return Assay(self.measures, self.cost)
+
+
 class CostWords(Words):
     """What experiments cost."""
 
     model_config = ConfigDict(title="Cost")
 
     of: Annotated[
-        Number | Label,
+        Number | Label | None,
         Field(
             description='A number, an expression such as "2 + 0.1 * minutes + price[ligand]", or "told" if each result'
-            " comes with its cost."
+            " comes with its cost. With assays it may be left out: then only these cost."
         ),
-    ]
+    ] = None
     unit: Annotated[Text, Field(description='The unit of the cost, such as "hours".')] = ""
     price: Annotated[
         Number | None,
@@ -96,8 +176,10 @@ class StopWords(Words):
 
     model_config = ConfigDict(title="Stop")
 
-    trials: Annotated[Whole | None, Field(ge=1, description="After so many experiments, failed ones included.")] = None
-    seconds: Annotated[Number | None, Field(gt=0, description="After so many seconds.")] = None
+    trials: Annotated[Whole | None, Field(ge=1, description="After this many experiments, failed ones included.")] = (
+        None
+    )
+    seconds: Annotated[Number | None, Field(gt=0, description="After this many seconds.")] = None
     gain_below: Annotated[
         Number | None, Field(gt=0, description="When the gain of the best experiment is below this number.")
     ] = None
@@ -111,7 +193,7 @@ class StopWords(Words):
         ),
     ] = None
 
-    spend: Annotated[Number | None, Field(gt=0, description="After experiments that cost so much in all.")] = None
+    spend: Annotated[Number | None, Field(gt=0, description="Once experiments have cost this much in total.")] = None
     worth_its_cost: Annotated[
         YesNo,
         Field(description="When the best experiment is expected to save less than it costs, at the price of [cost]."),

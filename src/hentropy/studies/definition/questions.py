@@ -21,12 +21,29 @@ def _yes_no(text: str) -> bool:
     return words[text.strip().lower()]
 
 
+def _by_name(text: str) -> dict[str, str]:
+    """ "yield max, impurity min" as a table."""
+    pairs = [part.split(maxsplit=1) for part in text.split(",")]
+    return {name: rest.strip() for name, rest in pairs}
+
+
+def _aims(text: str) -> dict[str, Any]:
+    """ "hardness 55, gloss 80 to 90, cost <= 3" as a table of values, bands and limits."""
+    found: dict[str, Any] = {}
+    for name, rest in _by_name(text).items():
+        band = [plain_number(part) for part in rest.split(" to ")] if rest[:1] not in "<>" else []
+        found[name] = rest if not band else band[0] if len(band) == 1 else band
+    return found
+
+
 _KINDS: dict[str, Callable[[str], Any]] = {
     "whole number": plain_whole,
     "number": plain_number,
     "numbers": _numbers,
     "yes or no": _yes_no,
     "word": str.strip,
+    "ways": _by_name,
+    "aims": _aims,
 }
 
 _WANTED = {
@@ -34,6 +51,8 @@ _WANTED = {
     "number": "give a number, such as 2.5",
     "numbers": "give numbers, such as 1 2.5",
     "yes or no": "please answer yes or no",
+    "ways": "give outcomes and which way they count, such as yield max, impurity min",
+    "aims": "give outcomes and what is wanted of them, such as hardness 55, gloss 80 to 90, cost <= 3",
 }
 
 
@@ -62,12 +81,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Goal:
-    """An answer to "what will you decide?": a key, the answer in plain words, the decision, the options to ask for."""
+    """An answer to "what will you decide?": a key, the answer in plain words, the decision, the options to ask for.
+
+    `said` is the answer once the options are known, by their names in braces; {best} and {side} are what `largest` and
+    `above` mean.
+    """
 
     key: str
     answer: str
     decision: str
     asks: tuple[Question, ...] = ()
+    said: str = ""
 
 
 _LARGEST = Question("largest", "Are large values good?", True, "yes or no")
@@ -75,7 +99,13 @@ _LARGEST = Question("largest", "Are large values good?", True, "yes or no")
 CHOICES: tuple[Goal, ...] = (
     Goal("maximize", "one design with the greatest value", "maximize"),
     Goal("minimize", "one design with the least value", "minimize"),
-    Goal("best_observed", "the best of the designs that were really measured", "best_observed", (_LARGEST,)),
+    Goal(
+        "best_observed",
+        "the best of the designs that were really measured",
+        "best_observed",
+        (_LARGEST,),
+        "the design with the {best} value of those that were really measured",
+    ),
     Goal(
         "improve",
         "one design that passes a threshold, soon",
@@ -84,6 +114,7 @@ CHOICES: tuple[Goal, ...] = (
             Question("threshold", "Which value has to be passed?", 0.0, "number"),
             Question("above", "Should values be above it?", True, "yes or no"),
         ),
+        "one design whose value is {side} {threshold}, soon",
     ),
     Goal(
         "top_k",
@@ -99,12 +130,14 @@ CHOICES: tuple[Goal, ...] = (
             ),
             _LARGEST,
         ),
+        "{k} designs with the {best} values that differ from each other",
     ),
     Goal(
         "k_guesses",
         "a few candidates, only the best of which counts",
         "k_guesses",
         (Question("k", "How many candidates?", 3, "whole number"), _LARGEST),
+        "{k} candidates, of which only the one with the {best} value counts",
     ),
     Goal(
         "level_sets",
@@ -120,6 +153,7 @@ CHOICES: tuple[Goal, ...] = (
                 ("difference", "misclassification"),
             ),
         ),
+        "a map of where the value is above {thresholds}",
     ),
     Goal(
         "sequence",
@@ -129,6 +163,29 @@ CHOICES: tuple[Goal, ...] = (
             Question("targets", "Which values, in their order?", [0.0, 1.0], "numbers"),
             Question("link", "What does a step of length 1 between two designs cost?", 0.0, "number"),
         ),
+        "designs whose values run through {targets}",
+    ),
+    Goal(
+        "pareto",
+        "a front of designs that trade several outcomes off against each other",
+        "pareto",
+        (
+            Question("k", "How many designs?", 5, "whole number"),
+            Question(
+                "outcomes",
+                "Which outcomes, and which way do they count (max or min)?",
+                {"yield": "max", "impurity": "min"},
+                "ways",
+            ),
+        ),
+        "a front of {k} designs that trade off {outcomes}",
+    ),
+    Goal(
+        "target",
+        "one design whose outcomes are near stated values, inside bands or within limits",
+        "target",
+        (Question("targets", "Which values, bands or limits?", {"yield": 80.0, "impurity": "<= 3"}, "aims"),),
+        "one design that comes near to {targets}",
     ),
     Goal("min_max", "the range: the design with the least value and the one with the greatest", "min_max"),
     Goal("estimate", "good predictions everywhere, or at points that you list in the file", "estimate"),
@@ -137,6 +194,7 @@ CHOICES: tuple[Goal, ...] = (
         "knowledge of where the greatest value is, or of how great it is",
         "identify",
         (Question("what", "Where it is (argmax), or how great (max)?", "argmax", "word", ("argmax", "max")),),
+        "knowledge of {what}",
     ),
 )
 """All answers, the usual ones first."""

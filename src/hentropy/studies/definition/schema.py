@@ -1,26 +1,42 @@
 """`Description`: a study in words, as it stands in a study file and in a store; and its JSON Schema for editors."""
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from hentropy.core.given import MOST_FIRST, SEEDS
 from hentropy.core.spaces import DesignSpace, Space
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import InputError
+from hentropy.errors import InputError, StudyError
+from hentropy.studies.assays import Assays
 from hentropy.studies.definition.base import Label, Number, StudyName, Text, Whole, Words
 from hentropy.studies.definition.decisions import AnyDecision, Named, Own
 from hentropy.studies.definition.designs import DecideOnWords, ParameterWords, PoolWords
 from hentropy.studies.definition.objectives import AnyObjective, Manual
-from hentropy.studies.definition.parts import CostWords, ModelWords, SolverWords, StopWords, StorageWords
+from hentropy.studies.definition.parts import (
+    AssayWords,
+    CostWords,
+    ModelWords,
+    OutcomeWords,
+    SolverWords,
+    StopWords,
+    StorageWords,
+)
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.setting import Costs, setting
 
 VERSION = 1
 
-Part = Literal["decision", "solver", "cost", "stop", "where"]
+Part = Literal["decision", "model", "solver", "cost", "stop", "where"]
 """A part of a study that may be made in Python and have no words."""
+
+
+def _without_default(outcomes: dict[str, OutcomeWords]) -> dict[str, OutcomeWords]:
+    """The one outcome "value" goes without saying."""
+    return {} if outcomes == {"value": OutcomeWords()} else outcomes
 
 
 class Description(Words):
@@ -31,14 +47,14 @@ class Description(Words):
     version: Annotated[Literal[1], Field(description="The file-format version: 1.")]
     name: Annotated[StudyName, Field(description="The name of the study.")]
     seed: Annotated[
-        Whole, Field(ge=0, lt=SEEDS, description="Where the random numbers start: the same seed, the same proposals.")
+        Whole, Field(ge=0, lt=SEEDS, description="The random seed: the same seed gives the same proposals.")
     ] = 0
     first: Annotated[
         Whole | None,
         Field(
             ge=1,
             le=MOST_FIRST,
-            description="How many first designs fill the space; data that are attached count. If left out: 2 (d + 1)"
+            description="How many first designs fill the space; attached data count. If left out: 2 (d + 1)"
             " for d parameters, at least 4 and at most 12.",
         ),
     ] = None
@@ -56,19 +72,33 @@ class Description(Words):
     tables: Annotated[
         dict[Label, dict[Text, Number]],
         Field(
-            default_factory=dict, description="Numbers by option that conditions look up, as boiling_point[solvent]."
+            default_factory=dict,
+            description="Numbers by option that conditions and costs look up, as boiling_point[solvent].",
         ),
     ]
     same_in_batch: Annotated[
         tuple[Label, ...],
-        Field(description="Parameters that are the same in all experiments that are asked for together."),
+        Field(description="Parameters that are the same in all experiments of a batch."),
     ] = ()
     pool: Annotated[
-        PoolWords | None, Field(description="A list of the designs that can be run. Give either this or a space.")
+        PoolWords | None, Field(description="A list of candidate designs. Give either this or a space.")
     ] = None
     decide_on: Annotated[
         DecideOnWords | None, Field(description="Where the decision may lie. If left out: anywhere in the space.")
     ] = None
+    outcomes: Annotated[
+        dict[Label, OutcomeWords],
+        AfterValidator(_without_default),
+        Field(default_factory=dict, description='What is measured, by name. If left out: one outcome, "value".'),
+    ]
+    assays: Annotated[
+        dict[Label, AssayWords],
+        Field(
+            default_factory=dict,
+            description="Which outcomes one experiment may measure, by the name of the assay; the gain per cost decides"
+            " which one to run. If left out: every experiment measures all outcomes.",
+        ),
+    ]
     decision: Annotated[AnyDecision, Field(description="What will be decided in the end, with its options.")]
     cost: Annotated[CostWords | None, Field(description="What experiments cost. If left out: all the same.")] = None
     model: Annotated[ModelWords, Field(description="How the model is fitted to the outcomes.")] = ModelWords()
@@ -79,7 +109,7 @@ class Description(Words):
     stop: Annotated[
         StopWords, Field(description="When the study ends. If left out: when you end it, or nothing is left to gain.")
     ] = StopWords()
-    storage: Annotated[StorageWords, Field(description="The database in which the study is kept.")] = StorageWords()
+    storage: Annotated[StorageWords, Field(description="The database in which the study is stored.")] = StorageWords()
     own: Annotated[
         tuple[Part, ...], Field(description="The parts that were made in Python and have no words. Not for files.")
     ] = ()
@@ -92,31 +122,13 @@ class Description(Words):
     def _designs(self) -> DesignSpace:
         if self.pool is None:
             return self.with_conditions(self.where)
-        try:
-            return self.pool.made(self.same_in_batch)
-        except InputError:
-            for part, same in {"pool": (), "same_in_batch": self.same_in_batch}.items():
-                try:
-                    self.pool.made(same)
-                except InputError as error:
-                    raise InputError(f"{part}: {error}") from None
-            raise
+        return _made(self.pool.made, "pool", same_in_batch=self.same_in_batch, tables=self.tables)
 
     def with_conditions(self, where: Sequence[Condition]) -> Space:
         """The space with other conditions than those in words, which functions are not."""
-        parts: dict[str, Any] = {"same_in_batch": self.same_in_batch, "tables": self.tables, "where": where}
         made = {name: parameter.made() for name, parameter in (self.space or {}).items()}
-        try:
-            return Space(**made, **parts)
-        except InputError:
-            tried: dict[str, Any] = {}
-            for part in ("space", *parts):
-                tried |= {part: parts[part]} if part in parts else {}
-                try:
-                    Space(**made, **tried)
-                except InputError as error:
-                    raise InputError(f"{part}: {error}") from None
-            raise
+        parts: dict[str, Any] = {"same_in_batch": self.same_in_batch, "tables": self.tables, "where": where}
+        return _made(partial(Space, **made), "space", **parts)
 
     @property
     def is_read(self) -> bool:
@@ -131,7 +143,7 @@ class Description(Words):
         for name in ("self", "where", "tables", "same_in_batch"):
             if name in (self.space or {}):
                 raise InputError(f"space.{name}: a parameter cannot be called {name}; give it another name")
-        if self.pool is not None and (self.where or self.tables):
+        if self.pool is not None and self.where:
             raise InputError("where: conditions go with a space; of a pool, leave out the rows that cannot be run")
         if isinstance(self.decision, Own) != ("decision" in self.own):
             raise InputError('own: it has to name "decision" where the decision has no words, and only there')
@@ -144,25 +156,59 @@ class Description(Words):
                 designs, actions_on = setting(designs, self.decide_on.made())
         except InputError as error:
             raise InputError(f"decide_on: {error}") from None
+        try:
+            outcomes = Outcomes.of({name: one.made(name) for name, one in self.outcomes.items()}, designs)
+        except InputError as error:
+            raise InputError(f"outcomes: {error}") from None
+        try:
+            assays = Assays.of({name: one.made() for name, one in self.assays.items()}, outcomes.measured)
+            outcomes = replace(outcomes, assays=assays)
+            if not isinstance(self.objective, Manual):
+                assays.check_by_hand("an objective")
+        except (InputError, StudyError) as error:
+            raise InputError(f"assays: {error}") from None
         if isinstance(self.decision, Named):
             try:
-                self.decision.made().within(actions_on)
+                decision = self.decision.made()
+                decision.within(actions_on)
+                outcomes.decided(decision)
             except InputError as error:
                 raise InputError(f"decision: {error}") from None
         if self.cost is not None:
+            if self.cost.of is None and not assays:
+                raise InputError("cost.of: it is missing; say what an experiment costs, or leave out [cost]")
             try:
-                Costs.of(self.cost.of, self.cost.price, designs)
+                Costs.of(self.cost.of, self.cost.price, designs, assays=assays)
             except InputError as error:
                 raise InputError(f"cost.of: {error}") from None
-        elif self.stop.worth_its_cost or self.stop.spend is not None:
+        elif not assays and (self.stop.worth_its_cost or self.stop.spend is not None):
             raise InputError("stop: spend and worth_its_cost need to know what experiments cost; give [cost]")
         return self
 
     def __eq__(self, other: Any) -> bool:
-        """Equal values, and parameters in the same order: designs are rows in that order."""
+        """Equal values, and parameters, outcomes and assays in the same order: designs are rows in that order."""
         if not isinstance(other, Description):
             return NotImplemented
-        return super().__eq__(other) and list(self.space or {}) == list(other.space or {})
+        ordered = [(list(one.space or {}), list(one.outcomes), list(one.assays)) for one in (self, other)]
+        return super().__eq__(other) and ordered[0] == ordered[1]
+
+
+Made = TypeVar("Made", bound=DesignSpace)
+
+
+def _made(make: Callable[..., Made], whole: str, **parts: Any) -> Made:
+    """What is made with these parts; an error says which of them is wrong, or the `whole`."""
+    try:
+        return make(**parts)
+    except InputError:
+        tried: dict[str, Any] = {}
+        for part in (whole, *parts):
+            tried |= {part: parts[part]} if part in parts else {}
+            try:
+                make(**tried)
+            except InputError as error:
+                raise InputError(f"{part}: {error}") from None
+        raise
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from hentropy.core.decisions.limits import parse_limits
 from hentropy.core.spaces import Parameter, Space, usual_first
 from hentropy.core.spaces.parameters import Field as ParameterField
 from hentropy.core.spaces.parameters import written
@@ -16,6 +17,7 @@ from hentropy.studies.definition.importing import nearest
 from hentropy.studies.definition.kinds import Option, options_of_class
 from hentropy.studies.definition.mistakes import validated
 from hentropy.studies.definition.questions import CHOICES
+from hentropy.studies.outcomes import Outcome
 
 
 def template(
@@ -34,22 +36,28 @@ def template(
     pool_names: Sequence[str] = (),
     pool_id: str | None = None,
     pool_ignore: Sequence[str] = (),
+    pool_choices: Sequence[str] = (),
+    outcomes: Mapping[str, Outcome] | None = None,
     trials: int = 60,
 ) -> str:
     """The text of a study file in TOML.
 
-    `options` are those of the decision. With `pool_file`, designs come from that CSV file with columns `pool_names`,
-    and `parameters` are not written.
+    `options` are those of the decision, `outcomes` what experiments measure. With `pool_file`, designs come from that
+    CSV file with columns `pool_names`, and `parameters` are not written.
     """
     if decision not in DECISIONS:
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
+    given = {key: value for key, value in (options or {}).items() if value is not None}
     fields = [field for key, parameter in parameters.items() for field in parameter.fields(key)]
     sections = [
         _head(name, usual_first(len(pool_names if pool_file else fields))),
         *([] if pool_file else [_where(fields, where)]),
         _same(same_in_batch, list(parameters) or pool_names),
-        *([_pool(pool_file, pool_id, pool_ignore)] if pool_file else [_space(parameters), *_tables(tables or {})]),
-        _decision(decision, {key: value for key, value in (options or {}).items() if value is not None}, parameters),
+        _pool(pool_file, pool_id, pool_ignore, pool_choices) if pool_file else _space(parameters),
+        *_tables(tables or {}),
+        _decision(decision, given, parameters),
+        _outcomes({**(outcomes or {}), **{each: None for each in named_in(given) if each not in (outcomes or {})}}),
+        _COST,
         _MODEL,
         _SOLVER,
         _objective(objective, function, command),
@@ -130,7 +138,7 @@ def _tables(tables: Mapping[str, Mapping[Any, float]]) -> list[str]:
     return [
         "\n".join(
             [
-                "# Numbers by option that conditions look up.",
+                "# Numbers by option that conditions and costs look up.",
                 f"[tables.{_key(name)}]",
                 *(f"{_key(written(option))} = {toml_value(number)}" for option, number in table.items()),
                 "",
@@ -140,14 +148,16 @@ def _tables(tables: Mapping[str, Mapping[Any, float]]) -> list[str]:
     ]
 
 
-def _pool(file: str, id: str | None, ignore: Sequence[str]) -> str:
+def _pool(file: str, id: str | None, ignore: Sequence[str], choices: Sequence[str]) -> str:
     return f"""\
 # The designs that can be run: a CSV file with a header, beside this file. Columns of texts are choices.
-# id: the column by which you know the designs; ignore: columns that are kept and shown, but not modelled.
+# id: the column by which you know the designs; ignore: columns that are kept and shown, but not modelled;
+# choices: columns whose numbers are options without an order, such as the number of a lot.
 [pool]
 file = {toml_value(file)}
 {"# " if id is None else ""}id = {toml_value(id or "name")}
 {"" if ignore else "# "}ignore = {toml_value(list(ignore))}
+{"" if choices else "# "}choices = {toml_value(list(choices))}
 """
 
 
@@ -171,11 +181,54 @@ def _option(option: Option, given: Mapping[str, Any], parameters: Mapping[str, P
     """An option as it was given, or commented out with its default or an example."""
     if option.name in given:
         return f"{option.name} = {toml_value(given[option.name])}"
+    if option.name in ("reference", "weights", "scale"):
+        example: Any = dict.fromkeys(next(iter(v for v in given.values() if isinstance(v, Mapping)), {}), 1.0)
+        return f"# {option.name} = {toml_value(example)}   # a number for each outcome"
+    if option.name in EXAMPLES:
+        name = str(given.get("outcome", "value"))
+        example = [f"{name} >= 0"] if option.name == "subject_to" else {"outcome": name, "fallback": 0.0}[option.name]
+        return f"# {option.name} = {toml_value(example)}   # {EXAMPLES[option.name]}"
     open_ended = option.required or option.default is None
     example = option.kind.example if open_ended and option.kind is not None else option.default
     if example is None:  # designs
-        example = [Space(**parameters).project(Space(**parameters).bounds[0]).tolist()] if parameters else [[0.0]]
+        example = [_first_design(parameters)] if parameters else [{"id": "A-001"}]
     return f"# {option.name} = {toml_value(example)}   # {option.description}"
+
+
+def _first_design(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    space = Space(**parameters)
+    return space.decode(space.project(space.bounds[0]))
+
+
+def named_in(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The outcomes that options of a decision name."""
+    tables = [name for value in given.values() if isinstance(value, Mapping) for name in value]
+    limits = [limit.outcome for limit in parse_limits(given.get("subject_to", ()))]
+    return tuple(dict.fromkeys([*([given["outcome"]] if "outcome" in given else []), *tables, *limits]))
+
+
+def _outcomes(named: Mapping[str, Outcome | None]) -> str:
+    """A table for each outcome that was given or that the decision names."""
+    lines = [
+        "# What experiments measure: a table for each outcome, called as you like. An outcome that follows from the",
+        '# design has an expression: computed = "2 * loading".',
+    ]
+    for name, one in (named or {"value": None}).items():
+        lines += [
+            f"[outcomes.{_key(name)}]",
+            f"unit = {toml_value(one.unit)}" if one and one.unit else '# unit = "%"',
+            f"{'' if one and one.log else '# '}log = true   # it is always above 0, and models are of its logarithm",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+EXAMPLES: Mapping[str, str] = {
+    "outcome": "the outcome that counts, where there are several",
+    "subject_to": "limits on outcomes that every design has to hold",
+    "fallback": "what a design is worth that violates a limit; if left out, as little as the worst one measured",
+}
+"""What options about outcomes are for."""
 
 
 def _objective(kind: str, function: str, command: Sequence[str]) -> str:
@@ -198,10 +251,22 @@ def _objective(kind: str, function: str, command: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+_COST = """\
+# What experiments cost: a number, an expression over the parameters, or "told" if each result comes with its cost.
+# Experiments are then chosen by gain per cost; with a price, by gain less price times cost.
+# [cost]
+# of = "told"
+# unit = "hours"
+# price = 0.1   # what a unit of cost is worth, in the units of the loss
+"""
+
 _MODEL = """\
-# How the model of the outcomes is fitted: auto, map (one model, fast) or mixture (several, averaged).
+# How the model of the outcomes is fitted: map (one model, fast), mixture (several, averaged) or families (several
+# kinds, averaged by how well they predict), which auto takes.
 [model]
 # hyperparameters = "auto"
+# failures = "learn"   # from failed experiments, where others would fail; "ignore": only keep a little away from them
+# at_least = 0.5   # the least probability of success with which a design is decided on
 """
 
 _SOLVER = """\
@@ -219,6 +284,8 @@ trials = {trials}
 # gain_below = 0.01   # the gain of the best experiment is below this number ...
 # patience = 1   # ... so many times in a row
 # cost = 0.1   # the best experiment is expected to save less than this, in the units of the loss
+# spend = 60   # experiments that cost so much in all; needs [cost]
+# worth_its_cost = true   # the best experiment is expected to save less than it costs; needs [cost]
 # when_exhausted = true   # no experiment is expected to improve the decision any more; false: go on
 """
 

@@ -6,7 +6,8 @@
 It is started by its path and imports nothing of hentropy, so that it starts at once. Each line in holds the parameters
 and is answered by two lines: an empty one at once, which says that the evaluation has begun, and then one JSON object:
 
-    {"value": v, "std_error": s}     a number that the function returned
+    {"measured": {name: [v, s]}}     numbers by outcome that the function returned, with standard errors or null;
+                                     a single number has the name ""
     {"returned": text}               something else that it returned
     {"code": n, "printed": text}     how the command ended, and the end of what it printed
     {"failed": why}                  an exception, a module that cannot be imported, a program that cannot be started
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import IO, Any
 
@@ -79,12 +80,18 @@ def number(value: Any) -> float:
 
 
 def returned(value: Any) -> Answer:
-    """What a function returned: a number, a number with its standard error, or something else."""
-    given, error = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
+    """What a function returned: a number, a number with its standard error, a table of these, or something else."""
     try:
-        return {"value": number(given), "std_error": None if error is None else number(error)}
+        if not isinstance(value, Mapping):
+            return {"measured": {"": _measured(value)}}
+        return {"measured": {str(name): _measured(one) for name, one in value.items() if one is not None}}
     except Exception:
         return {"returned": clipped(value)}
+
+
+def _measured(value: Any) -> list[float | None]:
+    given, error = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
+    return [number(given), None if error is None else number(error)]
 
 
 class Function:

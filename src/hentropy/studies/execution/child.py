@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hentropy.studies.execution.executor import Evaluator, Outcome, failure
+from hentropy.studies.execution.executor import Evaluation, Evaluator, failure
 from hentropy.studies.execution.piped import Piped
 from hentropy.studies.execution.reading import ending
 
@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).with_name("call.py")
 OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """Signals that come from elsewhere: who ends by one of these is not to blame. A crash has other signals."""
 
-Reader = Callable[[dict[str, Any], str], Outcome]
+Reader = Callable[[dict[str, Any], str], Evaluation]
 
 
 class Child(Evaluator):
@@ -46,7 +46,7 @@ class Child(Evaluator):
         with self._state:
             return self._process.pid if self._process else None
 
-    def evaluate(self, params: Mapping[str, Any]) -> Outcome:
+    def evaluate(self, params: Mapping[str, Any]) -> Evaluation:
         """The outcome of one experiment; a process that disappears makes it lost, one that is too slow failed."""
         began = time.monotonic()
         with self._turn:
@@ -62,7 +62,7 @@ class Child(Evaluator):
         with self._turn:
             self._end()
 
-    def _evaluate(self, params: Mapping[str, Any], began: float) -> Outcome:
+    def _evaluate(self, params: Mapping[str, Any], began: float) -> Evaluation:
         try:
             question = json.dumps(dict(params), allow_nan=False, default=_plain).encode()
         except (TypeError, ValueError) as error:
@@ -109,7 +109,7 @@ class Child(Evaluator):
             process, self._process = self._process, None
         return process.end() if process else 0
 
-    def _gone(self, code: int) -> Outcome:
+    def _gone(self, code: int) -> Evaluation:
         if self._closed:
             return _stopped()
         why = f"the worker process ended ({ending(code)}) in the middle of the evaluation"
@@ -118,7 +118,7 @@ class Child(Evaluator):
         return failure(f"{why}; the experiment itself crashed or ended it")
 
 
-def _stopped() -> Outcome:
+def _stopped() -> Evaluation:
     return failure("the evaluation was stopped before it ended", lost=True)
 
 

@@ -1,5 +1,7 @@
 """From the words of a study to who evaluates it: objective, terms of retries, executor."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from hentropy.errors import InputError
@@ -11,7 +13,7 @@ from hentropy.studies.execution.objective import CommandObjective, Objective, Py
 from hentropy.studies.execution.processes import Processes
 from hentropy.studies.study.words import LocatedDescription
 
-Kind = Literal["local", "processes", "dask"]
+Kind = Literal["local", "processes", "dask", "slurm"]
 
 
 def objective_of(words: LocatedDescription) -> Objective:
@@ -33,8 +35,18 @@ def terms_of(words: LocatedDescription) -> Terms:
     return Terms(said.lease, said.retries, said.lost_retries)
 
 
-def executor_of(kind: Kind, objective: Objective, workers: int, address: str | None = None) -> Executor:
-    """Who evaluates: this process, child processes, or a Dask cluster (its scheduler's address, or one of our own)."""
+def executor_of(
+    kind: Kind,
+    objective: Objective,
+    workers: int,
+    address: str | None = None,
+    job: Sequence[str] = (),
+    folder: Path | None = None,
+) -> Executor:
+    """Who evaluates: this process, child processes, a Dask cluster (its scheduler's address, or one of our own), SLURM.
+
+    `job` are parameters of SLURM jobs, such as timeout_min=60, whose files are kept in `folder`.
+    """
     if address is not None and kind != "dask":
         raise InputError(f"the address {address!r} is that of a Dask scheduler, but the executor is {kind}")
     if kind == "dask":
@@ -42,6 +54,11 @@ def executor_of(kind: Kind, objective: Objective, workers: int, address: str | N
         from hentropy.studies.execution.cluster import Dask  # noqa: PLC0415
 
         return Dask(objective, workers, address)
+    if kind == "slurm":
+        # submitit is an optional dependency
+        from hentropy.studies.execution.batch_jobs import FOLDER, BatchJobs, job_parameters  # noqa: PLC0415
+
+        return BatchJobs(objective, workers, (folder or Path.cwd()) / FOLDER, job_parameters(list(job)))
     if kind == "processes":
         return Processes(objective, workers)
     if workers != 1:

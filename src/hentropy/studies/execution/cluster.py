@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from hentropy.errors import ExecutionError, MissingExtra
-from hentropy.studies.execution.executor import Evaluator, Executor, Outcome, checked_workers, failure
+from hentropy.studies.execution.executor import Evaluation, Evaluator, Executor, checked_workers, failure
 from hentropy.studies.execution.objective import Objective
 
 try:
@@ -59,10 +59,10 @@ class Dask(Executor):
         self._futures[number] = self._client.submit(_evaluate, self._objective, dict(params), pure=False)
         self._listen(number)
 
-    def wait(self, timeout: float | None = None) -> list[tuple[int, Outcome]]:
+    def wait(self, timeout: float | None = None) -> list[tuple[int, Evaluation]]:
         """What has ended, in the order in which it did."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        outcomes: list[tuple[int, Outcome]] = []
+        outcomes: list[tuple[int, Evaluation]] = []
         while self._futures and (not outcomes or not self._ended.empty()):
             left = ALIVE if deadline is None else min(ALIVE, max(0.0, deadline - time.monotonic()))
             try:
@@ -176,7 +176,7 @@ def connect(target: Any, patience: float) -> Client:
         ) from error
 
 
-def _fetched(future: Future) -> Outcome | None:
+def _fetched(future: Future) -> Evaluation | None:
     """The outcome of a task that has ended; None if its result was lost on the way and Dask makes it again."""
     try:
         return future.result(timeout=FETCH)
@@ -191,7 +191,7 @@ def _fetched(future: Future) -> Outcome | None:
         return failure(f"the Dask worker could not evaluate it: {type(error).__name__}: {error}")
 
 
-def _evaluate(objective: Objective, params: Mapping[str, Any]) -> Outcome:
+def _evaluate(objective: Objective, params: Mapping[str, Any]) -> Evaluation:
     """What a worker does: evaluates apart from its own process, and ends that when nobody wants it any more."""
     worker = get_worker()
     ended = threading.Event()

@@ -1,4 +1,4 @@
-"""What evaluates experiments: evaluators and executors, and the outcome of one evaluation.
+"""What evaluates experiments: evaluators and executors, and what comes of one evaluation.
 
 An evaluator does one experiment after the other until it is closed; an executor takes experiments and hands back their
 outcomes as they end.
@@ -12,42 +12,57 @@ from typing import Any, Self
 
 from hentropy.core.given import MOST_WORKERS, check_at_once
 from hentropy.errors import ExecutionError, InputError
+from hentropy.studies.records import Measurement, Values
+from hentropy.studies.records.trial import Measured
 
 TAIL = 4_000
 """How many characters of a log are kept: its end says most."""
 
 
+ONLY = ""
+"""Stands for the only outcome of a study, whatever it is called there."""
+
+
 @dataclass(frozen=True)
-class Outcome:
-    """The value of an experiment with its standard error, or why there is none.
+class Evaluation(Measured):
+    """What an experiment measured, by outcome, or why there is nothing.
 
     `lost` says that whoever evaluated it disappeared, which is not the experiment's fault: it may be run again.
     `log` is the end of what was written to standard error, and `seconds` is how long it took.
     """
 
-    value: float | None
-    std_error: float | None
-    failed: str | None
+    measurements: Mapping[str, Measurement]
+    failed: str | None = None
     lost: bool = False
     log: str = ""
     seconds: float = 0.0
 
+    @property
+    def told(self) -> Values:
+        """What is told of the trial."""
+        values = {name: (one.value, one.std_error) for name, one in self.measurements.items()}
+        return values.get(ONLY, values)
+
     def __str__(self) -> str:
         if self.failed is not None:
             return f"failed: {self.failed}"
-        return repr(self.value) if self.std_error is None else f"{self.value!r}, standard error {self.std_error!r}"
+        return ", ".join(f"{name} {_written(one)}".strip() for name, one in self.measurements.items())
 
 
-def failure(why: str, lost: bool = False) -> Outcome:
-    """An outcome without a value."""
-    return Outcome(None, None, why, lost)
+def _written(one: Measurement) -> str:
+    return repr(one.value) if one.std_error is None else f"{one.value!r}, standard error {one.std_error!r}"
+
+
+def failure(why: str, lost: bool = False) -> Evaluation:
+    """An evaluation without a value."""
+    return Evaluation({}, why, lost)
 
 
 class Evaluator(ABC):
     """Evaluates one experiment at a time; it may keep a process or a loaded module from one to the next."""
 
     @abstractmethod
-    def evaluate(self, params: Mapping[str, Any]) -> Outcome:
+    def evaluate(self, params: Mapping[str, Any]) -> Evaluation:
         """The outcome of one experiment; what goes wrong in it is an outcome too, and is not raised."""
 
     @abstractmethod
@@ -76,7 +91,7 @@ class Executor(ABC):
         """Take an experiment; its number must not be that of one that is pending."""
 
     @abstractmethod
-    def wait(self, timeout: float | None = None) -> list[tuple[int, Outcome]]:
+    def wait(self, timeout: float | None = None) -> list[tuple[int, Evaluation]]:
         """Numbers and outcomes of all that have ended: blocks until there is one, or for `timeout` seconds.
 
         Nothing pending, nothing to wait for: the list is empty then, at once. Each outcome is handed out once.

@@ -6,17 +6,17 @@ that of the store or of any machine, ends no lease and prolongs none.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from hentropy.core.clock import Clock
-from hentropy.errors import HentropyError
-from hentropy.studies.execution.executor import Outcome
-from hentropy.studies.records import Entry, State, StudyRecord, Trial
+from hentropy.errors import HentropyError, InputError
+from hentropy.studies.execution.executor import Evaluation
+from hentropy.studies.records import Entry, Measurement, State, StudyRecord, Trial
 from hentropy.studies.storage import Store
 from hentropy.studies.storage.turns import is_alive, is_gone, who
 from hentropy.studies.study import Study
-from hentropy.studies.study.rules import checked_value, clean
+from hentropy.studies.study.rules import clean
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,18 @@ def give_back(study: Study, number: int, owner: str) -> None:
     study.log.change(number, rule)
 
 
-def finish(study: Study, number: int, owner: str, outcome: Outcome, terms: Terms) -> Trial:
+def finish(study: Study, number: int, owner: str, outcome: Evaluation, terms: Terms) -> Trial:
     """Record what came of a trial: a value, a failure, or another try. `Taken` if it is no longer this owner's."""
     now = study.store.now()
+    measured: Mapping[str, Measurement] = {}
+    if outcome.failed is None:
+        try:
+            measured = study.outcomes.given(outcome.told)
+        except InputError as error:  # outcomes that the study does not have
+            outcome = replace(outcome, failed=str(error))
 
     def rule(old: Entry) -> Entry:
-        if old.owner is None and (old.trial.state, old.trial.value) == (State.COMPLETE, outcome.value):
+        if old.owner is None and measured and (old.trial.state, old.trial.measurements) == (State.COMPLETE, measured):
             return old  # it was recorded just before the store went away
         if old.owner != owner:
             now_with = f"with {who(old.owner)}" if old.owner else f"{old.trial.state.value}"
@@ -125,10 +131,9 @@ def finish(study: Study, number: int, owner: str, outcome: Outcome, terms: Terms
             )
         if outcome.failed is not None:
             return _again(old, _reason(outcome), outcome.lost, terms, now)
-        value, error = checked_value((outcome.value, outcome.std_error))
         # why earlier tries failed stays in the history
         note = old.trial.note if old.tries + old.losses == 0 else ""
-        trial = replace(old.trial, state=State.COMPLETE, value=value, std_error=error, note=note)
+        trial = replace(old.trial, state=State.COMPLETE, measurements=measured, note=note)
         return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
 
     return study.log.change(number, rule).trial
@@ -144,6 +149,6 @@ def _again(old: Entry, why: str, lost: bool, terms: Terms, now: float) -> Entry:
     return replace(old, trial=trial, ended_at=ended, owner=None, lease_until=until, tries=tries, losses=losses)
 
 
-def _reason(outcome: Outcome) -> str:
+def _reason(outcome: Evaluation) -> str:
     said, log = str(outcome.failed), outcome.log.strip()
     return said if log in said else f"{said}\n{log}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hentropy.studies.execution.executor import Executor, Outcome
+from hentropy.studies.execution.executor import Evaluation, Executor
 from hentropy.studies.execution.objective import Objective
 
 
@@ -25,7 +25,7 @@ class Local(Executor):
         self._check(number)
         self._queue[number] = dict(params)
 
-    def wait(self, timeout: float | None = None) -> list[tuple[int, Outcome]]:
+    def wait(self, timeout: float | None = None) -> list[tuple[int, Evaluation]]:
         """Evaluate the first that is pending; the timeout has no effect here."""
         if not self._queue:
             return []

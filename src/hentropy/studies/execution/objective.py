@@ -14,7 +14,7 @@ from typing import Any
 from hentropy.errors import InputError
 from hentropy.studies.execution.call import load, returned, said
 from hentropy.studies.execution.child import Child
-from hentropy.studies.execution.executor import TAIL, Evaluator, Outcome, failure
+from hentropy.studies.execution.executor import TAIL, Evaluation, Evaluator, failure
 from hentropy.studies.execution.reading import from_command, from_function
 from hentropy.studies.study.failures import signals_heard
 
@@ -27,7 +27,7 @@ class Here(Evaluator):
         self._folder = folder
         self._function: Callable[..., Any] | None = None
 
-    def evaluate(self, params: Mapping[str, Any]) -> Outcome:
+    def evaluate(self, params: Mapping[str, Any]) -> Evaluation:
         """The outcome of one experiment."""
         began = time.monotonic()
         with _first(self._folder):
@@ -37,7 +37,7 @@ class Here(Evaluator):
     def close(self) -> None:
         """Nothing is kept."""
 
-    def _evaluate(self, params: Mapping[str, Any]) -> Outcome:
+    def _evaluate(self, params: Mapping[str, Any]) -> Evaluation:
         loading = ""
         with signals_heard() as heard:
             try:
@@ -104,7 +104,7 @@ class Objective(ABC):
     def apart(self) -> Evaluator:
         """An evaluator with a process of its own, which can be killed at any moment."""
 
-    def evaluate(self, params: Mapping[str, Any]) -> Outcome:
+    def evaluate(self, params: Mapping[str, Any]) -> Evaluation:
         """The outcome of one experiment; only a signal that ends this process is raised."""
         with self.here() as evaluator:
             return evaluator.evaluate(params)

@@ -85,11 +85,9 @@ class Piped:
                 selector.register(self._in, selectors.EVENT_WRITE)
             while b"\n" not in self._heard:
                 now = time.monotonic()
-                if deadline is not None and now >= deadline:
-                    raise TimeoutError
                 if gone is None and not self.alive:
                     gone = now
-                left = SLICE if deadline is None else min(SLICE, deadline - now)
+                left = SLICE if deadline is None else min(SLICE, max(0.0, deadline - now))
                 ready = [key.fd for key, _ in selector.select(left if gone is None else 0)]
                 if gone is not None and (not ready or now > gone + GRACE):
                     raise EOFError
@@ -104,6 +102,9 @@ class Piped:
                         selector.unregister(self._out)
                 if self._err in ready and not self._hear():
                     selector.unregister(self._err)
+                # only now: an answer that was there in time counts, also if this process was stopped meanwhile
+                if deadline is not None and now >= deadline and b"\n" not in self._heard:
+                    raise TimeoutError
         self._drain()
         line, _, rest = self._heard.partition(b"\n")
         self._heard = rest

@@ -6,7 +6,7 @@ from concurrent.futures import wait as wait_for
 from queue import SimpleQueue
 from typing import Any
 
-from hentropy.studies.execution.executor import Evaluator, Executor, Outcome, checked_workers
+from hentropy.studies.execution.executor import Evaluation, Evaluator, Executor, checked_workers
 from hentropy.studies.execution.objective import Objective
 
 
@@ -20,7 +20,7 @@ class Processes(Executor):
         for evaluator in self._evaluators:
             self._idle.put(evaluator)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="hentropy-worker")
-        self._futures: dict[Future[Outcome], int] = {}
+        self._futures: dict[Future[Evaluation], int] = {}
         self._closed = False
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None:
@@ -28,7 +28,7 @@ class Processes(Executor):
         self._check(number)
         self._futures[self._threads.submit(self._evaluate, dict(params))] = number
 
-    def wait(self, timeout: float | None = None) -> list[tuple[int, Outcome]]:
+    def wait(self, timeout: float | None = None) -> list[tuple[int, Evaluation]]:
         """What has ended, in the order in which it was submitted."""
         wait_for(self._futures, timeout, FIRST_COMPLETED)
         ended = [future for future in self._futures if future.done()]
@@ -53,7 +53,7 @@ class Processes(Executor):
         self._threads.shutdown(wait=True)
         self._futures.clear()
 
-    def _evaluate(self, params: Mapping[str, Any]) -> Outcome:
+    def _evaluate(self, params: Mapping[str, Any]) -> Evaluation:
         evaluator = self._idle.get()
         try:
             return evaluator.evaluate(params)

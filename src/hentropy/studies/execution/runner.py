@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hentropy.errors import Gone, HentropyError, StorageError
-from hentropy.studies.execution.executor import Executor, Outcome
+from hentropy.studies.execution.executor import Evaluation, Executor
 from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew
 from hentropy.studies.records import State, Trial
 from hentropy.studies.storage.turns import every, new_owner
@@ -41,12 +41,13 @@ class RunListener:
     """
 
     began: Callable[[Trial], None] = lambda trial: None
-    ended: Callable[[Trial, Outcome], None] = lambda trial, outcome: None
+    ended: Callable[[Trial, Evaluation], None] = lambda trial, outcome: None
     trouble: Callable[[HentropyError], None] = log.warning
 
 
 def run(study: Study, executor: Executor, terms: Terms | None = None, watch: RunListener | None = None) -> str:
     """Run a study to its end and say why it ended. The executor is closed; trials in hand are given back."""
+    study.outcomes.assays.check_by_hand("an objective")
     return _Run(study, executor, terms or Terms(), watch or RunListener()).to_the_end()
 
 
@@ -182,7 +183,7 @@ class _Run:
                 self.watch.ended(trial, outcome)
                 self.failures.ended(trial, has_measured(self.study.log.trials))
 
-    def _recorded(self, number: int, outcome: Outcome) -> Trial | None:
+    def _recorded(self, number: int, outcome: Evaluation) -> Trial | None:
         """The trial with its outcome; None if another worker has it by now. A store that is away is waited for."""
         deadline = time.monotonic() + PATIENCE
         while True:

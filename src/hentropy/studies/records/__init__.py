@@ -1,6 +1,39 @@
 """The small frozen values that a study is made of: trials and what was told of them, verdicts, the study itself."""
 
-from hentropy.studies.records.trial import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, Value
-from hentropy.studies.records.verdict import Verdict
+from hentropy.studies.records.trial import (
+    UNKNOWN,
+    Entry,
+    Failed,
+    Measurement,
+    Observation,
+    State,
+    StoredVerdict,
+    StudyRecord,
+    ToldCost,
+    Trial,
+    Value,
+    Values,
+    first_left,
+    in_state,
+)
+from hentropy.studies.records.verdict import CHANCE, LIMITS_HOLD, Verdict
 
-__all__ = ["Entry", "Observation", "State", "StoredVerdict", "StudyRecord", "Trial", "Value", "Verdict"]
+__all__ = [
+    "CHANCE",
+    "LIMITS_HOLD",
+    "UNKNOWN",
+    "Entry",
+    "Failed",
+    "Measurement",
+    "Observation",
+    "State",
+    "StoredVerdict",
+    "StudyRecord",
+    "ToldCost",
+    "Trial",
+    "Value",
+    "Values",
+    "Verdict",
+    "first_left",
+    "in_state",
+]

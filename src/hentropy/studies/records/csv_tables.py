@@ -70,7 +70,7 @@ def check_columns(count: int, where: str) -> None:
 def check_rows(count: int, most: int | None) -> None:
     """Refuse more rows than are taken at once, if there is a bound."""
     if most is not None and count > most:
-        raise InputError(f"these are more than {most} rows; at most {most} are taken at once: give them in parts")
+        raise InputError(f"there are more than {most} rows; at most {most} are accepted at once: split the table")
 
 
 def cells(columns: tuple[str, ...], row: tuple[str, ...]) -> dict[str, str]:

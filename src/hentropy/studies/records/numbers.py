@@ -3,7 +3,11 @@
 import math
 from typing import Any
 
+import numpy as np
+from torch import Tensor
+
 from hentropy.core.given import is_number
+from hentropy.errors import Advice, InputError
 
 LEAST = 5
 BEYOND = 2
@@ -93,3 +97,19 @@ def span(values: list[float]) -> float | None:
     """How far numbers lie apart: the spread to write them with; None where there are fewer than two."""
     finite = [value for value in values if math.isfinite(value)]
     return max(finite) - min(finite) if len(finite) > 1 else None
+
+
+def number_told(value: Any) -> float | None:
+    """A single number of any library, or None; text is not taken for a number.
+
+    An `InputError` for whole numbers that no double can hold, which may be too long even to be written in a message.
+    """
+    if isinstance(value, str | bytes | complex | np.complexfloating):  # NumPy would drop the imaginary part
+        return None
+    try:
+        return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
+    except OverflowError:
+        what = "the value is a whole number beyond double precision"
+        raise InputError(what, Advice.GIVE_NUMBER) from None
+    except (TypeError, ValueError, RuntimeError):
+        return None

@@ -1,15 +1,62 @@
 """Trials, one experiment each, and what a store keeps of them: entries, all that was ever told, verdicts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any
+from typing import Any, Final, Literal
 
 from hentropy.core.spaces import Params
 from hentropy.studies.records.verdict import Verdict
 
-Value = float | tuple[float, float]
-"""A measured value, or a value with its standard error."""
+Value = float | str | tuple[float | str, float | None]
+"""A measured value, or a value with its standard error; of yes and no, and of grades, a word."""
+
+Values = Value | Mapping[str, Value | None]
+"""What can be told of a trial: a value where there is one outcome, or values by outcome, None where not measured."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measured value, and its standard error if that is known."""
+
+    value: float
+    std_error: float | None = None
+
+
+class Measured:
+    """Something with measurements, by outcome; what was not measured is not among them."""
+
+    measurements: Mapping[str, Measurement]
+
+    @property
+    def value(self) -> float | None:
+        """The measured value, where there is only one."""
+        only = self._only
+        return None if only is None else only.value
+
+    @property
+    def std_error(self) -> float | None:
+        """The standard error of the measured value, where there is only one."""
+        only = self._only
+        return None if only is None else only.std_error
+
+    @property
+    def _only(self) -> Measurement | None:
+        return next(iter(self.measurements.values())) if len(self.measurements) == 1 else None
+
+
+UNKNOWN: Final = "unknown"
+"""Told in place of a cost that was wrong and that nobody knows."""
+
+ToldCost = float | Literal["unknown"] | None
+"""What an experiment cost, if anything is told about it."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An earlier experiment that gave no value, and why."""
+
+    reason: str = ""
 
 
 class State(Enum):
@@ -22,14 +69,13 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One experiment: its number, its design, what was expected of it when it was asked, and what came of it."""
+class Trial(Measured):
+    """One experiment: its number, its design, its expected gain when it was asked for, and its result."""
 
     number: int
     params: Params
     state: State = State.RUNNING
-    value: float | None = None
-    std_error: float | None = None
+    measurements: Mapping[str, Measurement] = field(default_factory=dict)
     gain: float | None = None
     gain_error: float | None = None
     entropy: float | None = None
@@ -38,6 +84,8 @@ class Trial:
     expected_cost: float | None = None
     cost: float | None = None
     """What it cost, if that was told."""
+    measures: tuple[str, ...] = ()
+    """The outcomes that it is to measure; without any, all of them."""
 
     @property
     def spent(self) -> float | None:
@@ -46,12 +94,21 @@ class Trial:
 
     def plain(self) -> dict[str, Any]:
         """It as plain values: the one description of a trial, for stores, files, the command line and the API."""
-        return {**vars(self), "params": dict(self.params), "state": self.state.value}
+        measured = {name: vars(one) for name, one in self.measurements.items()}
+        own = {"params": dict(self.params), "state": self.state.value, "measures": list(self.measures)}
+        return {**vars(self), **own, "measurements": measured}
 
     @classmethod
     def of(cls, plain: Mapping[Any, Any]) -> "Trial":
         """The trial that plain values describe; others that stand beside them are left alone."""
-        return cls(**_own(cls, plain) | {"state": State(plain["state"])})
+        read = {"state": State(plain["state"]), "measurements": measurements_of(plain["measurements"])}
+        read["measures"] = tuple(plain.get("measures", ()))
+        return cls(**_own(cls, plain) | read)
+
+
+def measurements_of(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, Measurement]:
+    """The measurements that plain values describe."""
+    return {name: Measurement(**one) for name, one in plain.items()}
 
 
 @dataclass(frozen=True)
@@ -93,21 +150,25 @@ class Entry:
 
 
 def _own(kind: type[Trial] | type[Entry], plain: Mapping[Any, Any]) -> dict[str, Any]:
-    return {field.name: plain[field.name] for field in fields(kind) if field.name in plain}
+    return {one.name: plain[one.name] for one in fields(kind) if one.name in plain}
 
 
 @dataclass(frozen=True)
-class Observation:
+class Observation(Measured):
     """One thing that was told of a trial, in the order of telling; corrections leave earlier ones where they are."""
 
     number: int
     at: float
     by: str
     state: State
-    value: float | None
-    std_error: float | None
+    measurements: Mapping[str, Measurement]
     note: str
     cost: float | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """It as plain values, with the time in seconds."""
+        measured = {name: vars(one) for name, one in self.measurements.items()}
+        return {**vars(self), "state": self.state.value, "measurements": measured}
 
 
 @dataclass(frozen=True)
@@ -116,3 +177,16 @@ class StoredVerdict:
 
     at: float
     verdict: Verdict
+
+
+def in_state(trials: Iterable[Trial], *states: State) -> tuple[Trial, ...]:
+    """Those of the trials that are in one of some states."""
+    return tuple(trial for trial in trials if trial.state in states)
+
+
+def first_left(first: int, trials: Iterable[Trial]) -> int:
+    """How many of the first designs are still to be asked: what is measured or running counts, attached or asked.
+
+    One that failed or was withdrawn is made up for.
+    """
+    return max(0, first - len(in_state(trials, State.RUNNING, State.COMPLETE)))

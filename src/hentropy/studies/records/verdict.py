@@ -1,7 +1,6 @@
 """Verdicts: what would be decided, printed as a table."""
 
 import html
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from hentropy.core.decisions.headlines import known_digits, percent, rounded
 from hentropy.studies.records.numbers import short, span
 
 SHOWN_ROWS = 12
@@ -18,10 +18,20 @@ LONGEST = 110
 WIDTH = 80
 WIDEST = 100_000
 
+LIMITS_HOLD = "limits hold"
+"""The column that says with what probability a design holds all limits on outcomes."""
+
+CHANCE = "chance of success"
+"""The column that says with what probability a design succeeds, once experiments have failed."""
+
+
+PROBABILITIES = ("probability", "probability of f")
+"""The column of the probability of an outcome that is no number."""
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """What would be decided now: the action, its expected loss (the entropy) and the Monte Carlo error of that.
+    """The current recommendation: the action, its expected loss (the entropy) and its Monte Carlo error.
 
     `action` are rows of named values for a person, some with `units`; `raw` is the action as the decision's loss takes
     it.
@@ -34,6 +44,15 @@ class Verdict:
     observations: int
     raw: Any = field(repr=False, compare=False)
     units: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    headline: str = ""
+    """The answer in a sentence; empty of verdicts recorded before there were any."""
+    worth: str = field(default="", compare=False)
+    """What another experiment is worth, in a sentence; empty where that is not known."""
+
+    @property
+    def chances(self) -> list[float]:
+        """With what probability each design of the action succeeds; nothing while no experiment has failed."""
+        return [row[CHANCE] for row in self.action if CHANCE in row]
 
     @property
     def entropy(self) -> float:
@@ -47,8 +66,9 @@ class Verdict:
 
     @property
     def heading(self) -> str:
-        """The decision, shortened to a line, and what it stands on."""
-        return f"{_clipped(self.decision, LONGEST)}, {self.stands_on}"
+        """The answer in a sentence, what it stands on, and whether more experiments would pay."""
+        said = self.headline or f"{_clipped(self.decision, LONGEST)}."
+        return f"{said} {self.stands_on.capitalize()}. {self.worth}".strip()
 
     @property
     def stands_on(self) -> str:
@@ -67,21 +87,12 @@ class Verdict:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows that are shown, as texts: numbers as exact as those of their column lie apart, means as their sd."""
+        """The rows that are shown, as texts: numbers as exact as their column lies apart, means as exact as known."""
         spreads = {name: self._spread(name) for name in self.columns}
-        return [[self._cell(row, name, spreads[name]) for name in self.columns] for row in self.action[:SHOWN_ROWS]]
+        return [[cell_text(row, name, spreads[name]) for name in self.columns] for row in self.action[:SHOWN_ROWS]]
 
     def _spread(self, column: str) -> float | None:
         return span([row[column] for row in self.action if isinstance(row.get(column), float)])
-
-    @staticmethod
-    def _cell(row: dict[str, Any], name: str, spread: float | None) -> str:
-        value, sd = row.get(name), row.get("sd")
-        if not isinstance(value, float):
-            return "" if value is None else _clipped(str(value), LONGEST)
-        if name == "mean" and isinstance(sd, float) and sd > 0.0:
-            spread = min(sd, spread or sd)
-        return short(value, spread)
 
     @property
     def left_out(self) -> int:
@@ -89,14 +100,10 @@ class Verdict:
         return max(0, len(self.action) - SHOWN_ROWS)
 
     @property
-    def summary(self) -> list[str]:
-        """All rows in short, if some are not shown, and the expected loss."""
+    def loss(self) -> str:
+        """The expected loss with its error."""
         error = f" ± {self.std_error:.2g} (Monte Carlo)" if self.std_error else ""
-        loss = f"expected loss {short(self.expected_loss, self.std_error, least=6)}{error}"
-        if not self.left_out:
-            return [loss]
-        stated = self.columns[-1]
-        return [_summary(stated, [row[stated] for row in self.action]), loss]
+        return f"expected loss {short(self.expected_loss, self.std_error, least=6)}{error}"
 
     @property
     def notes(self) -> list[str]:
@@ -106,7 +113,7 @@ class Verdict:
             if self.left_out
             else []
         )
-        return [*more, *self.summary]
+        return [*more, self.loss]
 
     def __rich__(self) -> RenderableType:
         return Group(Text(self.heading, style="bold"), self.rows, *(Text(note) for note in self.notes))
@@ -172,17 +179,36 @@ def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
     return Measurement.get(console, wide, table).maximum <= options.max_width
 
 
+def cell_text(row: Mapping[str, Any], name: str, spread: float | None = None) -> str:
+    """What a row of an action says in a column, whose numbers lie so far apart."""
+    value, sd = row.get(name), row.get(_its_sd(name))
+    if name in (LIMITS_HOLD, CHANCE) and isinstance(value, float):
+        return percent(value)
+    if isinstance(value, float) and name in _probabilities(row):
+        return f"{100.0 * value:.0f} %" if name.startswith("sd") else percent(value)
+    if not isinstance(value, float):
+        return "" if value is None else _clipped(str(value), LONGEST)
+    if isinstance(sd, float) and sd > 0.0:
+        return rounded(value, known_digits(sd, value))
+    return short(value, spread)
+
+
+def _probabilities(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of a row that are a probability and its standard deviation; a parameter may have their name."""
+    names = list(row)
+    for place, name in enumerate(names):
+        after = names[place + 1 : place + 2]
+        if name in PROBABILITIES and (not after or after[0].startswith("sd")):
+            return (name, *after)
+    return ()
+
+
+def _its_sd(column: str) -> str:
+    """The column of the standard deviations of a column: "sd" of "mean", "yield sd" of "yield"."""
+    return "sd" if column in ("mean", "probability") else column if column.split()[-1:] == ["sd"] else f"{column} sd"
+
+
 def _clipped(text: str, width: int) -> str:
     """Text on one line of at most so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def _summary(name: str, values: list[Any]) -> str:
-    """Many values of a column in one line: how many of each label, or the range of numbers."""
-    if all(isinstance(value, float) for value in values):
-        ends_and_mean = min(values), max(values), sum(values) / len(values)
-        low, high, middle = (short(value, span(values)) for value in ends_and_mean)
-        return f"{name}: from {low} to {high}, {middle} on average"
-    counts = sorted(Counter(str(value) for value in values).items())
-    return f"{name}: " + ", ".join(f"{label} at {count} points" for label, count in counts[:SHOWN_ROWS])

@@ -132,12 +132,11 @@ class Store(ABC):
 def told_anew(old: Entry | None, new: Entry) -> bool:
     """Whether a change of an entry is worth an observation: a new state, value or note, not a lease."""
     if old is None:
-        return new.trial.value is not None or new.ended_at is not None
+        return bool(new.trial.measurements) or new.ended_at is not None
     before, after = old.trial, new.trial
-    return (before.state, before.value, before.std_error, before.note, before.cost) != (
+    return (before.state, before.measurements, before.note, before.cost) != (
         after.state,
-        after.value,
-        after.std_error,
+        after.measurements,
         after.note,
         after.cost,
     )
@@ -146,4 +145,4 @@ def told_anew(old: Entry | None, new: Entry) -> bool:
 def observation(entry: Entry, at: float, by: str) -> Observation:
     """What an entry says of its trial now."""
     trial = entry.trial
-    return Observation(trial.number, at, by, trial.state, trial.value, trial.std_error, trial.note, trial.cost)
+    return Observation(trial.number, at, by, trial.state, trial.measurements, trial.note, trial.cost)

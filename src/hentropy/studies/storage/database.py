@@ -1,61 +1,98 @@
-"""A store in a database: every call is one transaction."""
+"""A store in a database: every call is one transaction. What differs between databases is in a `Backend`."""
 
-import re
+import json
+import math
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, make_url, select, update
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+import numpy as np
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from hentropy.errors import Gone, InputError, Outdated, StorageError
+from hentropy.errors import Gone, NoStore, Outdated, StorageError
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Verdict
-from hentropy.studies.storage.backend import Backend, plain, shown
+from hentropy.studies.records.trial import measurements_of
 from hentropy.studies.storage.base import BackupContents, Change, News, Redefinition, Store, observation, told_anew
-from hentropy.studies.storage.postgres import Postgres
-from hentropy.studies.storage.sqlite import Sqlite
-from hentropy.studies.storage.tables import observations, prepare, studies, trials, turns, verdicts
+from hentropy.studies.storage.tables import (
+    NEWEST,
+    check_known,
+    observations,
+    studies,
+    trials,
+    turns,
+    upgrade,
+    verdicts,
+    version,
+)
 from hentropy.studies.storage.turns import Turn, TurnRule
 
-SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
-"""How a URL begins, also a mistyped one; anything else is taken for a path."""
+WRITES = "hentropy_writes"
+"""The execution option of a connection that is going to write."""
 
 
-def open_database(where: str | Path, make: bool) -> "Database":
-    """The store at a path or URL, migrated if need be, and made if it is not there and `make` says so."""
-    return Database(_backend(where, make), make)
+class Backend(ABC):
+    """One kind of database."""
 
+    engine: Engine
+    place: str
 
-def back_up_database(where: str | Path, target: Path, overwrite: bool) -> BackupContents:
-    """Write a copy of the store at a path or URL to a file; one of an earlier version is copied as it is."""
-    backend = _backend(where, make=False)
-    try:
-        return backend.back_up(target, overwrite)
-    finally:
-        backend.engine.dispose()
+    @contextmanager
+    def transaction(self, writes: bool = False) -> Iterator[Connection]:
+        """One transaction; what it wrote is recorded when this ends without an error."""
+        with self.engine.connect().execution_options(**{WRITES: writes}) as connection:
+            with connection.begin():
+                yield connection
+            if writes:
+                self.check_recorded(connection)
 
+    @abstractmethod
+    def check_recorded(self, connection: Connection) -> None:
+        """A `StorageError` if what the connection has just committed is not where others will look for it."""
 
-def _backend(where: str | Path, make: bool = True) -> Backend:
-    if isinstance(where, Path) or not SCHEME.match(where):
-        return Sqlite(Path(where), make)
-    try:
-        scheme, colon, rest = where.partition(":")
-        url = make_url(f"{scheme.lower()}{colon}{rest}")
-    except (ArgumentError, ValueError):  # what they say may hold a password
-        raise InputError(
-            "the store's URL cannot be read; it looks like sqlite:///FILE or postgresql://USER@HOST:PORT/DATABASE"
-        ) from None
-    kind = url.get_backend_name()
-    if kind == "sqlite" and url.database and url.database != ":memory:":
-        return Sqlite(Path(url.database), make)
-    if kind in ("postgresql", "postgres"):
-        return Postgres(url)
-    raise InputError(
-        f"there is no store at {shown(url)!r}; give sqlite:///FILE, postgresql://USER@HOST/DATABASE, or memory://"
-    )
+    @abstractmethod
+    def lock_for_migration(self, connection: Connection) -> None:
+        """Let nobody else migrate until this transaction ends."""
+
+    @abstractmethod
+    def now(self, connection: Connection) -> float:
+        """Seconds since 1970 by a clock that all users of the database share."""
+
+    @abstractmethod
+    def back_up(self, target: Path, overwrite: bool) -> BackupContents:
+        """Write a copy of everything to a file; one that is there is written over only if `overwrite` says so."""
+
+    @abstractmethod
+    def explain(self, error: DBAPIError) -> str:
+        """What an error of the driver means, and what to do."""
+
+    def explained(self, error: SQLAlchemyError) -> str:
+        """What an error means; those that do not come from the driver speak for themselves."""
+        return self.explain(error) if isinstance(error, DBAPIError) else f"{self.place}: {' '.join(str(error).split())}"
+
+    def prepare(self, make: bool) -> None:
+        """Make the tables, or migrate those of an earlier version in one transaction, unless all is there."""
+        try:
+            with self.engine.connect() as connection:
+                found = version(connection)
+                if found == NEWEST:
+                    return
+                if found is None and not make:
+                    raise NoStore(f"there is no store in {self.place} yet")
+            with self.transaction(writes=True) as connection:
+                self.lock_for_migration(connection)
+                found = version(connection)  # somebody may have been faster
+                if found is not None:
+                    check_known(found, self.place)
+                if found != NEWEST:
+                    upgrade(connection)
+        except SQLAlchemyError as error:
+            raise StorageError(self.explained(error)) from error
 
 
 class Database(Store):
@@ -65,7 +102,7 @@ class Database(Store):
         self._backend = backend
         # a store that nobody closes lets go of its connections when it is forgotten
         weakref.finalize(self, backend.engine.dispose)
-        prepare(backend, make)
+        backend.prepare(make)
 
     @property
     def place(self) -> str:
@@ -191,8 +228,7 @@ class Database(Store):
     def _observe(self, connection: Connection, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
         if entries:
             at = self._backend.now(connection)
-            told = [vars(observation(entry, at, by)) for entry in entries]
-            rows = [row | {"study_id": study.id, "state": row["state"].value} for row in told]
+            rows = [observation(entry, at, by).plain() | {"study_id": study.id} for entry in entries]
             connection.execute(insert(observations), rows)
 
     def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
@@ -212,6 +248,7 @@ class Database(Store):
             "expected_loss": verdict.expected_loss,
             "std_error": verdict.std_error,
             "action": plain(verdict.action),
+            "headline": verdict.headline,
         }
         with self._transaction(writes=True) as connection:
             connection.execute(insert(verdicts).values({**row, "at": self._backend.now(connection)}))
@@ -267,10 +304,33 @@ def _study(row: RowMapping) -> StudyRecord:
 
 
 def _observation(row: RowMapping) -> Observation:
-    told = {name: row[name] for name in ("number", "at", "by", "value", "std_error", "note", "cost")}
-    return Observation(state=State(row["state"]), **told)
+    told = {name: row[name] for name in ("number", "at", "by", "note", "cost")}
+    return Observation(state=State(row["state"]), measurements=measurements_of(row["measurements"]), **told)
 
 
 def _verdict(row: RowMapping) -> StoredVerdict:
-    names = ("action", "expected_loss", "std_error", "decision", "observations")
+    names = ("action", "expected_loss", "std_error", "decision", "observations", "headline")
     return StoredVerdict(row["at"], Verdict(**{name: row[name] for name in names}, raw=None))
+
+
+def shown(url: URL) -> str:
+    """A URL for a person: without the password, wherever it stands in it."""
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def plain(value: Any) -> Any:
+    """A value as every database keeps it: numbers that are finite, text, lists, and mappings with keys of text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def as_json(value: Any) -> str:
+    """JSON of plain values."""
+    return json.dumps(value, allow_nan=False)

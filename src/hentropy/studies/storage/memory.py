@@ -13,7 +13,7 @@ from hentropy.studies.storage.turns import Turn, TurnRule
 
 
 @dataclass
-class _Shelf:
+class _Kept:
     """What belongs to one study."""
 
     record: StudyRecord
@@ -29,7 +29,7 @@ class MemoryStore(Store):
     """Studies in dictionaries, behind one lock."""
 
     def __init__(self) -> None:
-        self._shelves: dict[str, _Shelf] = {}
+        self._studies: dict[str, _Kept] = {}
         self._made = 0
         self._lock = threading.RLock()
 
@@ -41,108 +41,108 @@ class MemoryStore(Store):
     def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
         """A new study."""
         with self._lock:
-            if name in self._shelves:
+            if name in self._studies:
                 raise StorageError(f"there is already a study {name!r} in {self.place}")
             self._made += 1
             record = StudyRecord(self._made, name, dict(definition), dict(versions), self.now())
-            self._shelves[name] = _Shelf(record)
+            self._studies[name] = _Kept(record)
             return record
 
     def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
         """The study with another definition."""
         with self._lock:
-            shelf = self._shelf(study)
-            shelf.record = replace(shelf.record, definition=dict(rule(shelf.record.definition)))
-            return shelf.record
+            kept = self._kept(study)
+            kept.record = replace(kept.record, definition=dict(rule(kept.record.definition)))
+            return kept.record
 
     def find(self, name: str) -> StudyRecord | None:
         """The study with this name."""
         with self._lock:
-            return self._shelves[name].record if name in self._shelves else None
+            return self._studies[name].record if name in self._studies else None
 
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies."""
         with self._lock:
-            return tuple(shelf.record for shelf in self._shelves.values())
+            return tuple(kept.record for kept in self._studies.values())
 
     def delete(self, study: StudyRecord) -> None:
         """Remove a study."""
         with self._lock:
-            del self._shelves[self._shelf(study).record.name]
+            del self._studies[self._kept(study).record.name]
 
     def news(self, study: StudyRecord, since: int = 0) -> News:
         """What changed."""
         with self._lock:
-            shelf = self._shelf(study)
-            if shelf.revision == since:
+            kept = self._kept(study)
+            if kept.revision == since:
                 return News(since, ())
-            numbers = sorted(number for number, revision in shelf.changed.items() if revision > since)
-            return News(shelf.revision, tuple(shelf.entries[number] for number in numbers))
+            numbers = sorted(number for number, revision in kept.changed.items() if revision > since)
+            return News(kept.revision, tuple(kept.entries[number] for number in numbers))
 
     def add(self, study: StudyRecord, entries: Sequence[Entry], by: str, turn: int | None = None) -> None:
         """New trials."""
         with self._lock:
-            shelf = self._shelf(study)
+            kept = self._kept(study)
             if turn is not None:
-                shelf.turn.check(turn)
-            for position, entry in enumerate(entries, start=len(shelf.entries)):
+                kept.turn.check(turn)
+            for position, entry in enumerate(entries, start=len(kept.entries)):
                 if entry.trial.number != position:
                     raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
             for entry in entries:
-                self._write(shelf, None, entry, by)
+                self._write(kept, None, entry, by)
 
     def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
         """Apply a rule."""
         with self._lock:
-            shelf = self._shelf(study)
-            if number not in shelf.entries:
+            kept = self._kept(study)
+            if number not in kept.entries:
                 raise Gone(f"the study {study.name!r} has no trial {number}")
-            old = shelf.entries[number]
+            old = kept.entries[number]
             new = rule(old)
             if new != old:
-                self._write(shelf, old, new, by)
+                self._write(kept, old, new, by)
             return new
 
-    def _write(self, shelf: _Shelf, old: Entry | None, new: Entry, by: str) -> None:
-        shelf.revision += 1
-        shelf.entries[new.trial.number] = new
-        shelf.changed[new.trial.number] = shelf.revision
+    def _write(self, kept: _Kept, old: Entry | None, new: Entry, by: str) -> None:
+        kept.revision += 1
+        kept.entries[new.trial.number] = new
+        kept.changed[new.trial.number] = kept.revision
         if told_anew(old, new):
-            shelf.observations.append(observation(new, self.now(), by))
+            kept.observations.append(observation(new, self.now(), by))
 
     def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
         """Everything told."""
         with self._lock:
-            return tuple(o for o in self._shelf(study).observations if number is None or o.number == number)
+            return tuple(o for o in self._kept(study).observations if number is None or o.number == number)
 
     def keep(self, study: StudyRecord, verdict: Verdict) -> None:
         """Record a verdict."""
         with self._lock:
-            self._shelf(study).verdicts.append(StoredVerdict(self.now(), verdict))
+            self._kept(study).verdicts.append(StoredVerdict(self.now(), verdict))
 
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
         """All verdicts."""
         with self._lock:
-            return tuple(self._shelf(study).verdicts)
+            return tuple(self._kept(study).verdicts)
 
     def turn(self, study: StudyRecord) -> Turn:
         """Whose turn it is."""
         with self._lock:
-            return self._shelf(study).turn
+            return self._kept(study).turn
 
     def change_turn(self, study: StudyRecord, rule: TurnRule) -> Turn:
         """Apply a rule to the turn."""
         with self._lock:
-            shelf = self._shelf(study)
-            shelf.turn = rule(shelf.turn, self.now())
-            return shelf.turn
+            kept = self._kept(study)
+            kept.turn = rule(kept.turn, self.now())
+            return kept.turn
 
     def now(self) -> float:
         """The clock of this machine."""
         return time.time()
 
-    def _shelf(self, study: StudyRecord) -> _Shelf:
-        shelf = self._shelves.get(study.name)
-        if shelf is None or shelf.record.id != study.id:
+    def _kept(self, study: StudyRecord) -> _Kept:
+        kept = self._studies.get(study.name)
+        if kept is None or kept.record.id != study.id:
             raise Gone(f"the study {study.name!r} is no longer in {self.place}")
-        return shelf
+        return kept

@@ -21,7 +21,7 @@ def open_store(where: str | Path | Store, *, make: bool = True) -> Store:
         return MemoryStore()
     try:
         # SQLAlchemy is not needed, and takes its time to load, while everything stays in memory
-        from hentropy.studies.storage.database import open_database  # noqa: PLC0415
+        from hentropy.studies.storage.urls import open_database  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(error.name or "sqlalchemy", "storage") from None
     return open_database(where, make)
@@ -35,7 +35,7 @@ def back_up(where: str | Path, target: Path, *, overwrite: bool = False) -> Back
     if where == "memory://":
         raise InputError("a store in memory cannot be backed up: it ends with its process")
     try:
-        from hentropy.studies.storage.database import back_up_database  # noqa: PLC0415
+        from hentropy.studies.storage.urls import back_up_database  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(error.name or "sqlalchemy", "storage") from None
     return back_up_database(where, target, overwrite)

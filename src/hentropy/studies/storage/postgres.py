@@ -10,8 +10,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from hentropy.errors import MissingExtra, StorageError
-from hentropy.studies.storage.backend import Backend, as_json, shown
 from hentropy.studies.storage.base import BackupContents
+from hentropy.studies.storage.database import Backend, as_json, shown
 
 LOCKS = 0x48E7
 """The first number of our advisory lock; the second is 0, for migrations."""

@@ -24,8 +24,8 @@ from sqlalchemy.exc import DBAPIError
 
 from hentropy.errors import NoStore, StorageError
 from hentropy.studies.files import PRIVATE, beside, special_kind, take_name
-from hentropy.studies.storage.backend import WRITES, Backend, as_json
 from hentropy.studies.storage.base import BackupContents
+from hentropy.studies.storage.database import WRITES, Backend, as_json
 from hentropy.studies.storage.sqlite_backup import copy_store
 from hentropy.studies.storage.tables import VERSION_TABLE
 
@@ -108,8 +108,8 @@ class StoreFiles:
     def _loss(self, now: Identity) -> str:
         if now is None:
             return (
-                f"{self.name} was deleted or moved while it was open; changes are no longer recorded, this one neither."
-                " Put the file back in its place; or stop this program, restore a backup and start again"
+                f"{self.name} was deleted or moved while it was open; changes are no longer recorded, nor is this"
+                " one. Put the file back in its place; or stop this program, restore a backup and start again"
             )
         return (
             f"{self.name} was replaced by another file while it was open; changes are no longer recorded, this one"
@@ -238,7 +238,7 @@ class Sqlite(Backend):
             pass  # somebody was faster
         except OSError as error:
             raise StorageError(
-                f"{self.place}: the file cannot be made: {error.strerror}; may you write to its folder?"
+                f"{self.place}: the file cannot be made: {error.strerror}; check the permissions of its folder"
             ) from error
 
     def lock_for_migration(self, connection: Connection) -> None:
@@ -286,7 +286,7 @@ _MEANINGS = {
     " store was in use? Stop all programs that use it and start again; if that does not help, restore a backup",
     "SQLITE_IOERR": "the disk could not be read or written (is it full?); nothing was changed",
     "SQLITE_READONLY": "the file or its folder is read-only; nothing was changed: allow writing, or use a backup",
-    "SQLITE_CANTOPEN": "the file cannot be opened or made; may you write to its folder?",
+    "SQLITE_CANTOPEN": "the file cannot be opened or made; check the permissions of its folder",
     "SQLITE_BUSY": f"another process has kept it locked for {PATIENCE:g} s; nothing was changed: try again",
     "SQLITE_CORRUPT": "the file is damaged; restore a backup (sqlite3 FILE .recover may save the rest)",
     "SQLITE_NOTADB": "this is not an SQLite database, so not a store; give another path, or move that file away",

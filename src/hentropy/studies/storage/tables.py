@@ -1,4 +1,4 @@
-"""The tables of a store, and how one is made or brought to their newest version in one transaction."""
+"""The tables of a store, and the migrations that make them or bring them to their newest version."""
 
 from pathlib import Path
 
@@ -21,17 +21,15 @@ from sqlalchemy import (
     select,
     table,
 )
-from sqlalchemy.exc import SQLAlchemyError
 
-from hentropy.errors import NoStore, StorageError
-from hentropy.studies.storage.backend import Backend
+from hentropy.errors import StorageError
 
 metadata = MetaData()
 
 VERSION_TABLE = "hentropy_version"
 """Where a store says which migration made it."""
 
-NEWEST = "0004"
+NEWEST = "0006"
 """The last migration."""
 
 studies = Table(
@@ -52,8 +50,7 @@ trials = Table(
     Column("number", Integer, primary_key=True),
     Column("params", JSON, nullable=False),
     Column("state", String(20), nullable=False),
-    Column("value", Double),
-    Column("std_error", Double),
+    Column("measurements", JSON, nullable=False),
     Column("gain", Double),
     Column("gain_error", Double),
     Column("entropy", Double),
@@ -61,6 +58,7 @@ trials = Table(
     Column("note", Text, nullable=False),
     Column("expected_cost", Double),
     Column("cost", Double),
+    Column("measures", JSON, nullable=False, server_default="[]"),
     Column("asked_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("owner", String(200)),
@@ -80,8 +78,7 @@ observations = Table(
     Column("at", Double, nullable=False),
     Column("by", String(200), nullable=False),
     Column("state", String(20), nullable=False),
-    Column("value", Double),
-    Column("std_error", Double),
+    Column("measurements", JSON, nullable=False),
     Column("note", Text, nullable=False),
     Column("cost", Double),
     Index("hentropy_observations_by_trial", "study_id", "number"),
@@ -98,6 +95,7 @@ verdicts = Table(
     Column("expected_loss", Double, nullable=False),
     Column("std_error", Double, nullable=False),
     Column("action", JSON, nullable=False),
+    Column("headline", Text, nullable=False, server_default=""),
     Index("hentropy_verdicts_by_study", "study_id"),
 )
 
@@ -113,25 +111,6 @@ turns = Table(
 )
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-
-
-def prepare(backend: Backend, make: bool) -> None:
-    """Make the tables, or migrate those of an earlier version, unless all is there."""
-    try:
-        with backend.engine.connect() as connection:
-            found = version(connection)
-            if found == NEWEST:
-                return
-            if found is None and not make:
-                raise NoStore(f"there is no store in {backend.place} yet")
-        with backend.transaction(writes=True) as connection:
-            backend.lock_for_migration(connection)
-            found = version(connection)  # somebody may have been faster
-            if found != NEWEST:
-                _known(found, backend)
-                upgrade(connection)
-    except SQLAlchemyError as error:
-        raise StorageError(backend.explained(error)) from error
 
 
 def version(connection: Connection) -> str | None:
@@ -150,10 +129,11 @@ def upgrade(connection: Connection, to: str = NEWEST) -> None:
     command.upgrade(config, to)
 
 
-def _known(found: str | None, backend: Backend) -> None:
+def check_known(found: str, place: str) -> None:
+    """A `StorageError` if a store has seen a migration that is not among ours."""
     known = sorted(path.stem[1:5] for path in (MIGRATIONS / "versions").glob("v*.py"))
-    if found is not None and found not in known:
+    if found not in known:
         raise StorageError(
-            f"{backend.place} was written by a newer version of hentropy (its tables are of version {found}, known are"
+            f"{place} was written by a newer version of hentropy (its tables are of version {found}, known are"
             f" up to {known[-1]}); upgrade hentropy"
         )

@@ -129,7 +129,7 @@ class Turn:
     def check(self, number: int) -> None:
         """`Overtaken` unless this is the turn of that number."""
         if self.number != number:
-            now = "nobody has it now" if self.holder is None else str(self)
+            now = "nobody holds it now" if self.holder is None else str(self)
             raise Overtaken(
                 "the right to ask was lost: it was not renewed in time, and others have had it since. Was this process"
                 f" stopped, or cut off from the store? Nothing was asked: ask again ({now})"
@@ -137,7 +137,7 @@ class Turn:
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.since).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        return f"{who(self.holder or 'nobody')} has had the right to ask since {since}"
+        return f"{who(self.holder or 'nobody')} has held the right to ask since {since}"
 
 
 TurnRule = Callable[[Turn, float], Turn]

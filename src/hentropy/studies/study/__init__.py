@@ -1,14 +1,17 @@
 """Ask, tell, decide, stop; records are small frozen values."""
 
-from hentropy.studies.records import State, Trial, Verdict
+from hentropy.studies.records import Failed, State, Trial, Verdict
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, Standing, StoppingRule, TimeLimit
+from hentropy.studies.study.minimize import Minimum, minimize
 from hentropy.studies.study.search import SearchResult, search
 from hentropy.studies.study.study import Study, load_study
 
 __all__ = [
     "Budget",
+    "Failed",
     "GainBelow",
     "GainBelowCost",
+    "Minimum",
     "SearchResult",
     "Standing",
     "State",
@@ -18,5 +21,6 @@ __all__ = [
     "Trial",
     "Verdict",
     "load_study",
+    "minimize",
     "search",
 ]

@@ -2,21 +2,27 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs import Belief
+from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.gain import gain
-from hentropy.core.solvers import Cost, Proposal, Solver, propose
+from hentropy.core.solvers import Cost, Proposal, Solver, observing, propose
+from hentropy.core.solvers.base import per_cost
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import StudyError
-from hentropy.studies.records import State, Trial
+from hentropy.studies.assays import Assays
+from hentropy.studies.fitting import Fitting
+from hentropy.studies.records import State, Trial, in_state
 from hentropy.studies.records.numbers import short
 from hentropy.studies.setting import Costs
 from hentropy.studies.study.left_to_ask import (
+    ALL_FAILED,
     NONE_LEFT,
     Among,
     Exact,
@@ -25,11 +31,12 @@ from hentropy.studies.study.left_to_ask import (
     is_negligible,
     loss_scale,
     lost_to_rounding,
+    nothing_to_decide,
     open_rows,
     repeatable,
     spread_of,
 )
-from hentropy.studies.study.rules import NOTHING_LEFT, in_state
+from hentropy.studies.study.rules import NOTHING_LEFT
 from hentropy.studies.study.trial_log import TrialLog
 
 
@@ -39,29 +46,55 @@ class Asker:
 
     log: TrialLog
     belief: Callable[[], Belief]
+    success: Callable[[], Success | None]
     decision: Decision
     seed: int
     solver: Solver
     costs: Costs
     limits: Limits
     decide_on: DesignSpace
+    fitting: Fitting
 
-    def next(self, count: int) -> list[Trial]:
-        """What to ask next, by what the log says: at most count, fewer where a pool has no more."""
+    @property
+    def _assays(self) -> Assays:
+        return self.log.outcomes.assays
+
+    def next(self, count: int, measures: str | Sequence[str] | None = None) -> list[Trial]:
+        """What to ask next, by what the log says: at most count, fewer where a pool has no more.
+
+        With `measures`, for the assay of that name, or that measures these outcomes.
+        """
         trials = self.log.trials
+        assay = None if measures is None else self._assays.chosen(measures)
+        every = self._assays.everything if assay is None else self._measured_by(assay)
         # while nothing is known, more designs that fill the space are the best that can be said
-        known = bool(in_state(trials, State.COMPLETE))
+        known = self.fitting.is_known(trials)
         # designs that share values are all chosen in one way
         left = count if self.log.first_left and self.log.space.same_in_batch else self.log.first_left
         filling = min(count, left) if known else count
-        designs = self._filling(filling)
-        made = [Trial(len(trials) + i, params, origin="first") for i, params in enumerate(designs)]
-        if count > len(made) and (known or not made):
-            made += self._proposed(count - len(made), made)
-        if self.costs.stated is None:
-            return made
-        expected = self.costs.expected([self.log.space.encode(trial.params) for trial in made], trials, self.log.row)
-        return [replace(trial, expected_cost=cost) for trial, cost in zip(made, expected, strict=True)]
+        designs = self._filling(filling) or ([] if known else self._partly_measured(filling, every))
+        shown = every if self._assays else ()
+        made = [Trial(len(trials) + i, params, origin="first", measures=shown) for i, params in enumerate(designs)]
+        # a plate that has begun is not filled up with designs of another
+        if count > len(made) and (not made or (known and not self.log.space.same_in_batch)):
+            made += self._proposed(count - len(made), made, assay)
+        if self.log.space.same_in_batch and len(made) < count:
+            few = f"fewer than {count}: no more designs left have one {' and '.join(self.log.space.same_in_batch)}"
+            made = [replace(trial, note="; ".join(filter(None, (trial.note, few)))) for trial in made]
+        return self._with_costs(made) if self.costs.are_known else made
+
+    def _measured_by(self, assay: str) -> tuple[str, ...]:
+        return self._assays.in_order(self._assays[assay].measures)
+
+    def _with_costs(self, made: Sequence[Trial]) -> list[Trial]:
+        """The trials with what they are expected to cost."""
+        found: dict[int, float | None] = {}
+        for measures in dict.fromkeys(trial.measures for trial in made):
+            own = [trial for trial in made if trial.measures == measures]
+            rows = [self.log.space.encode(trial.params) for trial in own]
+            expected = self.costs.expected(rows, self.log.trials, self.log.row, measures)
+            found |= {trial.number: cost for trial, cost in zip(own, expected, strict=True)}
+        return [replace(trial, expected_cost=found[trial.number]) for trial in made]
 
     def _filling(self, count: int) -> list[Params]:
         """The next designs that fill the space and were not tried: at most count, fewer where it has no more."""
@@ -78,14 +111,23 @@ class Asker:
                 break
         return fresh
 
+    def _partly_measured(self, count: int, measures: tuple[str, ...]) -> list[Params]:
+        """Designs of a pool without fresh ones of which something is still to be measured: at most count."""
+        rows = open_rows(self.log.outcomes, self.log.trials, self.log.row, measures) if self._assays else None
+        points = self.log.space.points
+        return [] if rows is None or points is None else [self.log.space.decode(points[i]) for i in rows[:count]]
+
     def _filling_options(self, count: int) -> list[Params]:
         """The next designs that fill a space with options, which take turns over all trials so far."""
         space = self.log.space
         rows = [self.log.row(trial) for trial in self.log.trials]
         known = torch.stack(rows) if rows else space.bounds[:0]
-        found = space.spread(1 if space.same_in_batch else count, self.seed, known)
-        if space.same_in_batch and count > 1 and len(found):
-            others = space.plate(found[0]).spread(count - 1, self.seed, torch.cat([known, found]))
+        if not space.same_in_batch or count == 1:
+            return [space.decode(row) for row in space.spread(count, self.seed, known)]
+        some, count = space.with_plates(count, known)
+        found = some.spread(1, self.seed, known)
+        if len(found):
+            others = some.plate(found[0]).spread(count - 1, self.seed, torch.cat([known, found]))
             found = torch.cat([found, others])
         return [space.decode(row) for row in found]
 
@@ -100,8 +142,8 @@ class Asker:
                 found.setdefault(values, position)
         return [self.log.space.decode(sample[position]) for position in found.values()]
 
-    def _proposed(self, count: int, before: Sequence[Trial]) -> list[Trial]:
-        proposal = self._worth(self.propose(count, before), before)
+    def _proposed(self, count: int, before: Sequence[Trial], assay: str | None) -> list[Trial]:
+        proposal = self.propose(count, before, assay)
         share = len(proposal.params)
         first = len(self.log.entries) + len(before)
         return [
@@ -112,36 +154,41 @@ class Asker:
                 gain_error=proposal.std_error / share,
                 entropy=proposal.entropy,
                 note=proposal.note,
+                measures=proposal.measures,
             )
             for i, params in enumerate(proposal.params)
         ]
 
-    def _worth(self, proposal: Proposal, before: Sequence[Trial]) -> Proposal:
+    def _worth(self, proposal: Proposal, before: Sequence[Trial], assay: str | None) -> Proposal:
         """The proposal itself; with a gain of zero if nothing is left to gain; or a better one where noise hides gains.
 
-        A gain is zero for this reason alone, so that those who only read the records know.
+        A gain is zero for this reason alone, so that those who only read the records know. Nothing is left if all
+        outcomes together would gain nothing, whatever the `assay` that was asked for.
         """
         trials = (*self.log.trials, *before)
         belief, known = self.belief(), in_state(trials, State.COMPLETE)
-        scale = loss_scale(self.decision, belief, self.decide_on, proposal.action, spread_of(known))
+        spreads = [spread_of(known, name, self.fitting.outcomes) for name in self.fitting.names]
+        scale = loss_scale(self.decision, belief, self.decide_on, proposal.action, spreads)
         least = lost_to_rounding(scale)
         negligible = is_negligible(proposal.gain, proposal.std_error, scale, proposal.entropy)
         if not (negligible and proposal.complete) or len(known) < self.log.first:
             return proposal if proposal.gain else replace(proposal, gain=least)
-        waiting = self._waiting(trials)
-        exact = self._without_noise(belief, trials, proposal.x)
+        exact = self._without_noise(trials, proposal.x)
         if exact.complete and is_negligible(exact.gain, 0.0, scale, proposal.entropy):
             return replace(proposal, gain=0.0, std_error=0.0, note=NOTHING_LEFT)
-        if len(proposal.params) > 1 or not exact.complete:
+        if len(proposal.params) > 1 or not exact.complete or assay is not None:
             return replace(proposal, gain=max(proposal.gain, least))
+        measures = self._measured_by(self._assays.widest(belief.outcomes)) if self._assays else ()
+        view, waiting = self._observing(trials, measures)
         one = gain(
             self.decision,
-            belief,
+            view,
             exact.x.unsqueeze(0),
             self.log.space,
             pending=waiting,
             seed=self.seed,
             decide_on=self.decide_on,
+            success=self.success(),
         )
         return replace(
             proposal,
@@ -150,50 +197,97 @@ class Asker:
             gain=max(float(one.value), least),
             std_error=float(one.std_error),
             note=f"one measurement is expected to gain almost nothing; an exact one would gain {short(exact.gain)}",
+            measures=measures,
         )
 
-    def _without_noise(self, belief: Belief, trials: Sequence[Trial], also: Tensor) -> Exact:
+    def _without_noise(self, trials: Sequence[Trial], also: Tensor) -> Exact:
         """The best design to observe without noise, once those that run have brought what is expected of them."""
-        waiting = self._waiting(trials)
+        belief, waiting = self._observing(trials, self._assays.everything)
         if waiting is not None:
-            moments = belief.moments(waiting, Needs.MEAN)
-            belief = belief.condition(waiting, moments.expect_vector(moments.mean))
-        rows = repeatable(self.log.space, trials, self.log.row)
-        cost = self._outlay(trials)
+            belief = belief.expecting(waiting)
+        rows = repeatable(self.log.outcomes, trials, self.log.row)
+        cost = self._outlay(trials, self._assays.everything)
         seed = self.seed + 1000 * len(trials) + 500
         return best_without_noise(
-            self.decision, belief, self.log.space, rows, also, cost, seed, self.limits, self.decide_on
+            self.decision, belief, self.log.space, rows, also, cost, seed, self.limits, self.decide_on, self.success()
         )
 
-    def _outlay(self, trials: Sequence[Trial]) -> Cost | None:
-        """How costs and failures count."""
-        cost = None if self.costs.stated is None else self.costs.outlay(trials, self.log.row)
+    def _outlay(self, trials: Sequence[Trial], measures: Sequence[str]) -> Cost | None:
+        """How the costs of measuring count, and failures, where nothing is learned from them."""
+        cost = self.costs.outlay(trials, self.log.row, measures)
+        if self.success() is not None:
+            return cost
         return cost_per_success(self.log.space, trials, self.log.row, cost)
 
-    def _waiting(self, trials: Iterable[Trial]) -> Tensor | None:
-        """The designs whose outcomes are still to come: p x d."""
-        rows = [self.log.row(trial) for trial in in_state(trials, State.RUNNING)]
-        return torch.stack(rows) if rows else None
+    def _observing(self, trials: Iterable[Trial], measures: Sequence[str]) -> tuple[Belief, Tensor | None]:
+        """The belief where some outcomes are observed, and the designs (p x d) whose outcomes are still to come.
 
-    def propose(self, count: int, before: Sequence[Trial] = ()) -> Proposal:
-        """The best designs to run side by side, knowing those that run and those just chosen `before` them."""
+        Of these, each counts by what is measured of it.
+        """
+        running = in_state(trials, State.RUNNING)
+        rows = torch.stack([self.log.row(trial) for trial in running]) if running else None
+        if not self._assays:
+            return self.belief(), rows
+        each = [self._assays.asked(trial.measures) for trial in running]
+        return observing(self.decision, self.belief(), measures, rows, each)
+
+    def propose(self, count: int, before: Sequence[Trial] = (), assay: str | None = None) -> Proposal:
+        """The best designs to run side by side, knowing those that run and those just chosen `before` them.
+
+        Where the study has assays, also which of them to run: the one with the greatest gain per cost, unless one is
+        asked for. Whoever speaks of the next experiment, its gain or the expected loss of today, has it from here.
+        """
+        return self._worth(self._searched(count, before, assay), before, assay)
+
+    def _searched(self, count: int, before: Sequence[Trial], assay: str | None) -> Proposal:
         trials = (*self.log.trials, *before)
+        if not self._assays:
+            return self._proposal(count, trials, ()) or _none_left(trials)
+        best: tuple[float, Proposal] | None = None
+        for name in self._assays.by_name if assay is None else (assay,):
+            measures = self._measured_by(name)
+            if assay is None and not self._tells(measures):
+                continue
+            found = self._proposal(count, trials, measures)
+            if found is not None:
+                gained = found.x.new_tensor([found.gain])
+                worth = float(per_cost(gained, found.x.unsqueeze(0), self._outlay(trials, measures)))
+                best = (worth, found) if best is None or worth > best[0] else best
+        return _none_left(trials) if best is None else best[1]
+
+    def _tells(self, measures: Sequence[str]) -> bool:
+        """Whether outcomes tell something of the decision."""
+        belief = self.belief()
+        return bool(belief.related(*(self.decision.outcomes or belief.outcomes)) & set(measures))
+
+    def _proposal(self, count: int, trials: Sequence[Trial], measures: tuple[str, ...]) -> Proposal | None:
+        """The best designs of which some outcomes are measured, or all; None where a pool has none left."""
         solver = self.solver
-        rows = open_rows(self.log.space, trials, self.log.row)
+        rows = open_rows(self.log.outcomes, trials, self.log.row, measures)
         if rows is not None:
             if not len(rows):
-                raise StudyError(f"{NONE_LEFT}: decide, or make a study with a larger pool")
+                return None
             solver, count = Among(rows, solver), min(count, len(rows))
-        return propose(
+        belief, waiting = self._observing(trials, measures)
+        found = propose(
             self.decision,
-            self.belief(),
+            belief,
             self.log.space,
             q=count,
             seed=self.seed + 1000 * len(trials),
-            pending=self._waiting(trials),
+            entropy_seed=self.seed,
+            pending=waiting,
             solver=solver,
-            cost=self._outlay(trials),
+            cost=self._outlay(trials, measures),
             max_seconds=self.limits.max_seconds,
             max_memory=self.limits.max_memory,
             decide_on=self.decide_on,
+            success=self.success(),
         )
+        return replace(found, measures=measures)
+
+
+def _none_left(trials: Sequence[Trial]) -> NoReturn:
+    measured = in_state(trials, State.COMPLETE)
+    more = f"{NONE_LEFT}: decide, or make a study with a larger pool"
+    raise StudyError(more if measured else nothing_to_decide(ALL_FAILED))

@@ -1,7 +1,7 @@
 """How a study enters a store and comes out of it: by a definition in words.
 
-What proposals depend on (space, decision, seed, first designs, model) must be the same when a study goes on; what they
-do not depend on (stopping rules, bounds, objective) may change, and the store then has the newest.
+What proposals depend on (space, decision, outcomes, assays, seed, first designs, model) must be the same when a study
+goes on; what they do not depend on (stopping rules, bounds, objective) may change, and the store then has the newest.
 """
 
 import json
@@ -19,7 +19,7 @@ from hentropy.studies.study.words import StudyParts, as_words, in_words
 
 MATERIAL = (
     *("space", "where", "tables", "same_in_batch", "pool", "decide_on"),
-    *("decision", "cost", "seed", "first", "model", "own"),
+    *("decision", "outcomes", "assays", "cost", "seed", "first", "model", "own"),
 )
 """The parts of a definition that proposals depend on."""
 
@@ -61,9 +61,8 @@ def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) 
         there = as_words(found)
         lines = [line for part in differ for line in _lines(part, there[part], definition[part])]
         raise StorageError(
-            f"the study {found.name!r} in {store.place} is another one; these parts differ:\n"
-            + "\n".join(lines)
-            + "\nGive this study another name, or the earlier one its definition back."
+            f"the study {found.name!r} in {store.place} already exists with a different definition. These parts"
+            " differ:\n" + "\n".join(lines) + "\nGive this study another name, or restore the earlier definition."
         )
     # what only a file says, the objective, stays
     return store.redefine(found, lambda stands: {**stands, **definition})

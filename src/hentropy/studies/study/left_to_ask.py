@@ -14,7 +14,7 @@ designs than those of the search are looked at, and the outcomes of each compone
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,22 +22,28 @@ import torch
 from torch import Tensor
 
 from hentropy.core.action_search import ContinuousSearch
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Nodes
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Nodes
 from hentropy.core.beliefs.nodes import gauss_hermite
+from hentropy.core.beliefs.several import Several
+from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision, Identify
-from hentropy.core.decisions.base import checked_loss
+from hentropy.core.decisions.base import by_outcome, checked_loss
+from hentropy.core.entropy import check_fit
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Outlay, Solver
 from hentropy.core.solvers.ascent import first_designs
-from hentropy.core.solvers.base import per_cost
+from hentropy.core.solvers.base import IfSuccessful, per_cost
 from hentropy.core.spaces import DesignSpace, Pool
-from hentropy.studies.records import State, Trial
+from hentropy.core.spaces.rows import RowIndex
+from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.records import State, Trial, in_state
 
 Rows = Callable[[Trial], Tensor]
 """The design of a trial as a row (d)."""
 
-NONE_LEFT = "every design of the pool has failed or was measured without noise"
+ALL_FAILED = "every design of the pool has failed"
+NONE_LEFT = f"{ALL_FAILED} or was measured without noise"
 
 PAIRS = 2**18
 """Pairs of a design and a trial that are compared at once."""
@@ -61,23 +67,51 @@ class Among(Solver):
         return self.solver.search(replace(appraisal, space=Pool.among(space, space.points[self.rows])), q, cost)
 
 
-def open_rows(space: DesignSpace, trials: Iterable[Trial], row_of: Rows) -> Tensor | None:
+def open_rows(
+    outcomes: Outcomes, trials: Iterable[Trial], row_of: Rows, measures: Collection[str] = ()
+) -> Tensor | None:
     """The positions of a pool's rows that may be asked next (m, maybe none), or None where the space is not a list.
 
     A row that failed, or was measured without noise (standard error 0), is never asked again. One that is running, or
-    was told without a standard error, is asked again only once no other is left.
+    was told without a standard error, is asked again only once no other is left. What counts are the outcomes that are
+    to be measured, or all of them: a row stays open while one of these is missing.
     """
+    space = outcomes.space
     if not isinstance(space, Pool):
         return None
+    wanted, trials = set(measures or outcomes.assays.everything), tuple(trials)
     never, later = [], []
-    for trial in trials:
-        if trial.state is State.FAILED or (trial.state is State.COMPLETE and trial.std_error == 0):
-            never.append(row_of(trial))
-        elif trial.state is State.RUNNING or (trial.state is State.COMPLETE and trial.std_error is None):
-            later.append(row_of(trial))
+    for row, own in _by_row(trials, row_of):
+        exact = frozenset().union(*map(outcomes.exact, own))
+        if wanted <= exact or any(trial.state is State.FAILED for trial in own):
+            never.append(row)
+        elif wanted <= exact.union(*map(outcomes.taken, own)):
+            later.append(row)
     possible = ~_listed(space, never)
     fresh = possible & ~_listed(space, later)
     return (fresh if bool(fresh.any()) else possible).nonzero()[:, 0]
+
+
+def _by_row(trials: Iterable[Trial], row_of: Rows) -> list[tuple[Tensor, list[Trial]]]:
+    """Designs that were tried, each with its trials."""
+    found: dict[tuple[float, ...], tuple[Tensor, list[Trial]]] = {}
+    for trial in trials:
+        row = row_of(trial)
+        found.setdefault(tuple(row.tolist()), (row, []))[1].append(trial)
+    return list(found.values())
+
+
+def why_none_left(outcomes: Outcomes, trials: Sequence[Trial], row_of: Rows) -> str | None:
+    """Why no design of a pool may be asked any more; None while there are some."""
+    rows = open_rows(outcomes, trials, row_of)
+    if rows is None or len(rows):
+        return None
+    return NONE_LEFT if in_state(trials, State.COMPLETE) else ALL_FAILED
+
+
+def nothing_to_decide(why: str) -> str:
+    """What there is to be said where no design was measured, and none can be."""
+    return f"{why}, so nothing can be decided; make a study with other designs"
 
 
 def _listed(space: Pool, rows: list[Tensor]) -> Tensor:
@@ -155,36 +189,44 @@ def lost_to_rounding(scale: float) -> float:
     return max(ROUNDING * scale, sys.float_info.min)
 
 
-def spread_of(trials: Sequence[Trial]) -> float:
-    """How far outcomes typically are apart: of designs that were not chosen for their outcomes, where that is known.
+def spread_of(trials: Sequence[Trial], outcome: str, outcomes: Outcomes) -> float:
+    """How far values of an outcome are typically apart: of designs not chosen for them, where that is known.
 
-    The median resists outliers, such as penalties; where most outcomes are the same, the standard deviation tells.
+    The median resists outliers, such as penalties; where most values are the same, the standard deviation tells.
     """
-    values = torch.tensor([trial.value for trial in trials if trial.value is not None], dtype=torch.float64)
-    free = [trial.value for trial in trials if trial.value is not None and trial.origin != "proposed"]
-    chosen = torch.tensor(free, dtype=torch.float64) if len(free) > 1 else values
+    if outcomes.words(outcome):  # what is believed is a probability
+        return 0.5
+    each = [(outcomes.modelled(outcome, trial), trial.origin) for trial in trials]
+    told = [(one.value, origin) for one, origin in each if one is not None]
+    if not told:  # it is computed
+        return 0.0
+    values = torch.tensor([value for value, _ in told], dtype=torch.float64)
+    free = torch.tensor([value for value, origin in told if origin != "proposed"], dtype=torch.float64)
+    chosen = free if len(free) > 1 else values
     middle = float((chosen - chosen.median()).abs().median())
     return middle if middle > 0 or len(values) < 2 else float(values.std())
 
 
-def loss_scale(decision: Decision, belief: Belief, space: DesignSpace, action: Any, spread: float) -> float:
-    """How much the loss of an action varies if f varies by the spread at the points of the action.
+def loss_scale(decision: Decision, belief: Belief, space: DesignSpace, action: Any, spreads: Sequence[float]) -> float:
+    """How much the loss of an action varies if each outcome varies by its spread at the points of the action.
 
     Information is counted in nats, whatever f varies by.
     """
-    settled = decision.within(space)
+    settled, belief = check_fit(decision, belief, space)
     if isinstance(settled, Identify):
         return 1.0
-    if spread == 0 and isinstance(belief, Gaussian):  # all outcomes are the same: what the model takes for their scale
-        spread = float(belief.frame.scale)
+    if not any(spreads) and isinstance(belief, Gaussian):  # all values are the same: what the model takes for scale
+        spreads = [float(belief.frame.scale)]
     points = torch.as_tensor(settled.points(action)).to(belief.X)
-    mean = belief.moments(points, Needs.MEAN)
-    noise = torch.randn(DRAWS, points.shape[-2], generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    f = mean.expect_vector(mean.mean) + spread * noise.to(belief.X)
+    moments = belief.moments(points, Needs.MEAN)
+    mean = by_outcome(moments.expect_vector(moments.mean), len(belief.outcomes))  # K, or K x o
+    noise = torch.randn(DRAWS, *mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    apart = torch.tensor(spreads, dtype=torch.float64).to(belief.X)
+    f = mean + noise.to(belief.X) * (apart if len(spreads) > 1 else apart[0])
     loss = checked_loss(settled, f, action.expand(len(f), *action.shape) if isinstance(action, Tensor) else action)
     finite = loss[loss.isfinite()]
     scale = float(finite.std()) if len(finite) > 1 else math.nan
-    return scale if scale > 0 else spread
+    return scale if scale > 0 else max(spreads)
 
 
 @dataclass(frozen=True)
@@ -207,15 +249,17 @@ def best_without_noise(
     seed: int,
     limits: Limits,
     decide_on: DesignSpace | None = None,
+    success: Success | None = None,
 ) -> Exact:
     """The design with the greatest gain (per cost) of an observation without noise.
 
     Of a list, one of the given rows (m x d); of any other space, one that screening finds, or one of `also` (q x d).
     """
-    exact = belief
-    if isinstance(belief, Gaussian):
-        exact = replace(belief, future_noise=torch.zeros_like(belief.future_noise))
-    appraisal = Appraisal.prepare(decision, exact, space, seed=seed, limits=limits, decide_on=decide_on)
+    exact = _noiseless(belief)
+    appraisal = Appraisal.prepare(
+        decision, exact, space, seed=seed, limits=limits, decide_on=decide_on, success=success
+    )
+    cost = cost if success is None else IfSuccessful(appraisal, cost)
     found = first_designs(appraisal, LOOKED_AT * (1 + space.cube)) if rows is None else _least_known(rows, exact)
     x = torch.cat([found, also]).to(belief.X).unsqueeze(-2) if rows is None else found.to(belief.X).unsqueeze(-2)
     nodes = _far_nodes(exact).to(x)
@@ -228,26 +272,37 @@ def best_without_noise(
     return Exact(x[best, 0], float(gains[best]), not appraisal.clock.expired)
 
 
-def repeatable(space: DesignSpace, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> Tensor | None:
+def repeatable(outcomes: Outcomes, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor]) -> Tensor | None:
     """The rows of a list from which another measurement could tell something (m x d): not failed, not known exactly."""
+    space, wanted = outcomes.space, set(outcomes.assays.everything)
     if space.points is None:
         return None
-    done = [t for t in trials if t.state is State.FAILED or (t.state is State.COMPLETE and t.std_error == 0)]
-    if not done:
-        return space.points
-    known = torch.stack([row_of(trial) for trial in done])
-    return space.points[(space.points.unsqueeze(1) != known).any(-1).all(-1)]
+    done = [
+        row
+        for row, own in _by_row(trials, row_of)
+        if any(trial.state is State.FAILED for trial in own) or wanted <= frozenset().union(*map(outcomes.exact, own))
+    ]
+    return space.points[~RowIndex(space.points).equal_to_any(torch.stack(done))] if done else space.points
+
+
+def _noiseless(belief: Belief) -> Belief:
+    """The belief with exact observations to come."""
+    return belief.exact() if isinstance(belief, Gaussian | Several) else belief
 
 
 def _least_known(rows: Tensor, belief: Belief) -> Tensor:
     if len(rows) <= MOST_ROWS:
         return rows
     _, variance = belief.moments(rows, Needs.VARIANCE).total()
-    return rows[variance.topk(MOST_ROWS).indices]
+    each = variance.unflatten(-1, (-1, len(belief.outcomes)))
+    greatest = each.amax(0)
+    return rows[(each / torch.where(greatest > 0, greatest, 1.0)).sum(-1).topk(MOST_ROWS).indices]
 
 
 def _far_nodes(belief: Belief) -> Nodes:
     """One outcome of every component, far into its tails; of many components (drawn functions) one each."""
+    if isinstance(belief, Several | Graded):
+        return belief.nodes(OUTCOMES * min(belief.components, OUTCOMES), 1)
     H = belief.components
     one = gauss_hermite(OUTCOMES) if isinstance(belief, Gaussian) else gauss_hermite(2)
     weights = belief.weights if isinstance(belief, Gaussian) else torch.full((H,), 1.0 / H, dtype=torch.float64)

@@ -4,57 +4,19 @@ They are pure functions. A `TrialLog` applies them to entries as they stand in a
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
+from hentropy.core.decisions import Decision
+from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
-from hentropy.studies.records import Entry, State, Trial, Value
-from hentropy.studies.stopping import Standing, StoppingRule
-
-
-def checked_value(value: Any) -> tuple[float, float | None]:
-    """A value told, as number and standard error, or an error that says what is wrong with it."""
-    given, error = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
-    number = _number(given)
-    spread = None if error is None else _number(error)
-    if number is None or (error is not None and spread is None):
-        raise InputError(f"the value told is {value!r}", Advice.GIVE_NUMBER)
-    if not math.isfinite(number):
-        raise InputError(f"the value told is {number}", Advice.TELL_FAILED)
-    if spread is not None and not (math.isfinite(spread) and spread >= 0):
-        raise InputError(f"the standard error told is {spread}; it must be finite and not negative, or left out")
-    return number, spread
-
-
-def _number(value: Any) -> float | None:
-    """A single number of any library, or None; text is not taken for a number.
-
-    An `InputError` for whole numbers that no double can hold, which may be too long even to be written in a message.
-    """
-    if isinstance(value, str | bytes | complex | np.complexfloating):  # NumPy would drop the imaginary part
-        return None
-    try:
-        return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
-    except OverflowError:
-        what = "what was told is a whole number beyond what double precision can hold"
-        raise InputError(what, Advice.GIVE_NUMBER) from None
-    except (TypeError, ValueError, RuntimeError):
-        return None
-
-
-def checked_told_cost(cost: Any) -> float | None:
-    """A cost that was told, or an error that says what is wrong with it."""
-    if cost is None:
-        return None
-    number = _number(cost)
-    if number is None or not (math.isfinite(number) and number > 0):
-        raise InputError(f"the cost told is {cost!r}; it must be a finite number above 0")
-    return number
+from hentropy.studies.outcomes import Outcomes, checked_told_cost
+from hentropy.studies.records import Entry, Failed, Measurement, State, ToldCost, Trial, Values
+from hentropy.studies.stopping import Budget, Standing, StoppingRule
 
 
 def space_notes(space: DesignSpace) -> tuple[str, ...]:
@@ -62,15 +24,36 @@ def space_notes(space: DesignSpace) -> tuple[str, ...]:
     return tuple(note for name, parameter in space.parameters.items() for note in parameter.notes(name))
 
 
+def budget_notes(stop: Iterable[StoppingRule], first: int, trials: Iterable[Trial] = ()) -> tuple[str, ...]:
+    """Which budgets end before the model has chosen an experiment; data that were attached are first designs too."""
+    left = first - sum(trial.origin == "attached" and trial.state is State.COMPLETE for trial in trials)
+    return tuple(
+        f"the budget of {rule.trials} trial{'s' if rule.trials != 1 else ''} ends with the first designs, of which"
+        f" there are {left}: they fill the space, and the model chooses none; raise the budget, or set first lower"
+        for rule in stop
+        if isinstance(rule, Budget) and rule.trials is not None and rule.trials <= left
+    )
+
+
+def model_notes(model: str | None) -> tuple[str, ...]:
+    """What a person should know of a model of one's own, called so."""
+    if model is None:
+        return ()
+    return (
+        f"The model is {model}, a function of your own: proposals can be repeated from the records only while it gives"
+        " the same belief for the same data and seed.",
+    )
+
+
 def violations(space: DesignSpace, rows: Tensor) -> str:
     """How many data from outside (n x d) do not satisfy the conditions of the space; empty if all do."""
     count = int((~space.holds(rows)).sum())
     violate = "violates" if count == 1 else "violate"
     whole = f"{count} of {len(rows)} earlier measurements"
-    return f"{whole} {violate} the conditions of the space; the model uses them all the same" if count else ""
+    return f"{whole} {violate} the conditions of the space; the model uses them anyway" if count else ""
 
 
-def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:
+def checked_record(trial: Any, number: int, outcomes: Outcomes) -> Trial:
     """A record of an earlier study, if it can be the one with this number."""
     if not isinstance(trial, Trial):
         raise InputError(f"record {number} is {trial!r}; records are the Trial objects of study.records")
@@ -78,38 +61,77 @@ def checked_record(trial: Any, number: int, space: DesignSpace) -> Trial:
         raise InputError(
             f"record {number} has the number {trial.number}; give all records of the earlier study, in their order"
         )
-    design = space.cleaned(trial.params)
+    design = outcomes.space.cleaned(trial.params)
+    for name in trial.measures:
+        outcomes.check_known(name)
     if trial.state is not State.COMPLETE:
-        return replace(trial, params=design)
-    value, error = checked_value((trial.value, trial.std_error))
-    return replace(trial, params=design, value=value, std_error=error)
+        return replace(trial, params=design, measurements={})
+    for name in trial.measurements:
+        outcomes.check_known(name)
+    told = {name: outcomes.as_told(name, one) for name, one in trial.measurements.items()}
+    return replace(trial, params=design, measurements=outcomes.given(told))
+
+
+def ended_before(
+    params: Mapping[str, Any], outcome: Values | Failed, outcomes: Outcomes, cost: ToldCost = None, note: str = ""
+) -> Trial:
+    """An earlier experiment as a trial, which still needs its number."""
+    design, spent = outcomes.space.cleaned(params), checked_told_cost(cost)
+    if isinstance(outcome, Failed):
+        return Trial(0, design, State.FAILED, origin="attached", note=clean(outcome.reason or note), cost=spent)
+    told = outcomes.given(outcome)
+    return Trial(0, design, State.COMPLETE, told, origin="attached", note=clean(note), cost=spent)
 
 
 def told(
-    value: Value | None, failed: str | None, note: str | None, again: bool, now: float, cost: float | None = None
+    values: Values | None,
+    failed: str | None,
+    note: str | None,
+    again: bool,
+    now: float,
+    outcomes: Outcomes,
+    cost: ToldCost = None,
 ) -> Callable[[Entry], Entry]:
-    """A value or a failure is told. The same twice is harmless; another is refused unless `again`."""
+    """Values or a failure are told. The same twice is harmless, and what was missing is added; another value is refused
+    unless `again`, by which None takes a value back.
+
+    A cost that was told stays, unless another is told or that it is unknown.
+    """
     spent = checked_told_cost(cost)
 
     def rule(old: Entry) -> Entry:
         was = old.trial
-        if (value is None) == (failed is None):
-            raise StudyError(f"tell trial {was.number} either a value or failed='why', not both and not neither")
+        if (values is None) == (failed is None):
+            raise StudyError(f"tell trial {was.number} either a value or failed='why'")
         if failed is not None:
-            new = replace(was, state=State.FAILED, note=clean(failed), value=None, std_error=None)
+            new = replace(was, state=State.FAILED, note=clean(failed), measurements={})
         else:
-            number, error = checked_value(value)
             kept = was.note if note is None else clean(note)
-            new = replace(was, state=State.COMPLETE, value=number, std_error=error, note=kept)
-        if spent is not None:
+            read = outcomes.read(values)
+            merged = _merged(was.measurements, read, again)
+            if not (read and merged):
+                raise InputError(f"nothing was measured; tell at least one of {', '.join(outcomes.measured)}")
+            new = replace(was, state=State.COMPLETE, measurements=merged, note=kept)
+        if cost is not None:
             new = replace(new, cost=spent)
         if was.state in (State.COMPLETE, State.FAILED) and not again:
-            if (was.state, was.value, was.std_error) == (new.state, new.value, new.std_error):
+            if (was.state, was.measurements) == (new.state, new.measurements):
                 return replace(old, trial=new)  # only the note may be another one
-            raise StudyError(f"trial {was.number} was told already: {_outcome(was)}", Advice.CORRECT)
+            known = [name for name, one in was.measurements.items() if new.measurements.get(name) != one]
+            if known or was.state is not new.state:
+                raise StudyError(f"trial {was.number} already has a result: {_outcome(was, known)}", Advice.CORRECT)
         return replace(old, trial=new, ended_at=now, owner=None, lease_until=None)
 
     return rule
+
+
+def _merged(
+    was: Mapping[str, Measurement], told: Mapping[str, Measurement | None], again: bool
+) -> dict[str, Measurement]:
+    """What was measured before with what is told now; None says that nothing was measured."""
+    removed = [name for name, one in told.items() if one is None and again]
+    new = {name: one for name, one in told.items() if one is not None}
+    return {name: one for name, one in {**was, **new}.items() if name not in removed}
 
 
 def withdrawn(note: str, now: float) -> Callable[[Entry], Entry]:
@@ -126,8 +148,11 @@ def withdrawn(note: str, now: float) -> Callable[[Entry], Entry]:
     return rule
 
 
-def _outcome(trial: Trial) -> str:
-    return f"value {trial.value:g}" if trial.state is State.COMPLETE else f"failed ({trial.note})"
+def _outcome(trial: Trial, names: Sequence[str]) -> str:
+    """What a trial came to, in short; of several outcomes those that are named."""
+    if trial.state is not State.COMPLETE:
+        return f"failed ({trial.note})"
+    return ", ".join(f"{name} {one.value:g}" for name, one in trial.measurements.items() if name in names)
 
 
 def clean(text: str) -> str:
@@ -136,19 +161,6 @@ def clean(text: str) -> str:
 
 
 NOTHING_LEFT = "no experiment is expected to improve the decision any more"
-
-
-def in_state(trials: Iterable[Trial], *states: State) -> tuple[Trial, ...]:
-    """Those of the trials that are in one of some states."""
-    return tuple(trial for trial in trials if trial.state in states)
-
-
-def first_left(first: int, trials: Iterable[Trial]) -> int:
-    """How many of the first designs are still to be asked: what is measured or running counts, attached or asked.
-
-    One that failed or was withdrawn is made up for.
-    """
-    return max(0, first - len(in_state(trials, State.RUNNING, State.COMPLETE)))
 
 
 def reason_to_stop(
@@ -202,6 +214,47 @@ def is_exhausted(entries: Iterable[Entry]) -> bool:
         return True
     before = [entry for entry in proposed if entry.asked_at < last.asked_at]
     return bool(before) and before[-1].trial.gain == 0
+
+
+def another_run(decision: Decision, about: Quantity, entries: Iterable[Entry], stopped: str | None) -> str:
+    """What another experiment is worth, in a sentence: the gain of the newest proposal, if nothing was told since.
+
+    Empty where that is not known: it is not worth a search of its own.
+    """
+    entries = tuple(entries)
+    if is_exhausted(entries):
+        return "Another run is not expected to improve it: stop."
+    proposed = [entry for entry in entries if entry.trial.gain is not None]
+    if not proposed or any(_since(entry, proposed[-1]) for entry in entries):
+        return ""
+    last = proposed[-1].trial
+    if not last.gain:
+        return ""
+    return worth_sentence(decision, about, last.gain, last.gain_error or 0.0, stopped)
+
+
+def worth_sentence(decision: Decision, about: Quantity, gain: float, error: float, stopped: str | None) -> str:
+    """What another experiment is worth, with its gain; and to stop, if the rules say so."""
+    return f"Another run is worth {decision.saving(gain, error, about)}{': stop' if stopped else ''}."
+
+
+def _since(entry: Entry, last: Entry) -> bool:
+    """Whether something became known after a proposal."""
+    ended = entry.trial.state in (State.COMPLETE, State.FAILED)
+    return ended and (entry.trial.number >= last.trial.number or (entry.ended_at or entry.asked_at) > last.asked_at)
+
+
+def stands(entries: Iterable[Entry], asked: Entry) -> bool:
+    """Whether the gain of a trial is still what it was when it was asked: it was asked alone, and nothing was asked,
+    told or taken back since.
+    """
+    others = [entry for entry in entries if entry.trial.number != asked.trial.number]
+    return not any(
+        entry.trial.number > asked.trial.number
+        or entry.asked_at >= asked.asked_at
+        or (entry.ended_at is not None and entry.ended_at > asked.asked_at)
+        for entry in others
+    )
 
 
 def _is_news(entry: Entry, last: Entry) -> bool:

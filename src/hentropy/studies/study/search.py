@@ -1,7 +1,7 @@
 """`search`: Algorithm 1 in one call, with a progress bar."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -11,8 +11,10 @@ from hentropy.core.decisions import Decision
 from hentropy.core.given import is_count
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import HentropyError, InputError, StudyError
-from hentropy.studies.records import Trial, Value, Verdict
+from hentropy.studies.records import Failed, Trial, Values, Verdict
+from hentropy.studies.stopping import Budget
 from hentropy.studies.study.failures import Failures, has_measured, signals_heard
+from hentropy.studies.study.rules import budget_notes
 from hentropy.studies.study.study import Study
 
 
@@ -24,25 +26,31 @@ class SearchResult(NamedTuple):
 
 
 def search(
-    f: Callable[..., Value],
+    f: Callable[..., Values],
     space: DesignSpace,
     decision: Decision,
     budget: int,
     *,
+    data: Iterable[tuple[Mapping[str, Any], Values | Failed]] = (),
+    callback: Callable[[Study], object] | None = None,
     progress: bool = True,
     console: Console | None = None,
     **options: Any,
 ) -> SearchResult:
-    """Run `budget` experiments f(**params), each chosen for the decision, and decide.
+    """Run `budget` experiments `f(**params)`, each chosen for the decision, and decide.
 
-    f returns a number or (value, standard error); where it raises, the trial counts as failed and the search goes on,
-    until several in a row have failed: then f is broken, and the error shows the first of those failures.
-    Ctrl-C ends the search and decides on what was measured. `options` are those of `Study`. An error that ends the
-    search leaves the study, with all that was told, in its attribute `study`.
+    f returns a number or (value, standard error), or a table of these by outcome; where it raises, the trial counts as
+    failed and the search continues, until several in a row have failed: then f is probably broken, and the error shows
+    the first of those failures.
+    `data` are earlier measurements, as in `Study.attach_many`. `callback` is called with the study after each
+    experiment; if it returns True or raises StopIteration, the search ends and decides.
+    Ctrl-C ends the search and decides with the results so far. `options` are those of `Study`. An error that ends the
+    search has the study, with all results, in its attribute `study`.
     """
     if not is_count(budget):
         raise InputError(f"the budget, a number of experiments, must be a whole number of at least 1, got {budget!r}")
     study = Study(space, decision, **options)
+    study.outcomes.assays.check_by_hand("the function")
     bar = Progress(
         TextColumn("{task.fields[count]}", markup=False),
         BarColumn(bar_width=12),
@@ -52,25 +60,33 @@ def search(
         disable=not progress,
     )
     try:
+        study.attach_many(data)
         with bar:
-            _run(study, f, budget, bar)
+            _run(study, f, budget, bar, callback)
         return SearchResult(study.decide(), study)
     except HentropyError as error:
         error.study = study
         raise
     except (Exception, KeyboardInterrupt) as error:
         ended = StudyError(
-            f"the search ended by {type(error).__name__}: {error}; what was told is in this error's study"
+            f"the search stopped with {type(error).__name__}: {error}; the results so far are in this error's `study`"
         )
         ended.study = study
         raise ended from error
 
 
-def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> None:
+def _run(
+    study: Study,
+    f: Callable[..., Values],
+    budget: int,
+    bar: Progress,
+    callback: Callable[[Study], object] | None,
+) -> None:
     """Ask, evaluate and tell until the budget is used up, a rule says stop, or someone presses Ctrl-C."""
     task = bar.add_task("", total=budget, count=f"0/{budget}", status="")
     failures = Failures()
-    for line in study.notes if not bar.disable else ():
+    notes = (*study.notes, *budget_notes([Budget(budget)], study.first, study.records))
+    for line in notes if not bar.disable else ():
         bar.console.print(f"note: {line}", markup=False, highlight=False)
     try:
         for number in range(1, budget + 1):
@@ -85,8 +101,12 @@ def _run(study: Study, f: Callable[..., Value], budget: int, bar: Progress) -> N
             failures.began(trial)
             _evaluate(study, trial, f, failures)
             bar.advance(task)
+            if callback is not None and callback(study) is True:
+                break
         if study.stopped:
             bar.console.print(f"stopped: {study.stopped}", markup=False, highlight=False)
+    except StopIteration:
+        pass  # the callback has seen enough
     except KeyboardInterrupt:
         bar.console.print("interrupted: deciding on what was measured so far")
 
@@ -101,7 +121,7 @@ def describe(trial: Trial, left: int, space: DesignSpace) -> str:
     return f"gain {trial.gain:.3g}  entropy {trial.entropy:.5g}  at {params}"
 
 
-def _evaluate(study: Study, trial: Trial, f: Callable[..., Value], failures: Failures) -> None:
+def _evaluate(study: Study, trial: Trial, f: Callable[..., Values], failures: Failures) -> None:
     raised: BaseException | None = None
     with signals_heard() as heard:
         try:

@@ -1,9 +1,9 @@
 """`Study`: designs asked, values told, and the decision so far (Algorithm 1), in memory or in a store.
 
 What a study proposes and decides is a function of its options, its seed and its records alone: the model
-is fitted anew to all values whenever there are more, never from where the last fit ended. A study rebuilt from its
-records goes on as if it had never stopped. In a store, several processes share it: each call begins by reading what is
-new.
+is fitted anew to all values whenever there are more, never from where the last fit ended; of many values, the first
+ones say which hyperparameters it has, so that these need not be fitted each time. A study rebuilt from its records goes
+on as if it had never stopped. In a store, several processes share it: each call begins by reading what is new.
 """
 
 import math
@@ -17,25 +17,41 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
+from hentropy.core.decisions.base import in_units
+from hentropy.core.decisions.headlines import of_success
 from hentropy.core.entropy import Entropy, entropy
-from hentropy.core.given import check_at_once
-from hentropy.core.models import fit
-from hentropy.core.solvers import Auto, Proposal, Solver
+from hentropy.core.given import as_device, check_at_once
+from hentropy.core.models import fit_success
+from hentropy.core.models.own import Model, name_of
+from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import Advice, Outdated, StudyError
-from hentropy.studies.records import State, Trial, Value, Verdict
+from hentropy.errors import InputError, Outdated, StudyError
+from hentropy.studies.fitting import Fitting
+from hentropy.studies.outcomes import Computed, Outcomes
+from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
+from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.setting import Costs, setting
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
-from hentropy.studies.study.rules import NOTHING_LEFT, checked_record, in_state, space_notes, spent_on
+from hentropy.studies.study.left_to_ask import nothing_to_decide
+from hentropy.studies.study.rules import (
+    NOTHING_LEFT,
+    another_run,
+    budget_notes,
+    checked_record,
+    model_notes,
+    space_notes,
+    spent_on,
+)
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.studies.study.words import LocatedDescription, check_options
+from hentropy.studies.study.words import LocatedDescription, check_failures, check_options
 
 if TYPE_CHECKING:
     import pandas
@@ -47,20 +63,32 @@ KEPT_ROWS = 200
 class Study:
     """Ask for designs, tell values, decide.
 
-    `first` designs fill the space before the model chooses (default: 2 (d + 1) for d parameters, at least 4 and at most
-    12). Measurements that were attached or told count towards it, whether you give it or not: with `first=12` and ten
-    attached, two more fill the space; `first_left` says how many are still to come. `hyperparameters` is "auto", "map"
-    or "mixture", as in `fit`. `decide_on` says where the decision may lie, if not anywhere in the space: another space
-    or a pool with the same parameters, or values that are fixed, such as {"fidelity": 1.0}. `cost` is what experiments
-    cost: a number, an expression such as "2 + 0.1 * minutes + price[ligand]", "told" if each result comes with its
-    cost, or a function from designs b x q x d to costs b; experiments are chosen by their gain per cost, or with a
-    `price` of a unit of cost, in units of the loss, by gain less price times cost. `stop` are stopping rules.
+    `outcomes` are what is measured, by name: {"yield": Outcome(unit="%"), "impurity": Outcome(unit="%")}; by default
+    one outcome "value". `assays` say which of them one experiment may measure, and for what cost beside that of the
+    design: {"titration": Assay(["impurity"], cost=1), "full": Assay(["yield", "impurity"], cost=5)}; the gain per cost
+    then decides which one to run.
+    `first` designs fill the space before the model chooses, and measure everything (default: 2 (d + 1) for d
+    parameters, at least 4 and at most 12). Measurements that were attached or told count towards it, whether you give
+    it or not: with `first=12` and ten attached, two more fill the space; `first_left` says how many are still to come.
+    `hyperparameters` is "auto", "map", "mixture" or "families", as in `fit`. `model` takes the place of this fit: a
+    function from `ModelData` to a belief, such as `forest(RandomForestRegressor())` or one of your own.
+    `decide_on` says where the decision may lie, if not anywhere in the space: another space or a pool with the same
+    parameters, or values that are fixed, such as {"fidelity": 1.0}. `cost` is what experiments cost: a number, an
+    expression such as "2 + 0.1 * minutes + price[ligand]", "told" if each result comes with its cost, or a function
+    from designs b x q x d to costs b; experiments are chosen by their gain per cost, or with a `price` of a unit of
+    cost, in units of the loss, by gain minus price times cost; `cost_unit` is shown to people. `stop` are stopping
+    rules.
     Without any, and beside them, a study also stops when no experiment is expected to improve the decision any more,
     unless `stop_when_exhausted` is False.
+    `failures="learn"` learns from trials that failed where experiments succeed, as soon as one has: gains count by the
+    chance of success, and an action is decided only if each of its designs succeeds with a chance of `at_least`.
+    "ignore" only keeps the next designs a little away from those that failed.
+    `device` is where the model is fitted and proposals are computed, such as "cuda"; the processor if left out. It is
+    not recorded: proposals of different devices differ by rounding.
     `max_seconds` and `max_memory` bound each proposal; with the former, proposals depend on the speed of the machine.
     `records` are those of an earlier study with the same options, which this one continues. With `storage`, a URL such
-    as "sqlite:///lab.db" or "postgresql://host/database", the study of that `name` is kept there, and goes on from
-    there if it exists; other processes may ask and tell in it at the same time.
+    as "sqlite:///lab.db" or "postgresql://host/database", the study of that `name` is stored there, and resumes
+    if it exists; other processes may ask and tell in it at the same time.
     """
 
     def __init__(
@@ -68,13 +96,17 @@ class Study:
         space: DesignSpace,
         decision: Decision,
         *,
+        outcomes: Mapping[str, Outcome | Computed] | None = None,
+        assays: Mapping[str, Assay] | None = None,
         seed: int = 0,
         first: int | None = None,
         hyperparameters: str = "auto",
+        model: Model | None = None,
         solver: Solver | None = None,
         decide_on: DesignSpace | Mapping[str, Any] | None = None,
         cost: Any = None,
         price: float | None = None,
+        cost_unit: str = "",
         stop: Sequence[StoppingRule] = (),
         max_seconds: float | None = None,
         max_memory: int | None = None,
@@ -82,19 +114,28 @@ class Study:
         storage: str | Path | Store | None = None,
         name: str = "study",
         stop_when_exhausted: bool = True,
+        failures: str = "learn",
+        at_least: float = 0.5,
+        device: Any = None,
     ) -> None:
         check_options(space, decision, seed, first, hyperparameters, stop)
+        check_failures(failures, at_least)
         space, self.decide_on = setting(space, decide_on)
         decision.within(self.decide_on)
-        self.costs = Costs.of(cost, price, space)
+        self.outcomes = Outcomes.of(outcomes, space, assays)
+        self.decided = self.outcomes.decided(decision)
+        self.costs = Costs.of(cost, price, space, cost_unit, self.outcomes.assays)
         self.space = space
         self.decision = decision
         self.seed = seed
         self.stop = tuple(stop)
-        self._hyperparameters = hyperparameters
+        also = self.outcomes.also_modelled(self.decided) if model is None else ()
+        self.fitting = Fitting(self.outcomes, self.decided, hyperparameters, seed, also, model, as_device(device))
         limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
+        self._failures, self._at_least = failures, at_least
         self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
+        self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self.store = MemoryStore() if storage is None else open_store(storage)
         self.first = number_of_first(first, space, self.store.find(name))
@@ -102,6 +143,7 @@ class Study:
             name,
             space,
             decision,
+            self.outcomes,
             seed,
             self.first,
             hyperparameters,
@@ -111,6 +153,9 @@ class Study:
             self.costs,
             None if self.decide_on is space else self.decide_on,
             stop_when_exhausted,
+            failures,
+            at_least,
+            model,
         )
         record, new = enrolled(self.options, self.store, in_memory=storage is None)
         self.log = TrialLog(
@@ -118,13 +163,15 @@ class Study:
             record,
             space,
             first=self.first,
+            outcomes=self.outcomes,
             stop=self.stop,
             stop_when_exhausted=stop_when_exhausted,
         )
         self.log.sync()
         solver = Auto() if solver is None else solver
-        self._asker = Asker(self.log, lambda: self._belief, decision, seed, solver, self.costs, limits, self.decide_on)
-        earlier = [checked_record(trial, number, space) for number, trial in enumerate(records)]
+        known = (lambda: self._belief, lambda: self._success)
+        self._asker = Asker(self.log, *known, decision, seed, solver, self.costs, limits, self.decide_on, self.fitting)
+        earlier = [checked_record(trial, number, self.outcomes) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
         if earlier:
@@ -134,7 +181,7 @@ class Study:
     def from_file(cls, path: str | Path, *, storage: str | Path | Store | None = None) -> "Study":
         """The study that a file describes, kept where the file says, or in `storage`.
 
-        A decision of one's own, `python = "module:Class"`, is imported: this runs code.
+        Your own decision or model, `python = "module:name"`, is imported: this runs code.
         """
         words = LocatedDescription.read(Path(path))
         study = cls(**words.options(trusted=True), storage=words.place if storage is None else storage)
@@ -155,12 +202,14 @@ class Study:
     @property
     def trials(self) -> "pandas.DataFrame":
         """All trials as a pandas DataFrame; a parameter called as another column, say "value", is in "param_value"."""
-        return trials_table(self.records, self.space.names)
+        return trials_table(self.records, self.space.names, self.outcomes.words_of_measured)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the decision, the space and attached data, in sentences; mostly nothing."""
-        return (*self.decision.notes(self.decide_on), *space_notes(self.space), *self.log.notes)
+        """What a person should know of the decision, the space, the budget and attached data; mostly nothing."""
+        budget = budget_notes(self.stop, self.first, self.log.trials)
+        model = model_notes(None if self.fitting.model is None else name_of(self.fitting.model))
+        return (*self.decision.notes(self.decide_on), *space_notes(self.space), *budget, *model, *self.log.notes)
 
     @property
     def spent(self) -> float:
@@ -173,23 +222,28 @@ class Study:
         self.log.sync()
         return self.log.first_left
 
-    def ask(self) -> Trial:
-        """The next experiment to run. Designs asked before and not yet told are taken into account."""
-        return self.ask_many(1)[0]
+    def ask(self, *, measures: str | Sequence[str] | None = None) -> Trial:
+        """The next experiment to run. Pending trials are taken into account.
 
-    def ask_many(self, count: int) -> list[Trial]:
-        """The next experiments to run side by side, chosen jointly once the first designs are out.
-
-        Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer.
+        Where the study has assays, `measures` asks for one of them, by its outcomes or its name; the trial's `measures`
+        say what it is to measure.
         """
-        return self._ask(count, within_rules=False)
+        return self.ask_many(1, measures=measures)[0]
 
-    def ask_within_rules(self, count: int) -> list[Trial]:
+    def ask_many(self, count: int, *, measures: str | Sequence[str] | None = None) -> list[Trial]:
+        """The next experiments to run side by side, chosen jointly after the first designs.
+
+        Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer. All of
+        them are for one assay: see `ask`.
+        """
+        return self._ask(count, measures, within_rules=False)
+
+    def ask_within_rules(self, count: int, *, measures: str | Sequence[str] | None = None) -> list[Trial]:
         """As `ask_many`, but no more than the rules of the study allow: fewer, or none once it has enough.
 
         The rules are looked at while nobody else can ask. What finds nothing left to gain is withdrawn at once.
         """
-        trials = self._ask(count, within_rules=True)
+        trials = self._ask(count, measures, within_rules=True)
         if not self.exhausted:
             return trials
         for trial in trials:
@@ -197,7 +251,7 @@ class Study:
                 self.withdraw(trial, note=f"not run: {NOTHING_LEFT}")
         return [trial for trial in trials if trial.gain != 0]
 
-    def _ask(self, count: int, within_rules: bool) -> list[Trial]:
+    def _ask(self, count: int, measures: str | Sequence[str] | None, within_rules: bool) -> list[Trial]:
         check_at_once("count", count)
         with self.store.asking(self.log.record) as turn:
             while True:
@@ -205,7 +259,7 @@ class Study:
                 if within_rules:
                     count = 0 if self.enough else int(min(count, self.log.trials_left))
                 try:
-                    asked = self.log.add(self._asker.next(count), turn=turn) if count else []
+                    asked = self.log.add(self._asker.next(count, measures), turn=turn) if count else []
                     return [entry.trial for entry in asked]
                 except Outdated:  # data were attached meanwhile
                     continue
@@ -234,69 +288,110 @@ class Study:
 
     def tell(
         self,
-        trial: Trial | int,
-        value: Value | None = None,
+        trial: Trial | int | str,
+        value: Values | None = None,
         *,
         failed: str | None = None,
         note: str | None = None,
         replace_value: bool = False,
-        cost: float | None = None,
+        cost: ToldCost = None,
     ) -> Trial:
-        """Record what came of a trial: a number, (value, standard error), or failed="why"; and what it cost, if known.
+        """Record the result of a trial: a number, (value, standard error), or failed="why"; and its cost, if known.
 
-        Telling the same value twice is harmless; another value is refused unless replace_value is set, and the earlier
-        one stays in the history.
+        A trial is named by itself or its number; in a pool with ids also by the id of its design, a text.
+        Several outcomes are told by name: {"yield": 80.1, "impurity": (2.3, 0.2)}. What was not measured is left out,
+        and may be told later. Telling the same value twice is harmless; another value is refused unless replace_value
+        is set, and the earlier one stays in the history. A cost that was told in error is deleted by cost="unknown".
         """
         told = self.log.tell(trial, value, failed=failed, note=note, replace_value=replace_value, cost=cost)
         return told.trial
 
-    def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
-        """Take back a trial that will not be run after all: it is no longer waited for, and counts for nothing."""
+    def withdraw(self, trial: Trial | int | str, note: str = "") -> Trial:
+        """Withdraw a trial that will not be run: it is no longer pending, and does not count."""
         return self.log.withdraw(trial, note).trial
 
-    def attach(self, params: Mapping[str, Any], value: Value) -> Trial:
-        """Add data that was there before."""
-        return self.attach_many([(params, value)])[0]
+    def attach(
+        self,
+        params: Mapping[str, Any],
+        value: Values | Failed | None = None,
+        *,
+        failed: str | None = None,
+        cost: float | None = None,
+        note: str = "",
+    ) -> Trial:
+        """Add an earlier measurement, or failed="why", with its cost if known.
 
-    def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Value]]) -> list[Trial]:
-        """Add many data that were there before: all of them, or none if one of them cannot be used."""
+        In `attach_many`, which takes a value for each design, a failure is `Failed("why")`.
+        """
+        if (value is None) == (failed is None):
+            raise InputError("attach either a value or failed='why', not both and not neither")
+        what = value if failed is None else Failed(failed)
+        assert what is not None
+        return self.log.attach([(params, what)], cost=cost, note=note)[0].trial
+
+    def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Values | Failed]]) -> list[Trial]:
+        """Add many earlier measurements: all of them, or none if one of them cannot be used."""
         return [entry.trial for entry in self.log.attach(data)]
 
     @property
     def belief(self) -> Belief:
-        """What is known now, fitted to all values told so far (and kept until there are more)."""
+        """The current posterior, fitted to all results so far (and cached until there are more)."""
         self.log.sync()
-        return self._belief
+        return self._belief.of(*self.decided) if self.fitting.also else self._belief
 
     @property
     def _belief(self) -> Belief:
-        complete = in_state(self.log.trials, State.COMPLETE)
-        if not complete:
-            raise StudyError("nothing has been told yet, so nothing is known", Advice.ASK_AND_TELL, between=": ")
-        if self._fitted is None or self._fitted[0] != complete:
-            X = torch.stack([self.log.row(trial) for trial in complete])
-            Y = torch.tensor([trial.value for trial in complete], dtype=torch.float64)
-            treatment: Any = self._hyperparameters
-            noise = _standard_errors(complete)
-            belief = fit(X, Y, space=self.space, noise=noise, hyperparameters=treatment, seed=self.seed)
-            self._fitted = (complete, belief)
+        told = self.fitting.told(self.log.trials)
+        if not told and (why := self.log.none_left):
+            raise StudyError(nothing_to_decide(why))
+        if self._fitted is None or self._fitted[0] != told:
+            earlier = None if self._fitted is None else self._fitted[1]
+            self._fitted = (told, self.fitting.belief(told, self.log.row, earlier))
         return self._fitted[1]
 
+    @property
+    def success(self) -> Success | None:
+        """What is known about whether experiments succeed; None while none has failed, or if failures are ignored."""
+        self.log.sync()
+        return self._success
+
+    @property
+    def _success(self) -> Success | None:
+        ended = in_state(self.log.trials, State.COMPLETE, State.FAILED)
+        succeeded = [trial.state is State.COMPLETE for trial in ended]
+        if self._failures == "ignore" or all(succeeded):
+            return None
+        if self._learned is None or self._learned[0] != ended:
+            X = torch.stack([self.log.row(trial) for trial in ended]).to(device=self.fitting.device)
+            found = fit_success(X, succeeded, space=self.space, at_least=self._at_least, seed=self.seed)
+            self._learned = (ended, found)
+        return self._learned[1]
+
     def decide(self) -> Verdict:
-        """What would be decided now; a verdict that differs from the last one is recorded."""
+        """The current recommendation; a verdict that differs from the last one is recorded."""
         belief = self.belief
-        found = entropy(self.decision, belief, self.decide_on, seed=self.seed)
+        found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
+        rows = self._rows(found, belief)
+        said = found.decision.answer(found.action, belief, found.value, self.outcomes.quantities)
+        succeeds = of_success([row[CHANCE] for row in rows if CHANCE in row], self._at_least)
         verdict = Verdict(
-            action=self._rows(found, belief),
+            action=rows,
             expected_loss=found.value,
             std_error=found.std_error,
             decision=repr(self.decision),
             observations=len(in_state(self.log.trials, State.COMPLETE)),
             raw=found.action,
-            units={field.name: field.unit for field in self.space.fields if field.unit},
+            units=self.outcomes.verdict_units(self.decided),
+            headline=f"{said} {succeeds}".strip(),
+            worth=self._another_run(),
         )
         self._keep(verdict)
         return verdict
+
+    def _another_run(self) -> str:
+        """What one is worth, where a proposal has said it."""
+        about = self.outcomes.quantities[self.fitting.measured[0]]
+        return another_run(self.decision, about, self.log.entries.values(), self._reason(running=False))
 
     def _last_verdict(self) -> Verdict | None:
         if self._verdict is None:
@@ -317,17 +412,22 @@ class Study:
         designs = found.decision.actions.of_designs and isinstance(found.action, Tensor)
         if not designs or len(rows) != found.action.shape[0]:
             return rows
-        mean, var = belief.moments(found.action, Needs.VARIANCE).total()
-        spread = var.clamp_min(0.0).sqrt()
-        labels = [f"{label} of f" if label in rows[0] else label for label in ("mean", "sd")]
-        return [
-            {**row, **dict(zip(labels, known, strict=True))}
-            for row, *known in zip(rows, mean.tolist(), spread.tolist(), strict=True)
-        ]
+        names = self.decided if len(self.decided) > 1 else belief.outcomes[:1]
+        each = [in_units(belief.of(name).moments(found.action, Needs.VARIANCE), name in belief.logs) for name in names]
+        totals = [part for one in each for part in one.total()]  # mean, variance of each outcome in turn
+        known = torch.stack([part.clamp_min(0.0).sqrt() if k % 2 else part for k, part in enumerate(totals)], -1)
+        labels = list(self.outcomes.known_columns(self.decided))
+        judged = found.decision.looked_at(belief) if found.decision.subject_to else belief
+        holds = found.decision.limits_hold(judged.moments(found.action, Needs.VARIANCE))
+        chance = None if self._success is None else self._success.chance(found.action)
+        for label, shares in ((LIMITS_HOLD, holds), (CHANCE, chance)):
+            if shares is not None:
+                known, labels = torch.cat([known, shares.unsqueeze(-1)], -1), [*labels, label]
+        return [{**row, **dict(zip(labels, each, strict=True))} for row, each in zip(rows, known.tolist(), strict=True)]
 
     @property
     def stopped(self) -> str | None:
-        """Why the study should stop now, by its rules or because nothing is left to ask; None while it should go on."""
+        """Why the study should stop now, by its rules or because nothing is left to ask; None while it should not."""
         return self._reason(running=False)
 
     @property
@@ -346,7 +446,7 @@ class Study:
         return self.log.exhausted
 
     def close(self) -> None:
-        """Let go of the store's files and connections."""
+        """Close the store's files and connections."""
         self.store.close()
 
     def __repr__(self) -> str:
@@ -356,17 +456,8 @@ class Study:
 
     def _repr_html_(self) -> str:
         titles = {field.name: field.title for field in self.space.fields}
-        return study_html(self.name, repr(self.decision), self.records, self.store.verdicts(self.log.record), titles)
-
-
-def _standard_errors(trials: Sequence[Trial]) -> Tensor | None:
-    """Standard errors of the values (n); where only some were told, the others get the median of those."""
-    told = [trial.std_error for trial in trials if trial.std_error is not None]
-    if not told:
-        return None
-    middle = sorted(told)[len(told) // 2]
-    errors = [middle if trial.std_error is None else trial.std_error for trial in trials]
-    return torch.tensor(errors, dtype=torch.float64)
+        verdicts = self.store.verdicts(self.log.record)
+        return study_html(self.name, repr(self.decision), self.records, verdicts, titles, self.outcomes)
 
 
 def load_study(
@@ -374,6 +465,7 @@ def load_study(
     storage: str | Path | Store,
     *,
     decision: Decision | None = None,
+    model: Model | None = None,
     solver: Solver | None = None,
     cost: Any = None,
     stop: Sequence[StoppingRule] | None = None,
@@ -381,17 +473,18 @@ def load_study(
     trusted: bool = False,
     folder: str | Path = ".",
 ) -> Study:
-    """The study with this name in a store, ready to go on.
+    """The study with this name in a store, ready to resume.
 
-    Parts that were made in Python and have no words (a decision of one's own, a solver, a cost, a rule, conditions with
-    functions among them) must be given again. A decision that is recorded as `module:Class` is imported only if
-    `trusted`, with modules from `folder`: who may write into the store could otherwise have code run here.
+    Parts that were made in Python and have no stored form (your own decision, model, solver, cost or rule, conditions
+    that are functions) must be passed again. A decision that is recorded as `module:Class`, or a model as
+    `module:function`, is imported only if `trusted`, with modules from `folder`: otherwise, whoever can write to the
+    store could run code here.
     """
     store = open_store(storage)
     found = store.find(name)
     if found is None:
         known = ", ".join(repr(study.name) for study in store.studies()) or "none"
-        raise StudyError(f"there is no study {name!r} in {store.place}; there are: {known}")
+        raise StudyError(f"there is no study {name!r} in {store.place}; available: {known}")
     words = LocatedDescription.recorded(found, Path(folder))
-    own = {"decision": decision, "solver": solver, "cost": cost, "stop": stop, "where": where}
+    own = {"decision": decision, "model": model, "solver": solver, "cost": cost, "stop": stop, "where": where}
     return Study(**words.options(trusted=trusted, own=own), storage=store)

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from hentropy.errors import MissingExtra
+from hentropy.studies.outcomes import ERROR_COLUMN, Outcomes
 from hentropy.studies.records import State, StoredVerdict, Trial
 from hentropy.studies.records.numbers import short
 
@@ -21,6 +22,7 @@ def study_html(
     trials: Sequence[Trial],
     verdicts: Sequence[StoredVerdict],
     titles: Mapping[str, str],
+    outcomes: Outcomes,
 ) -> str:
     """A summary in HTML in which everything is escaped; `titles` of parameters have their units."""
     states = [trial.state for trial in trials]
@@ -30,10 +32,18 @@ def study_html(
         parts.append(f"<div>Last decided: {verdicts[-1].verdict._repr_html_()}</div>")
     if trials:
         names = list(trials[-1].params)
-        rows = ([t.number, *(t.params[p] for p in names), t.state.value, t.value, t.note] for t in trials[-LAST:])
+        rows = (
+            [t.number, *(t.params[p] for p in names), t.state.value, *_values(t, outcomes), t.note]
+            for t in trials[-LAST:]
+        )
         heads = [titles.get(name, name) for name in names]
-        parts.append(_table(["trial", *heads, "state", "value", "note"], rows))
+        parts.append(_table(["trial", *heads, "state", *outcomes.titles.values(), "note"], rows))
     return "".join(parts)
+
+
+def _values(trial: Trial, outcomes: Outcomes) -> list[float | str | None]:
+    shown = [(one, outcomes.words(name)) for name, one in outcomes.shown(trial).items()]
+    return [None if one is None else words[int(one.value)] if words else one.value for one, words in shown]
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -52,7 +62,7 @@ def _text(value: Any) -> str:
 if TYPE_CHECKING:
     import pandas
 
-NUMBERS = ("value", "std_error", "gain", "gain_error", "entropy", "expected_cost", "cost")
+NUMBERS = ("gain", "gain_error", "entropy", "expected_cost", "cost")
 
 
 def titles_of(names: Iterable[str], others: Collection[str]) -> dict[str, str]:
@@ -67,18 +77,50 @@ def _bare(name: str) -> str:
     return name
 
 
-def trials_table(trials: Sequence[Trial], names: Sequence[str]) -> "pandas.DataFrame":
-    """One row per trial: number, parameters `names`, state, value, and what was expected when it was asked.
+def outcome_columns(outcomes: Iterable[str]) -> list[str]:
+    """The columns of outcomes, each with that of its standard errors."""
+    return [column for name in outcomes for column in (name, ERROR_COLUMN.format(name))]
 
-    A parameter that has the name of another column, such as "value", gets the column "param_value".
+
+def measured_cells(trial: Trial, outcomes: Mapping[str, Sequence[str]]) -> list[float | str | None]:
+    """What stands in these columns: values or words, and standard errors; nothing where nothing was measured.
+
+    `outcomes` have the words that can be seen of them, none where it is a number.
+    """
+    cells: list[float | str | None] = []
+    for name, words in outcomes.items():
+        one = trial.measurements.get(name)
+        cells += [None, None] if one is None else [words[int(one.value)] if words else one.value, one.std_error]
+    return cells
+
+
+def trials_table(
+    trials: Sequence[Trial], names: Sequence[str], outcomes: Mapping[str, Sequence[str]]
+) -> "pandas.DataFrame":
+    """One row per trial: number, parameters `names`, state, outcomes, and what was expected when it was asked.
+
+    The standard errors of an outcome are in a column of their own, "value_se". A parameter that has the name of another
+    column, such as "value", gets the column "param_value".
     """
     try:
         import pandas  # noqa: PLC0415 (optional)
     except ImportError:
         raise MissingExtra("pandas", "pandas") from None
-    others = [field.name for field in fields(Trial) if field.name not in ("number", "params")]
+    apart = ("number", "params", "state", "measurements", *(() if any(t.measures for t in trials) else ("measures",)))
+    own = [field.name for field in fields(Trial) if field.name not in apart]
+    measured = outcome_columns(outcomes)
+    others = ["state", *measured, *own]
     titles = titles_of(names, ("number", *others)).values()
-    rows = [[t.number, *(t.params[name] for name in names), *(getattr(t, name) for name in others)] for t in trials]
+    rows = [
+        [
+            t.number,
+            *(t.params[name] for name in names),
+            t.state.value,
+            *measured_cells(t, outcomes),
+            *(getattr(t, name) for name in own),
+        ]
+        for t in trials
+    ]
     table = pandas.DataFrame(rows, columns=["number", *titles, *others])
-    table["state"] = [trial.state.value for trial in trials]
-    return table.astype(dict.fromkeys(NUMBERS, float))
+    numbers = [name for name in measured if not outcomes.get(name)]
+    return table.astype(dict.fromkeys((*numbers, *NUMBERS), float))

@@ -8,22 +8,25 @@ import getpass
 import socket
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from hentropy.core.spaces import DesignSpace, Params
+from hentropy.core.spaces import DesignSpace, Params, Pool
 from hentropy.errors import Advice, InputError, NoSuchTrial, Outdated, StudyError
-from hentropy.studies.records import Entry, State, StudyRecord, Trial, Value
+from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.records import Entry, Failed, Measurement, State, StudyRecord, ToldCost, Trial, Values, first_left
+from hentropy.studies.records.numbers import brief
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Change, Store
 from hentropy.studies.study.keeping import number_of_first
-from hentropy.studies.study.left_to_ask import NONE_LEFT, open_rows
+from hentropy.studies.study.left_to_ask import why_none_left
 from hentropy.studies.study.rules import (
     NOTHING_LEFT,
-    checked_value,
-    first_left,
+    ended_before,
     is_exhausted,
     reason_to_stop,
     told,
@@ -49,6 +52,7 @@ class TrialLog:
         space: DesignSpace,
         *,
         first: int,
+        outcomes: Outcomes | None = None,
         stop: Sequence[StoppingRule] = (),
         stop_when_exhausted: bool = True,
     ) -> None:
@@ -56,6 +60,7 @@ class TrialLog:
         self.record = record
         self.space = space
         self.first = first
+        self.outcomes = Outcomes.of(None, space) if outcomes is None else outcomes
         self.by = author()
         self.entries: Mapping[int, Entry] = {}
         self.revision = 0
@@ -68,12 +73,13 @@ class TrialLog:
     @classmethod
     def recorded(cls, store: Store, record: StudyRecord, description: "Description") -> "TrialLog":
         """That of a study in a store, by the description in its record."""
-        from hentropy.studies.definition import space_of, stopping_of  # noqa: PLC0415 (needs pydantic)
+        from hentropy.studies.definition import made_outcomes, stopping_of  # noqa: PLC0415 (needs pydantic)
 
-        space = space_of(description)
+        outcomes = made_outcomes(description)
+        space = outcomes.space
         first = number_of_first(description.first, space, record)
         stop, when_exhausted = stopping_of(description), description.stop.when_exhausted
-        return cls(store, record, space, first=first, stop=stop, stop_when_exhausted=when_exhausted)
+        return cls(store, record, space, first=first, outcomes=outcomes, stop=stop, stop_when_exhausted=when_exhausted)
 
     def sync(self) -> None:
         """Read what has changed in the store since the last time."""
@@ -88,15 +94,32 @@ class TrialLog:
         """All trials in the order of their numbers."""
         return tuple(entry.trial for entry in self.entries.values())
 
-    def find(self, trial: Trial | int) -> Entry:
-        """The entry of a trial of this study, by the trial itself or its number."""
-        number = trial.number if isinstance(trial, Trial) else trial
+    def with_id(self, id: str) -> list[int]:
+        """The numbers of the trials whose design has an id in the pool; `NoSuchTrial` if none has."""
+        self.sync()
+        column = self.space.id if isinstance(self.space, Pool) else None
+        found = [trial.number for trial in self.trials if column and str(trial.params.get(column)) == id]
+        if not found:
+            ids = f"no trial has the {column} {brief(id)}; give the number of a trial, or the {column} of its design"
+            raise NoSuchTrial(ids if column else self._no_trial(id))
+        return found
+
+    def _no_trial(self, number: Any) -> str:
+        last = len(self.entries) - 1
+        known = f"0 to {last}" if last > 0 else "only 0" if last == 0 else "none yet"
+        return f"there is no trial {number!r} in this study (trials: {known})"
+
+    def find(self, trial: Trial | int | str) -> Entry:
+        """The entry of a trial of this study: by the trial itself, its number, or the id of its design in a pool.
+
+        Of several trials with one id it is the last.
+        """
+        named = self.with_id(trial)[-1] if isinstance(trial, str) else trial
+        number = named.number if isinstance(named, Trial) else named
         if not isinstance(number, int) or number not in self.entries:
             self.sync()
         if not isinstance(number, int) or number not in self.entries:
-            last = len(self.entries) - 1
-            known = f"0 to {last}" if last > 0 else "only 0" if last == 0 else "none yet"
-            raise NoSuchTrial(f"there is no trial {number!r} in this study (trials: {known})")
+            raise NoSuchTrial(self._no_trial(number))
         found = self.entries[number]
         if isinstance(trial, Trial) and trial.params != found.trial.params:
             raise StudyError(
@@ -135,46 +158,57 @@ class TrialLog:
 
     def tell(
         self,
-        trial: Trial | int,
-        value: Value | None = None,
+        trial: Trial | int | str,
+        value: Values | None = None,
         *,
         failed: str | None = None,
         note: str | None = None,
         replace_value: bool = False,
-        cost: float | None = None,
+        cost: ToldCost = None,
     ) -> Entry:
         """As `Study.tell`: one rule, whoever tells."""
         number = self.find(trial).trial.number
-        return self.change(number, told(value, failed, note, replace_value, self.store.now(), cost))
+        rule = told(value, failed, note, replace_value, self.store.now(), self.outcomes, cost)
+        return self.change(number, rule)
 
-    def withdraw(self, trial: Trial | int, note: str = "") -> Entry:
+    def withdraw(self, trial: Trial | int | str, note: str = "") -> Entry:
         """Take back a trial that will not be run after all."""
         return self.change(self.find(trial).trial.number, withdrawn(note, self.store.now()))
 
-    def attach(self, data: Iterable[tuple[Mapping[str, Any], Value]], *, again: bool = True) -> list[Entry]:
+    def attach(
+        self,
+        data: Iterable[tuple[Mapping[str, Any], Values | Failed]],
+        *,
+        again: bool = True,
+        cost: ToldCost = None,
+        note: str | Sequence[str] = "",
+    ) -> list[Entry]:
         """Add data that were there before: all of them, or none if one of them cannot be used.
+
+        `cost` is what each of them cost; `note` is kept with each, or is a note for each.
 
         Without `again`, data that were attached already are refused: the same file attached twice would count every
         value twice.
         """
-        checked = [(self.space.cleaned(params), *checked_value(value)) for params, value in data]
+        notes = repeat(note) if isinstance(note, str) else note
+        ended = [
+            ended_before(params, outcome, self.outcomes, cost, kept)
+            for (params, outcome), kept in zip(data, notes, strict=not isinstance(note, str))
+        ]
         while True:
             self.sync()
             if not again:
-                self._refuse_repeated([(params, value) for params, value, _ in checked])
+                self._refuse_repeated(ended)
             start = len(self.entries)
-            trials = [
-                Trial(number, design, State.COMPLETE, value, error, origin="attached")
-                for number, (design, value, error) in enumerate(checked, start=start)
-            ]
+            trials = [replace(trial, number=number) for number, trial in enumerate(ended, start=start)]
             try:
                 return self.add(trials)
             except Outdated:  # somebody asked meanwhile
                 continue
 
-    def _refuse_repeated(self, data: Sequence[tuple[Params, float]]) -> None:
-        known = {(tuple(trial.params.items()), trial.value) for trial in self.trials if trial.origin == "attached"}
-        repeats = sum((tuple(params.items()), value) in known for params, value in data)
+    def _refuse_repeated(self, data: Sequence[Trial]) -> None:
+        known = {_identity(trial.params, trial.measurements) for trial in self.trials if trial.origin == "attached"}
+        repeats = sum(_identity(trial.params, trial.measurements) in known for trial in data)
         if repeats:
             rows, are = "row" if len(data) == 1 else "rows", "is" if repeats == 1 else "are"
             raise InputError(
@@ -226,8 +260,12 @@ class TrialLog:
         reason = reason_to_stop(self._stop, trials, seconds, running=running)
         if reason is None and self.exhausted:
             return NOTHING_LEFT
-        rows = None if reason else open_rows(self.space, trials, self.row)
-        return NONE_LEFT if rows is not None and not len(rows) else reason
+        return reason or self.none_left
+
+    @property
+    def none_left(self) -> str | None:
+        """Why no design of a pool may be asked any more; None while there are some."""
+        return why_none_left(self.outcomes, self.trials, self.row)
 
     def row(self, trial: Trial) -> Tensor:
         """The design of a trial as a row (d); those of the log are encoded once."""
@@ -258,6 +296,11 @@ class TrialLog:
                 rows = self.space.encode_many([trial.params for trial in new])
                 self._rows.update(zip((trial.number for trial in new), rows, strict=True))
                 self._tried.update(self.places(rows))
+
+
+def _identity(params: Params, measured: Mapping[str, Measurement]) -> Any:
+    """What tells data apart: the design and the values."""
+    return tuple(params.items()), tuple((name, one.value) for name, one in measured.items())
 
 
 def author() -> str:

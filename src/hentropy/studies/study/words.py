@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
+from hentropy.core.models.gp import TREATMENTS
+from hentropy.core.models.own import Model
+from hentropy.core.models.success import check_at_least
 from hentropy.core.solvers import Solver
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError, StudyError
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.setting import Costs
 from hentropy.studies.stopping import StoppingRule
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from hentropy.studies.definition import Description
 
 
-TREATMENTS = ("auto", "map", "mixture")
+FAILURES = ("learn", "ignore")
 
 
 def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparameters: Any, stop: Any) -> None:
@@ -41,6 +45,13 @@ def check_options(space: Any, decision: Any, seed: Any, first: Any, hyperparamet
         raise InputError(f"stop must be a list of stopping rules, such as [he.Budget(30)], got {stop!r}")
 
 
+def check_failures(failures: Any, at_least: Any) -> None:
+    """Refuse what cannot be done about failures."""
+    if failures not in FAILURES:
+        raise InputError(f"failures must be one of {', '.join(FAILURES)}, got {failures!r}")
+    check_at_least(at_least)
+
+
 @dataclass(frozen=True)
 class StudyParts:
     """What a study is made of."""
@@ -48,6 +59,7 @@ class StudyParts:
     name: str
     space: DesignSpace
     decision: Decision
+    outcomes: Outcomes
     seed: int
     first: int
     hyperparameters: str
@@ -57,6 +69,9 @@ class StudyParts:
     costs: Costs
     decide_on: DesignSpace | None
     stop_when_exhausted: bool
+    failures: str
+    at_least: float
+    model: Model | None
 
 
 def in_words(options: StudyParts) -> dict[str, Any]:
@@ -67,6 +82,8 @@ def in_words(options: StudyParts) -> dict[str, Any]:
         options.name,
         options.space,
         options.decision,
+        outcomes=options.outcomes.by_name,
+        assays=options.outcomes.assays.by_name,
         seed=options.seed,
         first=options.first,
         hyperparameters=options.hyperparameters,
@@ -76,8 +93,12 @@ def in_words(options: StudyParts) -> dict[str, Any]:
         solver_is_own=options.solver is not None,
         cost=options.costs.stated,
         price=options.costs.price,
+        cost_unit=options.costs.unit,
         decide_on=options.decide_on,
         stop_when_exhausted=options.stop_when_exhausted,
+        failures=options.failures,
+        at_least=options.at_least,
+        model=options.model,
     )
     return description.model_dump(mode="json", exclude={"objective", "storage"})
 
@@ -116,15 +137,16 @@ class LocatedDescription:
         return store_url_of(self.description, self.folder)
 
     def options(self, *, trusted: bool, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The options of `Study`. What has no words (decision, solver, cost, stop, where) must be among `own`."""
-        from hentropy.studies.definition import decision_of, options_of, space_of, stopping_of  # noqa: PLC0415
+        """The options of `Study`. What has no words (a decision, a model, ...) must be among `own`."""
+        from hentropy.studies.definition import decision_of, model_of, options_of, space_of, stopping_of  # noqa: PLC0415
 
         given = {part: value for part, value in (own or {}).items() if value is not None}
         missing = [part for part in self.description.own if part not in given]
         if missing:
             wanted = ", ".join(f"{part}=..." for part in missing)
             raise StudyError(
-                f"the study {self.description.name!r} was made in Python with parts that have no words; give {wanted}"
+                f"the study {self.description.name!r} was made in Python with parts that have no stored form;"
+                f" give {wanted}"
             )
         made: dict[str, Any] = {
             **options_of(self.description),
@@ -134,6 +156,8 @@ class LocatedDescription:
         }
         if "decision" not in given:
             made["decision"] = decision_of(self.description, trusted=trusted, folder=self.folder)
+        if "model" not in given:
+            made["model"] = model_of(self.description, trusted=trusted, folder=self.folder)
         return made | given
 
     def with_objective(self, store: Store, study: StudyRecord) -> StudyRecord:

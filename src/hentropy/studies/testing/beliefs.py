@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Needs, outcome_nodes
+from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.testing.relations import SIGMAS, replicated, require, require_close
 
@@ -29,9 +29,9 @@ def check_belief(belief: Belief, space: DesignSpace, *, tolerance: float = 1e-6,
 
 
 def _check_moments(belief: Belief, points: Tensor, tolerance: float) -> None:
-    H, m = belief.components, points.shape[0]
+    H, m = belief.components, points.shape[0] * len(belief.outcomes)
     mean, var, joint = (belief.moments(points, needs) for needs in Needs)
-    require(tuple(mean.mean.shape) == (H, m), f"means at {m} points have shape {tuple(mean.mean.shape)}, not {(H, m)}")
+    require(tuple(mean.mean.shape) == (H, m), f"the means have shape {tuple(mean.mean.shape)}, not {(H, m)}")
     require_close("component weights do not sum to one", mean.weights.sum(), torch.ones(()).to(points), 0.0)
     for other in (var, joint):
         require_close("the means depend on what else is asked for", other.mean, mean.mean, 0.0, tolerance)
@@ -49,7 +49,7 @@ def _diagonal(cov: Tensor) -> Tensor:
 def _check_batches(belief: Belief, points: Tensor, x: Tensor, tolerance: float) -> None:
     pairs = points.reshape(3, 2, -1)
     together = belief.moments(pairs, Needs.JOINT)
-    nodes = outcome_nodes(4, 1, belief.components).to(x)
+    nodes = belief.nodes(4, 1)
     ahead = belief.look_ahead(x.unsqueeze(1)).fantasy(nodes).shared_moments(pairs, Needs.VARIANCE)
     for i, pair in enumerate(pairs):
         alone = belief.moments(pair, Needs.JOINT)
@@ -66,12 +66,13 @@ def _check_batches(belief: Belief, points: Tensor, x: Tensor, tolerance: float) 
 def _check_conditioning(belief: Belief, points: Tensor, x: Tensor, tolerance: float, seed: int) -> None:
     for q in (1, 2):
         designs = x[:q].unsqueeze(0)
-        fantasy = belief.look_ahead(designs).fantasy(outcome_nodes(3, q, belief.components, seed).to(x))
+        fantasy = belief.look_ahead(designs).fantasy(belief.nodes(3, q, seed))
         own = fantasy.moments(points.expand(1, 1, *points.shape), Needs.JOINT)
         pool = fantasy.shared_moments(points.unsqueeze(0), Needs.JOINT)
         mean, var = own.total()
-        values = fantasy.values
-        require(tuple(values.shape) == (1, 3, q), f"outcomes of {q} designs have shape {tuple(values.shape)}")
+        values, o = fantasy.values, len(belief.measured)
+        require(tuple(values.shape) == (1, 3, q * o), f"outcomes of {q} designs have shape {tuple(values.shape)}")
+        values = values if o == 1 else values.unflatten(-1, (q, o))
         require_close("moments and shared_moments differ", pool.total()[0][:, :, 0], mean, 0.0, tolerance)
         require_close("moments and shared_moments differ (variance)", pool.total()[1][:, :, 0], var, 0.0, tolerance)
         for n in range(3):
@@ -83,10 +84,11 @@ def _check_conditioning(belief: Belief, points: Tensor, x: Tensor, tolerance: fl
 
 def _check_total_expectation(belief: Belief, points: Tensor, x: Tensor, tolerance: float, seed: int) -> None:
     now_mean, now_var = belief.moments(points, Needs.VARIANCE).total()
-    exact = belief.components == 1 and x.shape[-2] == 1  # nodes with exact moments show exact laws
+    # nodes with exact moments show exact laws
+    exact = belief.components == 1 and x.shape[-2] == len(belief.measured) == 1
     rows = []
     for replicate in range(REPLICATES):
-        nodes = outcome_nodes(OUTCOMES, x.shape[-2], belief.components, None if exact else seed + replicate).to(x)
+        nodes = belief.nodes(OUTCOMES, x.shape[-2], None if exact else seed + replicate)
         fantasy = belief.look_ahead(x).fantasy(nodes)
         mean, var = fantasy.shared_moments(points.unsqueeze(0), Needs.VARIANCE).total()  # b x N x 1 x m
         second = var + (mean - now_mean).square()
@@ -112,7 +114,9 @@ def _check_total_expectation(belief: Belief, points: Tensor, x: Tensor, toleranc
 def _check_draws(belief: Belief, points: Tensor, seed: int) -> None:
     mean, var = belief.moments(points, Needs.VARIANCE).total()
     for what, draws in (("sample", belief.sample(points, 4096, seed)), ("paths", belief.paths(4096, seed)(points))):
-        require(tuple(draws.shape) == (4096, points.shape[0]), f"{what} gave shape {tuple(draws.shape)}")
+        shape = (points.shape[0],) if len(belief.outcomes) == 1 else (points.shape[0], len(belief.outcomes))
+        require(tuple(draws.shape) == (4096, *shape), f"{what} gave shape {tuple(draws.shape)}")
+        draws = draws.flatten(1)
         error = draws.std(0) / 4096**0.5
         require_close(f"{what}: the draws have another mean", draws.mean(0), mean, SIGMAS * error, 1e-6)
         require_close(f"{what}: the draws have another variance", draws.var(0), var, 0.2 * var, 1e-6)

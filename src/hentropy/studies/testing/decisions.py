@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from hentropy.core.action_search import expected_loss
-from hentropy.core.beliefs import Belief, Gaussian, Needs, value_draws
-from hentropy.core.beliefs.base import robust_root
-from hentropy.core.decisions import Decision, Solved, checked_loss
+from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Known, Needs, Several, value_draws
+from hentropy.core.beliefs.several import Part
+from hentropy.core.decisions import Decision, Solved, by_outcome, checked_loss
 from hentropy.core.entropy import check_fit, entropy
 from hentropy.core.gain import gain
 from hentropy.core.spaces import DesignSpace
@@ -36,10 +36,10 @@ def check_decision(
 
     The loss has one value per action; the expected loss is its average; the Bayes action has the entropy and
     no random action less; gains are not negative; the order of a set of points does not matter. Optional relations, for
-    a `Gaussian` belief: `moved(c)` is the same decision about f + c (thresholds moved as well), whose gains must be the
+    Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well), whose gains must be the
     same; `scales` says that the loss is linear in f, so that gains double with f.
     """
-    settled = check_fit(decision, belief, space)
+    settled, belief = check_fit(decision, belief, space)
     tried = _actions(settled, belief, space, actions, seed)
     for action in tried[:4]:
         _check_loss(settled, belief, action, seed)
@@ -50,9 +50,9 @@ def check_decision(
         _check_order(settled, belief, tried)
     x = space.sample(designs, seed + 11).to(belief.X)
     _check_gain(decision, belief, space, x, seed)
-    if moved is not None and isinstance(belief, Gaussian):
+    if moved is not None and isinstance(belief, Gaussian | Several):
         _check_same_gain("f + 3", moved(3.0), _transformed(belief, 3.0, 1.0), decision, belief, space, x, 1.0)
-    if scales and isinstance(belief, Gaussian):
+    if scales and isinstance(belief, Gaussian | Several):
         _check_same_gain("2 f", decision, _transformed(belief, 0.0, 2.0), decision, belief, space, x, 2.0)
 
 
@@ -68,9 +68,9 @@ def _actions(decision: Decision, belief: Belief, space: DesignSpace, count: int,
 def _reports(decision: Solved, belief: Belief, space: DesignSpace, count: int, seed: int) -> list[Any]:
     at = decision.settled_points.to(belief.X)
     x = space.sample(count, seed).to(belief.X)
-    mean, var = belief.moments(x, Needs.VARIANCE).total()
+    mean, var = belief.expected(x), belief.moments(x, Needs.VARIANCE).total()[1]
     noise = torch.randn(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(x)
-    y = mean + var.sqrt() * noise
+    y = mean + (var.sqrt() * noise).view(-1, *[1] * (mean.dim() - 1))
     others = [belief.condition(x[i : i + 1], y[i : i + 1]) for i in range(min(count, 6))]
     return [decision.bayes_action(other.moments(at, decision.needs)) for other in [belief, *others]]
 
@@ -78,14 +78,14 @@ def _reports(decision: Solved, belief: Belief, space: DesignSpace, count: int, s
 def _average_loss(decision: Decision, belief: Belief, action: Any, seed: int) -> tuple[Tensor, Tensor]:
     """The average of the plain loss over joint draws of the values, in each component (H), and its standard error."""
     moments = belief.moments(_points(decision, belief, action), Needs.JOINT)
-    H, K = moments.mean.shape[0], moments.mean.shape[-1]
+    H, K, o = moments.mean.shape[0], moments.mean.shape[-1], moments.outcomes
     if moments.point_mass:
-        losses = torch.stack([checked_loss(decision, f, action) for f in moments.mean])
+        losses = torch.stack([checked_loss(decision, f, action) for f in by_outcome(moments.mean, o)])
         return losses, torch.zeros_like(losses)
-    root, rows = robust_root(moments.covariance), []
+    root, rows = moments.root, []
     for replicate in range(REPLICATES):
         z = value_draws(DRAWS, K, seed + 101 * (replicate + 1)).to(belief.X)
-        f = moments.mean.unsqueeze(1) + z @ root.mT  # H x M x K
+        f = by_outcome(moments.mean.unsqueeze(1) + z @ root.mT, o)  # H x M x K (x o)
         rows.append(
             torch.stack([checked_loss(decision, f[h], _repeated(decision, action, DRAWS)).mean() for h in range(H)])
         )
@@ -108,7 +108,9 @@ def _repeated(decision: Decision, action: Any, count: int) -> Any:
 
 def _check_loss(decision: Decision, belief: Belief, action: Any, seed: int) -> None:
     K = _points(decision, belief, action).shape[0]
-    f = 3.0 * torch.randn(5, K, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(belief.X)
+    o = len(belief.outcomes)
+    f = 3.0 * torch.randn(5, K * o, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(belief.X)
+    f = by_outcome(f, o)
     try:
         together = checked_loss(decision, f, _repeated(decision, action, 5))
         alone = torch.stack([checked_loss(decision, row, action) for row in f])
@@ -125,8 +127,9 @@ def _check_expected_loss(decision: Decision, belief: Belief, tried: list[Any], s
     for action, (average, error) in zip(tried, averages, strict=False):
         points = _points(decision, belief, action)
         # components share the draws among themselves
-        draws = value_draws(4 * DRAWS * belief.components, points.shape[0], seed).to(belief.X)
-        closed = decision.expected_loss(belief.moments(points, decision.needs), action, draws)
+        moments = belief.moments(points, decision.needs)
+        draws = value_draws(4 * DRAWS * belief.components, moments.mean.shape[-1], seed).to(belief.X)
+        closed = decision.expected_loss(moments, action, draws)
         require(
             tuple(closed.shape) == (belief.components,),
             f"expected_loss of one action has shape {tuple(closed.shape)}; one value per component was expected,"
@@ -144,8 +147,9 @@ def _check_bayes_action(decision: Decision, belief: Belief, space: DesignSpace, 
     require_close("the entropy is not the expected loss of the Bayes action", value, (weights * average).sum(), slack)
     for action in tried:
         points = _points(decision, belief, action)
-        draws = value_draws(DRAWS, points.shape[0], seed).to(belief.X)
-        loss = float(expected_loss(decision, belief.moments(points, decision.needs), action, draws))
+        moments = belief.moments(points, decision.needs)
+        draws = value_draws(DRAWS, moments.mean.shape[-1], seed).to(belief.X)
+        loss = float(expected_loss(decision, moments, action, draws))
         sampled = 0.02 * abs(now.value) if decision.needs is Needs.JOINT else 1e-9 * (1.0 + abs(now.value))
         require(
             loss >= now.value - slack - sampled,
@@ -155,10 +159,10 @@ def _check_bayes_action(decision: Decision, belief: Belief, space: DesignSpace, 
 
 def _check_order(decision: Decision, belief: Belief, tried: list[Any]) -> None:
     for action in tried[:4]:
-        f = belief.moments(_points(decision, belief, action), Needs.MEAN).mean[0]
+        f = by_outcome(belief.moments(_points(decision, belief, action), Needs.MEAN).mean[0], len(belief.outcomes))
         require_close(
             "the order of the points changes the loss, though the actions are sets",
-            decision.loss(f.flip(-1), action.flip(-2)),
+            decision.loss(f.flip(0), action.flip(0)),
             decision.loss(f, action),
             0.0,
         )
@@ -171,18 +175,28 @@ def _check_gain(decision: Decision, belief: Belief, space: DesignSpace, x: Tenso
     require(least >= -1e-9 * (1.0 + scale), f"a gain is negative beyond its error: {found.value.tolist()}")
 
 
-def _transformed(belief: Gaussian, shift: float, scale: float) -> Gaussian:
-    """The belief about scale x f + shift."""
-    frame = belief.frame
-    return replace(belief, frame=replace(frame, shift=scale * frame.shift + shift, scale=scale * frame.scale))
+def _transformed(belief: Gaussian | Several, shift: float, scale: float) -> Gaussian | Several:
+    """The belief about scale x f + shift, whatever the outcome."""
+    if isinstance(belief, Several):
+        return replace(belief, parts=tuple(_transformed_part(part, shift, scale) for part in belief.parts))
+    return _transformed_part(belief, shift, scale)  # type: ignore[return-value]
+
+
+def _transformed_part(part: Part, shift: float, scale: float) -> Part:
+    if isinstance(part, Correlated):
+        return replace(part, shift=scale * part.shift + shift, scale=scale * part.scale)
+    if isinstance(part, Known | Graded):  # neither has units of its own
+        return part
+    frame = part.frame
+    return replace(part, frame=replace(frame, shift=scale * frame.shift + shift, scale=scale * frame.scale))
 
 
 def _check_same_gain(
     what: str,
     decision: Decision,
-    belief: Gaussian,
+    belief: Belief,
     original: Decision,
-    before: Gaussian,
+    before: Belief,
     space: DesignSpace,
     x: Tensor,
     factor: float,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hentropy.errors import HentropyError, Outdated, Overtaken, StorageError
-from hentropy.studies.records import Entry, State, StudyRecord, Trial, Verdict
+from hentropy.studies.records import Entry, Measurement, State, StudyRecord, Trial, Verdict
 from hentropy.studies.storage import Store, Turn
 from hentropy.studies.testing.relations import require
 
@@ -61,12 +61,27 @@ def _entry(number: int, at: float, **changes: object) -> Entry:
     return Entry(replace(Trial(number, {"x": 0.1 * number, "n": number}), **changes), at)  # type: ignore[arg-type]
 
 
+def _measured(value: float, error: float | None = None) -> dict[str, Measurement]:
+    return {"value": Measurement(value, error), AWKWARD: Measurement(-value)}
+
+
 def _trials(store: Store, other: Store, study: StudyRecord) -> None:
     start = store.news(study)
     require(start.entries == (), "a new study has trials")
     now = store.now()
     whole = Entry(
-        Trial(0, {"x": 1 / 3, "n": 7}, State.COMPLETE, 0.1 + 0.2, 1e-17, 2.5e-8, 1e-9, -1e300, "first", AWKWARD),
+        Trial(
+            number=0,
+            params={"x": 1 / 3, "n": 7},
+            state=State.COMPLETE,
+            measurements=_measured(0.1 + 0.2, 1e-17),
+            gain=2.5e-8,
+            gain_error=1e-9,
+            entropy=-1e300,
+            origin="first",
+            note=AWKWARD,
+            measures=("yield", AWKWARD),
+        ),
         asked_at=now,
         ended_at=now + 1e-3,
         tries=1,
@@ -84,8 +99,8 @@ def _trials(store: Store, other: Store, study: StudyRecord) -> None:
         _raises(Outdated, lambda n=number: other.add(study, [_entry(n, now)], "b"), f"trial {number} after trial 1")  # type: ignore[misc]
     require(store.news(study).entries == (whole, leased), "a refused entry left something behind")
     seen = store.observations(study)
-    told = [(seen_.number, seen_.by, seen_.state, seen_.value, seen_.std_error, seen_.note) for seen_ in seen]
-    expected = [(0, "a", State.COMPLETE, 0.1 + 0.2, 1e-17, AWKWARD)]
+    told = [(seen_.number, seen_.by, seen_.state, dict(seen_.measurements), seen_.note) for seen_ in seen]
+    expected = [(0, "a", State.COMPLETE, _measured(0.1 + 0.2, 1e-17), AWKWARD)]
     require(told == expected, f"one value was told, the observations are {told}")
 
 
@@ -93,7 +108,8 @@ def _changes(store: Store, other: Store, study: StudyRecord) -> None:
     before = store.news(study)
 
     def value(number: float) -> Callable[[Entry], Entry]:
-        return lambda old: replace(old, trial=replace(old.trial, state=State.COMPLETE, value=number), owner=None)
+        told = {"value": Measurement(number)}
+        return lambda old: replace(old, trial=replace(old.trial, state=State.COMPLETE, measurements=told), owner=None)
 
     for number in (1.5, 2.5):
         changed = other.change(study, 1, value(number), AWKWARD)
@@ -181,7 +197,7 @@ def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:
 
 def _deletion(store: Store, other: Store, study: StudyRecord) -> None:
     keep = store.create("stays", {}, {})
-    store.add(keep, [_entry(0, store.now(), value=1.0, state=State.COMPLETE)], "a")
+    store.add(keep, [_entry(0, store.now(), measurements=_measured(1.0), state=State.COMPLETE)], "a")
     other.delete(study)
     require(store.find(study.name) is None, "a deleted study is still found")
     _raises(StorageError, lambda: store.news(study), "news of a deleted study")

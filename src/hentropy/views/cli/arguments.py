@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from hentropy.errors import InputError
 from hentropy.studies.definition.reading import ENDINGS
-from hentropy.studies.records.numbers import plain_whole
+from hentropy.studies.records.numbers import brief, plain_whole
+from hentropy.views.text.earlier_data import columns_by_parameter
 
 LARGEST = 1_000_000
 """Bytes; a larger file is not looked into."""
@@ -46,9 +48,13 @@ StudyName = Annotated[
 
 def trial_number(text: str) -> int:
     """The number of a trial, as it is typed."""
-    if not text.isdecimal():
-        raise typer.BadParameter(f"NUMBER is {text!r}; it must be the number of a trial, such as 4")
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER:
+        raise typer.BadParameter(f"NUMBER is {brief(text)}; it must be the number of a trial, such as 4")
     return int(text)
+
+
+LONGEST_NUMBER = 18
+"""Digits that the number of a trial can have."""
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
@@ -67,17 +73,33 @@ def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
     return read
 
 
-TrialNumber = Annotated[
-    int,
-    typer.Argument(parser=trial_number, metavar="NUMBER", help="The number of the trial.", show_default=False),
+TrialName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NUMBER", help="The number of the trial, or in a pool the id of its design.", show_default=False
+    ),
 ]
+
+Mapped = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="COLUMN=NAME", help="A column with another name. Can be repeated."),
+]
+
+
+def renamed_columns(mapped: list[str]) -> dict[str, str]:
+    """Columns by parameter or outcome."""
+    try:
+        return columns_by_parameter(mapped)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--map") from None
+
 
 StoreUrl = Annotated[
     str | None,
     typer.Option(
         "--store",
         metavar="URL",
-        help="Where the study is kept: sqlite:///lab.db or postgresql://user@host/database. Default: as the file says.",
+        help="Where the study is stored: sqlite:///lab.db or postgresql://user@host/database. Default: see the file.",
         show_default=False,
     ),
 ]

@@ -13,15 +13,25 @@ from hentropy.views.cli.printing import console, note, print_json, say
 from hentropy.views.cli.running import say_first
 from hentropy.views.cli.trial_tables import asked_table
 from hentropy.views.text.formats import counted, number
-from hentropy.views.text.trials import as_json
+from hentropy.views.text.trials import as_json, values_to_tell
 
 
 def ask(
     study: StudyName,
     count: Annotated[
-        int, typer.Option(parser=whole(1, MOST_AT_ONCE), metavar="N", help="How many experiments to run side by side.")
+        int,
+        typer.Option(
+            parser=whole(1, MOST_AT_ONCE), metavar="N", help="The batch size: how many experiments to run side by side."
+        ),
     ] = 1,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Ask even if the study has enough by its rules.")] = False,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OUTCOME",
+            help="Ask for the assay that measures just this outcome (or these: give it again), or that has this name.",
+        ),
+    ] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Ask even if a stopping rule is met.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
@@ -30,29 +40,37 @@ def ask(
     It waits until its value is told, or it is withdrawn. What was asked before and still waits is listed as well;
     `hentropy show` lists it without asking for more.
 
+    Where the study has assays, the gain per cost decides what to measure, unless you ask for one of them.
+
     Example: hentropy ask lab.toml
+
+    Example: hentropy ask lab.toml --measures impurity
     """
     place = located(study, store)
     with opened(place, begin=True) as it:
-        asked = it.ask_many(count) if anyway else it.ask_within_rules(count)
+        assay = measures[0] if measures and len(measures) == 1 else measures or None
+        asked = (it.ask_many if anyway else it.ask_within_rules)(count, measures=assay)
         enough = it.enough if len(asked) < count else None
         if not asked and enough:
-            note(f"no new experiment: {enough}. Use --anyway to ask for one regardless.")
+            regardless = "" if it.log.none_left else " Use --anyway to ask for one regardless."
+            note(f"no new experiment: {enough}.{regardless}")
         elif enough:
             note(f"{len(asked)} in place of {count}: with these {enough}. Use --anyway to ask for more.")
         elif not anyway and (stopped := it.stopped):
-            note(f"by the rules of the study this need not be run any more: {stopped}")
+            note(f"by the stopping rules, this experiment is no longer needed: {stopped}")
         if json:
-            print_json([as_json(it.log.entries[trial.number]) for trial in asked])
+            chances = _chances(it, asked)
+            told = [as_json(it.log.entries[trial.number]) for trial in asked]
+            print_json([one | {"chance_of_success": chances.get(one["number"])} for one in told])
         else:
             _print(it, asked, as_typed(study, store))
 
 
 def _print(study: Study, asked: list[Trial], called: str) -> None:
     if asked:
-        say("Please run this experiment:" if len(asked) == 1 else "Please run these experiments:", "bold")
+        say("Run this experiment:" if len(asked) == 1 else "Run these experiments:", "bold")
         together = [trial.gain for trial in asked if trial.gain is not None]
-        console().print(asked_table(asked, study.space, gains=len(together) < 2))
+        console().print(asked_table(asked, study.outcomes, gains=len(together) < 2, chances=_chances(study, asked)))
         if len(together) > 1:
             _say_together(together, len(asked))
         for why in dict.fromkeys(trial.note for trial in asked if trial.note):
@@ -63,13 +81,25 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
     waiting = [e for e in study.log.entries.values() if e.trial.state is State.RUNNING and e.trial.number not in new]
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
     if by_hand:
-        say("Still waiting, asked earlier:", "bold")
-        console().print(asked_table(by_hand, study.space, gains=False))
+        say("Still pending, asked earlier:", "bold")
+        console().print(asked_table(by_hand, study.outcomes, gains=False, chances=_chances(study, by_hand)))
     if len(waiting) > len(by_hand):
         say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
     if asked or by_hand:
-        first = (asked or by_hand)[0].number
-        say(f"Then: hentropy tell {called} {first} VALUE   (or: hentropy fail {called} {first} WHY)")
+        trial = (asked or by_hand)[0]
+        first, shown = trial.number, study.outcomes.assays.asked(trial.measures)
+        values = values_to_tell(study.outcomes.by_name, shown)
+        say(f"Then: hentropy tell {called} {first} {values}   (or: hentropy fail {called} {first} WHY)")
+
+
+def _chances(study: Study, trials: list[Trial]) -> dict[int, float]:
+    """With what probability trials succeed, by number; nothing while none has failed."""
+    success = study.success
+    if success is None or not trials:
+        return {}
+    rows = study.space.encode_many([trial.params for trial in trials])
+    chances = success.chance(rows.to(success.latent.X)).tolist()
+    return {trial.number: chance for trial, chance in zip(trials, chances, strict=True)}
 
 
 def _say_together(gains: list[float], asked: int) -> None:

@@ -11,8 +11,8 @@ import typer
 from hentropy.core.spaces import Pool, Space
 from hentropy.errors import HentropyError, InputError
 from hentropy.studies.definition import Description, json_schema
+from hentropy.studies.records import first_left
 from hentropy.studies.study import Study
-from hentropy.studies.study.rules import first_left
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import AsJson, Force, StoreUrl
 from hentropy.views.cli.files import write_new
@@ -29,6 +29,7 @@ from hentropy.views.text.sentences import (
     first_sentence,
     notes_of,
     objective_sentence,
+    outcome_sentences,
     stop_sentence,
     values_text,
 )
@@ -97,11 +98,11 @@ def _print(file: Path, it: Checked) -> None:
             say(_shown_sentence(space))
     rows = [[name, p.kind, values_text(p)] for name, p in space.parameters.items()]
     console().print(table(["parameter", "type", "values"], rows, left=["parameter", "type", "values"]))
-    for line in (*conditions_sentences(space), *cost_sentences(description)):
+    for line in (*conditions_sentences(space), *outcome_sentences(description), *cost_sentences(description)):
         say(line)
     for line in (decision_sentence(description), *decide_on_sentences(description)):
         say(line)
-    for line in _notes(description):
+    for line in _notes(it):
         say(f"Note: {line}", "yellow")
     say(first_sentence(it.first, description, it.kept.trials if it.kept and it.kept.trials else ()))
     say(objective_sentence(description))
@@ -116,19 +117,21 @@ def _shown_sentence(pool: Pool) -> str:
     return f"They are {' and '.join([*known, *kept])}."
 
 
-def _notes(description: Description) -> tuple[str, ...]:
+def _notes(it: Checked) -> tuple[str, ...]:
     """What a person should know, also of conditions that exclude nothing."""
-    space = description.designs()
+    description = it.words.description
+    space, trials = description.designs(), (it.kept.trials if it.kept else None) or ()
     idle = space.idle_conditions() if isinstance(space, Space) else []
-    return (*notes_of(description), *(f"the condition {condition} excludes nothing" for condition in idle))
+    return (
+        *notes_of(description, it.first, trials),
+        *(f"the condition {condition} excludes nothing" for condition in idle),
+    )
 
 
 def _kept_sentence(it: Checked) -> str:
     if it.kept is None or it.kept.trials is None:
-        return f"It will be kept in {shown(it.place)}; it has not started yet."
-    return (
-        f"It is kept in {shown(it.place)}, where it has {counted(len(it.kept.trials), 'trial')}; it resumes from there."
-    )
+        return f"It will be stored in {shown(it.place)}; it has not started yet."
+    return f"It is stored in {shown(it.place)} with {counted(len(it.kept.trials), 'trial')}, and resumes from there."
 
 
 def _plain(file: Path, it: Checked) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "file": str(file),
         "ok": True,
         "mistakes": [],
-        "notes": list(_notes(description)),
+        "notes": list(_notes(it)),
         "conditions": conditions_sentences(description.designs()),
         "name": description.name,
         "first": it.first,

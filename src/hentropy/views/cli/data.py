@@ -7,16 +7,16 @@ from typing import Annotated
 import typer
 
 from hentropy.errors import InputError
-from hentropy.studies.definition import space_of
+from hentropy.studies.definition import made_outcomes
 from hentropy.studies.files import MOST_IN_TABLE, read_text
 from hentropy.studies.records import State
 from hentropy.studies.study.rules import violations
-from hentropy.views.cli.arguments import Force, StoreUrl, StudyName
+from hentropy.views.cli.arguments import Force, Mapped, StoreUrl, StudyName, renamed_columns
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.opening import file_of, found, located, opened, words_of
 from hentropy.views.cli.printing import note, say
 from hentropy.views.cli.running import say_first
-from hentropy.views.text.earlier_data import Data, columns_by_parameter, earlier_data
+from hentropy.views.text.earlier_data import Data, earlier_data
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
@@ -26,33 +26,24 @@ def attach(
     file: Annotated[
         Path, typer.Argument(metavar="CSV", help="A file with a header; comma, semicolon or tab.", show_default=False)
     ],
-    mapped: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="COLUMN=PARAMETER", help="A column with another name. May be given many times."),
-    ] = None,
-    value: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of values. Default: value.")] = None,
-    std_error: Annotated[
-        str | None,
-        typer.Option(
-            "--std-error", metavar="COLUMN", help="The column of standard errors. Default: std_error, if there is one."
-        ),
-    ] = None,
+    mapped: Mapped = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Attach rows that are in the study already.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be attached.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be attached.")] = False,
     store: StoreUrl = None,
 ) -> None:
     """Add earlier measurements to a study.
 
-    All rows of a file are added, or none if one of them cannot be used. Columns with the names of the parameters are
-    found by themselves.
+    All rows of a file are added, or none if one of them cannot be used. Columns with the names of parameters and
+    outcomes are recognised; standard errors are in columns named after their outcome, such as value_se.
 
-    Example: hentropy attach lab.toml old.csv --map Temperature=temperature --value yield
+    Example: hentropy attach lab.toml old.csv --map Temperature=temperature --map Yield=value
     """
+    renamed = renamed_columns(mapped or [])
     place = located(study, store)
-    space = space_of(words_of(place).description)
-    renamed = _renamed(mapped or [])
-    data = earlier_data(read_text(file, MOST_IN_TABLE), str(file), space, renamed, value, std_error)
+    outcomes = made_outcomes(words_of(place).description)
+    space = outcomes.space
+    data = earlier_data(read_text(file, MOST_IN_TABLE), str(file), outcomes, renamed)
     _tell_bad(data, file, skip_bad)
     if data.unused:
         note(f"unused columns: {', '.join(data.unused)}")
@@ -62,17 +53,9 @@ def attach(
         say(f"{counted(len(data.good), 'row')} would be attached; nothing was changed")
         return
     with opened(place, begin=True) as it:
-        it.log.attach(data.good, again=again)
+        it.log.attach(data.good, again=again, note=data.notes)
         say(f"{counted(len(data.good), 'row')} attached")
         say_first(it)
-
-
-def _renamed(mapped: list[str]) -> dict[str, str]:
-    """Columns by parameter."""
-    try:
-        return columns_by_parameter(mapped)
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--map") from None
 
 
 def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
@@ -112,7 +95,8 @@ def export(
 ) -> None:
     """Write all trials as CSV or JSON lines.
 
-    `hentropy import` reads them again. Times are in UTC. A parameter that is called as another column, such as value,
+    `hentropy import` reads them again. Times are in UTC. Each outcome has a column of its name, and one for its
+    standard errors: yield, yield_se. A parameter that is called as another column, such as value,
     is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @, or a space) gets
     a ' in front; numbers stay numbers.
 
@@ -126,8 +110,7 @@ def export(
         raise InputError(f"{out} is the study itself; name another file to write the trials to")
     with found(place) as it:
         entries = it.entries
-    names = space_of(it.words.description).names
-    text = csv_text(entries, names) if kind is TableFormat.CSV else json_lines(entries)
+    text = csv_text(entries, it.log.outcomes) if kind is TableFormat.CSV else json_lines(entries)
     if out is None:
         typer.echo(text, nl=False)
     else:
@@ -138,6 +121,9 @@ def export(
 def _kind(form: TableFormat | None, out: Path | None) -> TableFormat:
     """What is written: as it is said, or as the file is called."""
     called = None if out is None else ENDINGS.get(out.suffix.lower())
+    if form is None and called is None and out is not None and out.suffix:
+        known = ", ".join(ENDINGS)
+        raise typer.BadParameter(f"{out} ends in {out.suffix}; the endings are {known}", param_hint="--out")
     if form is not None and called is not None and form is not called:
         raise typer.BadParameter(f"{out} is called as {called}, but the format is {form}", param_hint="--format")
     return form or called or TableFormat.CSV
@@ -157,7 +143,7 @@ def import_(
     """
     place = located(study, store)
     # before the study is begun: a file that cannot be used leaves nothing behind
-    imported = exported_in(read_text(file, MOST_IN_TABLE), str(file), space_of(words_of(place).description))
+    imported = exported_in(read_text(file, MOST_IN_TABLE), str(file), made_outcomes(words_of(place).description))
     with opened(place, begin=True) as it:
         now = it.store.now()
         it.log.load([one.entry(now) for one in imported])

@@ -11,6 +11,7 @@ import typer
 
 from hentropy.errors import InputError
 from hentropy.studies.definition import validated
+from hentropy.studies.definition.building import outcomes_of
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.views.cli.arguments import Force, whole
 from hentropy.views.cli.files import check_new, write_new
@@ -18,7 +19,8 @@ from hentropy.views.cli.objective_check import starter
 from hentropy.views.cli.plan import FilePlan, completed, read_options, text_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.questions import confirmed, questioned
-from hentropy.views.cli.typed import read_parameters, read_tables
+from hentropy.views.cli.typed import read_outcomes, read_parameters, read_tables
+from hentropy.views.text.trials import values_to_tell
 
 
 class Objectives(StrEnum):
@@ -49,7 +51,7 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="CONDITION",
-            help='A condition that every design satisfies, such as "t <= boils[solvent]". May be given many times.',
+            help='A condition that every design satisfies, such as "t <= boils[solvent]". Can be repeated.',
         ),
     ] = None,
     tables: Annotated[
@@ -57,14 +59,23 @@ def init(
         typer.Option(
             "--table",
             metavar="NAME=OPTION:NUMBER,...",
-            help='Numbers by option that conditions look up: "boils=THF:66,water:100". May be given many times.',
+            help='Numbers by option that conditions and costs look up: "boils=THF:66,water:100". May be given many'
+            " times.",
         ),
     ] = None,
     same_in_batch: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A parameter that is the same in all experiments asked for together. May be given many times.",
+            help="A parameter that is the same in all experiments asked for together. Can be repeated.",
+        ),
+    ] = None,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=UNIT",
+            help='What experiments measure: "yield=%", "impurity=% log", or a name alone. May be given many times; of'
+            " several, the decision is about the first unless an option says otherwise.",
         ),
     ] = None,
     decision: Annotated[
@@ -72,7 +83,7 @@ def init(
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="An option of the decision. May be given many times."),
+        typer.Option(metavar="KEY=VALUE", help="An option of the decision. Can be repeated."),
     ] = None,
     objective: Annotated[Objectives | None, typer.Option(help="Who runs the experiments.")] = None,
     function: Annotated[
@@ -80,20 +91,28 @@ def init(
     ] = None,
     command: Annotated[str | None, typer.Option(metavar="PROGRAM", help="The program that runs them.")] = None,
     pool: Annotated[
-        str | None, typer.Option(metavar="CSV", help="A file with all designs that can be run, instead of parameters.")
+        str | None,
+        typer.Option(metavar="CSV", help="A CSV file that lists all candidate designs, instead of parameters."),
     ] = None,
     id: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column of the pool by which you know the designs.")
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column of the pool that identifies the designs.")
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column of the pool that is kept, but not modelled. As often as needed."),
+        typer.Option(metavar="COLUMN", help="A column of the pool that is shown but not modelled. Can be repeated."),
+    ] = None,
+    choice: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of the pool whose numbers are options without an order. Can be repeated.",
+        ),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(parser=whole(1), metavar="N", help="How many experiments at most. Default: 60.")
+        int | None, typer.Option(parser=whole(1), metavar="N", help="The maximum number of experiments. Default: 60.")
     ] = None,
     force: Force = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what is left open gets a default.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask no questions; use defaults for what is not given.")] = False,
 ) -> None:
     """Write a commented study file.
 
@@ -106,10 +125,10 @@ def init(
     check_new(file, force=force)
     if parameter and pool:
         raise typer.BadParameter("give either parameters or a pool, not both", param_hint="--pool")
-    if pool and (where or tables):
+    if pool and where:
         raise typer.BadParameter("conditions go with parameters; leave rows out of the pool", param_hint="--where")
-    if not pool and (id or ignore):
-        raise typer.BadParameter("--id and --ignore name columns of a pool", param_hint="--pool")
+    if not pool and (id or ignore or choice):
+        raise typer.BadParameter("--id, --ignore and --choice name columns of a pool", param_hint="--pool")
     if decision is not None and decision not in DECISIONS:
         raise typer.BadParameter(f"{decision!r} is none of {', '.join(DECISIONS)}", param_hint="--decision")
     if option and decision is None:
@@ -123,6 +142,8 @@ def init(
         pool=pool,
         id=id,
         ignore=ignore or (),
+        choices=choice or (),
+        outcomes=read_outcomes(outcome or []),
         decision=decision,
         options=read_options(decision, option or []),
         objective=_objective(objective, function, command),
@@ -138,7 +159,8 @@ def init(
         raise typer.Exit(1)
     write_new(file, text, force=force)
     say(f"{file} is written.", "bold")
-    _say_next(plan, file, starter(plan, file.parent))
+    values = values_to_tell(outcomes_of(validated(tomllib.loads(text), str(file))))
+    _say_next(plan, file, starter(plan, file.parent), values)
 
 
 def _objective(given: Objectives | None, function: str | None, command: str | None) -> str | None:
@@ -150,16 +172,16 @@ def _objective(given: Objectives | None, function: str | None, command: str | No
     return chosen[0].value if chosen else None
 
 
-def _say_next(plan: FilePlan, file: Path, made: Path | None) -> None:
+def _say_next(plan: FilePlan, file: Path, made: Path | None, values: str) -> None:
     if plan.examples:
         say("No parameters were given: x1 and x2 from 0 to 1 are examples. Change them in the file.")
     if made:
-        say(f"{made} is written too: put your experiment there.")
+        say(f"{made} is also written: put your experiment there.")
     say("Next:")
     say(f"  hentropy check {file}      says what it will do")
     if plan.objective == "manual":
         say(f"  hentropy ask {file}        says what to run")
-        say(f"  hentropy tell {file} 0 VALUE")
+        say(f"  hentropy tell {file} 0 {values}")
     else:
         say(f"  hentropy run {file}")
     say(f"  hentropy decide {file}     at any time")

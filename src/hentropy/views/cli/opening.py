@@ -89,7 +89,7 @@ def found(place: Place) -> Iterator[StoredStudy]:
         if record is None:
             known = ", ".join(repr(study.name) for study in store.studies()) or "none"
             raise StudyError(
-                f"there is no study {place.name!r} in {shown(store.place)}; there are: {known}{_begin(place)}"
+                f"there is no study {place.name!r} in {shown(store.place)}; available: {known}{_begin(place)}"
             )
         words = LocatedDescription.recorded(record, Path())
         log = TrialLog.recorded(store, record, words.description)

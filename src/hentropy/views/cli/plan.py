@@ -11,8 +11,11 @@ import typer
 from hentropy.core.spaces import Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import CHOICES, asks_for, template, validated
+from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.definition.designs import designs_in
+from hentropy.studies.definition.kinds import options_of_class
 from hentropy.studies.definition.reading import read_toml
+from hentropy.studies.outcomes import Outcome
 
 
 def read_options(decision: str | None, texts: Sequence[str]) -> dict[str, Any]:
@@ -51,6 +54,8 @@ class FilePlan:
     pool: str | None = None
     id: str | None = None
     ignore: Sequence[str] = ()
+    choices: Sequence[str] = ()
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     decision: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     objective: str | None = None
@@ -78,12 +83,19 @@ def completed(plan: FilePlan) -> FilePlan:
     return replace(
         plan,
         decision=decision,
-        options={**{ask.option: ask.default for ask in asks_for(decision, plan.parameters)}, **plan.options},
+        options={**_defaults(plan, decision), **plan.options},
         objective=plan.objective or "manual",
         function=plan.function or "objective:measure",
         command=plan.command or ("./measure",),
         trials=plan.trials or 60,
     )
+
+
+def _defaults(plan: FilePlan, decision: str) -> dict[str, Any]:
+    """The options of a decision that were not given; of several outcomes, the first one counts."""
+    found = {ask.option: ask.default for ask in asks_for(decision, plan.parameters)}
+    takes_outcome = any(option.name == "outcome" for option in options_of_class(DECISIONS[decision].kind))
+    return {**found, "outcome": next(iter(plan.outcomes))} if takes_outcome and len(plan.outcomes) > 1 else found
 
 
 def text_of(plan: FilePlan, file: Path) -> str:
@@ -93,7 +105,7 @@ def text_of(plan: FilePlan, file: Path) -> str:
         "python": "python",
         "command": "command",
     }
-    read = None if plan.pool is None else designs_in(file.parent / plan.pool, plan.id, plan.ignore)
+    read = None if plan.pool is None else designs_in(file.parent / plan.pool, plan.id, plan.ignore, plan.choices)
     text = template(
         plan.name,
         plan.parameters,
@@ -109,6 +121,8 @@ def text_of(plan: FilePlan, file: Path) -> str:
         pool_names=() if read is None else [name for name in read[0] if name not in (plan.id, *plan.ignore)],
         pool_id=plan.id,
         pool_ignore=plan.ignore,
+        pool_choices=plan.choices,
+        outcomes=plan.outcomes,
         trials=plan.trials or 1,
     )
     if read is not None:

@@ -20,7 +20,7 @@ def plot_all(study: str, what: Sequence[str], out: Path | None, form: str, *, fo
     for name in what:
         if name not in PICTURES:
             raise typer.BadParameter(
-                f"there is no picture {name!r}; there are: {', '.join(PICTURES)}", param_hint="--what"
+                f"there is no picture {name!r}; available: {', '.join(PICTURES)}", param_hint="--what"
             )
     place = located(study, store)
     folder = out or Path(f"{file_name(place.name)}-pictures")
@@ -62,4 +62,4 @@ def write_report(study: str, out: Path | None, *, force: bool, store: str | None
     with opened(place) as it:
         text = report_html(it)
     write_new(path, text, force=force)
-    say(f"The report is in {path} ({len(text.encode('utf-8')) / 1e6:.1f} MB); open it in a browser.")
+    say(f"Wrote the report to {path} ({len(text.encode('utf-8')) / 1e6:.1f} MB); open it in a browser.")

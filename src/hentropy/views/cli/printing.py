@@ -10,15 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from hentropy.errors import Advice
-from hentropy.views.text.formats import json_text
+from hentropy.views.text.plain_json import json_text
 
 IN_COMMANDS = {
     Advice.CORRECT: "give --replace to correct it",
-    Advice.TELL_FAILED: "if the experiment did not work, use `hentropy fail`",
+    Advice.TELL_FAILED: "if the experiment failed, use `hentropy fail`",
     Advice.RUN_AGAIN: f"{Advice.RUN_AGAIN.value} `hentropy delete` first forgets these failures.",
+    Advice.NAME_OUTCOMES: "write NAME=VALUE, such as yield=80.1",
     Advice.TRUST: "name its study file instead of its name in the store",
-    Advice.MAP_COLUMN: "use --map COLUMN=PARAMETER",
-    Advice.NAME_VALUES: "use --value COLUMN",
+    Advice.MAP_COLUMN: "use --map COLUMN=NAME",
     Advice.ATTACH: "other data are added by `hentropy attach`",
     Advice.ATTACH_AGAIN: "if they are measurements of their own, give --again",
 }

@@ -10,7 +10,16 @@ from hentropy.core.given import MOST_WORKERS
 from hentropy.views.cli.arguments import whole
 
 MOST_SEEDS = 10_000
-WHAT = (*(f"figure-{number}" for number in range(1, 8)), "timing", "all", "tables", "mixed", "fidelity")
+WHAT = (
+    *(f"figure-{number}" for number in range(1, 8)),
+    "timing",
+    "all",
+    "tables",
+    "mixed",
+    "fidelity",
+    "failures",
+    "outcomes",
+)
 What = Enum("What", {name: name for name in WHAT}, type=str)  # type: ignore[misc]
 
 
@@ -22,13 +31,15 @@ class Crews(StrEnum):
 
 
 def reproduce(
-    what: Annotated[list[What], typer.Argument(help="What to make; all is what the paper has.", show_default=False)],
+    what: Annotated[
+        list[What], typer.Argument(help="What to reproduce; all is everything in the paper.", show_default=False)
+    ],
     seeds: Annotated[
         int | None,
         typer.Option(parser=whole(1, MOST_SEEDS), metavar="N", help="Runs per method. Default: 20; 2 with --quick."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few queries and small settings: minutes, the same code.")
+        bool, typer.Option("--quick", help="Few queries and small settings, for a run of minutes.")
     ] = False,
     workers: Annotated[
         int | None,
@@ -43,7 +54,7 @@ def reproduce(
         typer.Option(help="Who does the runs. Default: processes; dask with --scheduler.", show_default=False),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
+        str | None, typer.Option(metavar="ADDRESS", help="A running Dask scheduler; for the executor dask.")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder with the measured reactions, for tables.")] = None,
     baybe: Annotated[
@@ -53,8 +64,8 @@ def reproduce(
 ) -> None:
     """Make figures of the paper "Generalizing Bayesian Optimization with Decision-theoretic Entropies".
 
-    Or compare with BayBE and BoTorch: on measured reactions (tables), on options beside numbers (mixed), and with a
-    cheap fidelity (fidelity).
+    Or compare with BayBE and BoTorch: on measured reactions (tables), on options beside numbers (mixed), with a cheap
+    fidelity (fidelity), with a simulator that crashes (failures), and with limits and fronts (outcomes).
 
     Every step is recorded in the results folder as it happens: if stopped, the same command resumes.
 

@@ -11,7 +11,7 @@ from hentropy.core.given import MOST_WORKERS
 from hentropy.errors import InputError
 from hentropy.studies.definition import Description
 from hentropy.studies.execution.chosen import Kind, executor_of, objective_of, terms_of
-from hentropy.studies.execution.executor import Outcome
+from hentropy.studies.execution.executor import Evaluation
 from hentropy.studies.execution.runner import RunListener
 from hentropy.studies.execution.runner import run as run_to_the_end
 from hentropy.studies.records import State, Trial
@@ -40,6 +40,7 @@ class Executors(StrEnum):
     LOCAL = "local"
     PROCESSES = "processes"
     DASK = "dask"
+    SLURM = "slurm"
 
 
 def run(
@@ -54,10 +55,17 @@ def run(
         int, typer.Option(parser=whole(1, MOST_WORKERS), metavar="N", help="How many experiments run side by side.")
     ] = 1,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler that runs already; for the executor dask.")
+        str | None, typer.Option(metavar="ADDRESS", help="A running Dask scheduler; for the executor dask.")
+    ] = None,
+    slurm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A parameter of SLURM jobs, such as partition=gpu or timeout_min=60; may be given several times.",
+        ),
     ] = None,
     store: StoreUrl = None,
-    json_lines: Annotated[bool, typer.Option("--json-lines", help="Print a line of JSON for each event.")] = False,
+    json_lines: Annotated[bool, typer.Option("--json-lines", help="Print one JSON object per event.")] = False,
 ) -> None:
     """Run a study until its rules say stop: ask, evaluate, tell.
 
@@ -70,14 +78,16 @@ def run(
     words = words_of(place)
     check_not_manual(words, as_typed(study, store))
     kind = _kind(executor, workers, scheduler)
-    if kind != "dask":  # the workers of a cluster may have what this machine has not
+    if slurm and kind != "slurm":
+        raise typer.BadParameter("parameters of jobs go with the executor slurm", param_hint="--slurm")
+    if kind not in ("dask", "slurm"):  # the workers of a cluster may have what this machine has not
         check_objective(words)
     with opened(place, begin=True, trusted=True) as it:
         note_versions(it)
         if not json_lines:
             say_begin(it)
         with going_on_later(it):
-            who = executor_of(kind, objective_of(words), workers, scheduler)
+            who = executor_of(kind, objective_of(words), workers, scheduler, slurm or (), words.folder)
             with Follower(it, workers, json_lines).watch() as watch:
                 why = run_to_the_end(it, who, terms_of(words), watch)
             _say_end(it, why, as_typed(study, store), json_lines, words.description)
@@ -92,6 +102,8 @@ def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Ki
         raise typer.BadParameter("a scheduler goes with the executor dask", param_hint="--scheduler")
     if executor is Executors.DASK or (executor is None and scheduler is not None):
         return "dask"
+    if executor is Executors.SLURM:
+        return "slurm"
     if executor is Executors.PROCESSES or (executor is None and workers > 1):
         return "processes"
     return "local"
@@ -149,5 +161,5 @@ def worker(
     say(f"Finished: {why}.", "bold")
 
 
-def _ended(study: Study, trial: Trial, outcome: Outcome) -> None:
-    say(one_line(ended_line(trial, outcome, None, study.first_left), LONGEST))
+def _ended(study: Study, trial: Trial, outcome: Evaluation) -> None:
+    say(one_line(ended_line(trial, outcome, None, study.first_left, study.outcomes), LONGEST))

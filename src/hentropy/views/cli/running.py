@@ -15,8 +15,9 @@ from rich.text import Text
 
 from hentropy.errors import HentropyError, InputError, StorageError
 from hentropy.studies.definition.objectives import Manual
-from hentropy.studies.execution.executor import Outcome
+from hentropy.studies.execution.executor import Evaluation
 from hentropy.studies.execution.runner import RunListener
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
@@ -24,7 +25,7 @@ from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import shown
 from hentropy.views.cli.printing import console, note, printable, say
-from hentropy.views.text.formats import counted, design, json_text, measured, number, one_line, units_of
+from hentropy.views.text.formats import counted, design, json_text, number, one_line, results, units_of
 from hentropy.views.text.sentences import to_come
 from hentropy.views.text.trials import in_short
 
@@ -60,7 +61,7 @@ class Glances:
         self._next = 0.0
 
     def verdict(self) -> Verdict | None:
-        """What would be decided now, if there is time and there are values."""
+        """Current recommendation, if there is time and there are values."""
         began = time.monotonic()
         if self._rarely and began < self._next:
             return None
@@ -109,14 +110,15 @@ class Follower:
         self._running[trial.number] = trial
         self._show_running()
 
-    def _ended(self, trial: Trial, outcome: Outcome) -> None:
+    def _ended(self, trial: Trial, outcome: Evaluation) -> None:
         self._running.pop(trial.number, None)
         verdict = self._glances.verdict() if trial.state is State.COMPLETE else None
         if self._as_json:
             typer.echo(json_text(_plain(trial, outcome, verdict)), file=self._out)
         else:
-            line = one_line(ended_line(trial, outcome, verdict, self._study.first_left), _width(self._console))
-            say(line, "red" if outcome.failed is not None else "", to=self._console)
+            line = ended_line(trial, outcome, verdict, self._study.first_left, self._study.outcomes)
+            line = one_line(line, _width(self._console))
+            say(line, "" if trial.state is State.COMPLETE else "red", to=self._console)
         self._show_running()
 
     def _show_running(self) -> None:
@@ -132,14 +134,14 @@ def say_trouble(error: HentropyError) -> None:
     note(str(error))
 
 
-def ended_line(trial: Trial, outcome: Outcome, verdict: Verdict | None, left: int) -> str:
+def ended_line(trial: Trial, outcome: Evaluation, verdict: Verdict | None, left: int, outcomes: Outcomes) -> str:
     """What came of an experiment; `left` first designs are still to come."""
     start = f"{trial.number}:"
-    if outcome.failed is not None:
-        again = "" if trial.state is State.FAILED else ", will be tried again"
-        return f"{start} failed{again}: {outcome.failed}"
+    if trial.state is not State.COMPLETE:
+        again = "" if trial.state is State.FAILED else ", will be retried"
+        return f"{start} failed{again}: {outcome.failed or trial.note}"
     so_far = f"; expected loss {number(verdict.expected_loss)}; so far: {in_short(verdict)}" if verdict else ""
-    return f"{start} {measured(trial.value, trial.std_error)}{_gain(trial, left)}{so_far}"
+    return f"{start} {results(trial.measurements, outcomes)}{_gain(trial, left)}{so_far}"
 
 
 def _gain(trial: Trial, left: int = 0) -> str:
@@ -152,13 +154,12 @@ def _width(to: Console) -> int:
     return to.width if to.is_terminal else LONGEST
 
 
-def _plain(trial: Trial, outcome: Outcome, verdict: Verdict | None) -> dict[str, Any]:
+def _plain(trial: Trial, outcome: Evaluation, verdict: Verdict | None) -> dict[str, Any]:
     return {
         "number": trial.number,
         "params": trial.params,
         "state": trial.state.value,
-        "value": trial.value,
-        "std_error": trial.std_error,
+        "measurements": trial.plain()["measurements"],
         "failed": outcome.failed,
         "seconds": outcome.seconds,
         "gain": trial.gain,
@@ -203,7 +204,7 @@ def say_begin(study: Study) -> None:
     """The first line of a run."""
     there = len(study.records)
     goes_on = f"resumes after {counted(there, 'trial')}" if there else "starts"
-    say(f"{study.name} {goes_on}; all is recorded in {shown(study.store.place)}", "bold")
+    say(f"{study.name} {goes_on}; everything is recorded in {shown(study.store.place)}", "bold")
     say_first(study)
 
 
@@ -215,7 +216,7 @@ def _standing(study: Study) -> str:
         entry.trial.state is State.RUNNING and entry.owner is None and entry.lease_until is not None
         for entry in study.log.entries.values()
     )
-    said = "1 trial is measured" if measured == 1 else f"{counted(measured, 'trial')} are measured"
+    said = "1 trial is complete" if measured == 1 else f"{counted(measured, 'trial')} are complete"
     return said + (f", {failed} failed" if failed else "") + (f", {back} given back" if back else "")
 
 

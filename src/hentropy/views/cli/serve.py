@@ -23,21 +23,21 @@ def serve(
         typer.Option(
             envvar="HENTROPY_TOKEN",
             metavar="TOKEN",
-            help="What people and programs have to give; in the environment others do not see it.",
+            help="The token that people and programs must give; in the environment, other users cannot see it.",
             show_default=False,
         ),
     ] = None,
     new_token: Annotated[bool, typer.Option("--new-token", help="Make a token and print it once.")] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Another name by which browsers call this server. May be given many times."),
+        typer.Option(metavar="NAME", help="Another name by which browsers call this server. Can be repeated."),
     ] = None,
-    https: Annotated[bool, typer.Option("--https", help="A proxy in front speaks https: cookies need it.")] = False,
+    https: Annotated[bool, typer.Option("--https", help="A proxy in front serves https: cookies require it.")] = False,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="A proxy that is believed who the clients are (X-Forwarded-For). May be given many times.",
+            help="A proxy whose X-Forwarded-For header is trusted. Can be repeated.",
         ),
     ] = None,
     job_seconds: Annotated[

@@ -46,14 +46,14 @@ def run_server(settings: Settings, show_token: bool, verbose: bool) -> None:
         settings = replace(settings, port=int(listener.getsockname()[1]))
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level="INFO" if verbose else "WARNING")
         server = Server(settings, verbose)
-        say(f"{shown(settings.store)} is served at {address(settings)}", "bold")
+        say(f"Serving {shown(settings.store)} at {address(settings)}", "bold")
         if new:
-            say("It has no studies yet; the page says how to begin one.")
+            say("The store has no studies yet; the page says how to start one.")
         if show_token:
-            say(f"The token, which is not shown again: {settings.token}")
+            say(f"Token (shown only once): {settings.token}")
         elif settings.token is not None:
             say("People log in with the token that you gave; programs send it as a bearer token.")
-        say("Ctrl-C ends it.")
+        say("Press Ctrl-C to stop.")
         try:
             with stopped_by_signals():
                 server.run(sockets=[listener])
@@ -144,6 +144,6 @@ class Server(uvicorn.Server):
 
 
 def _end_now(code: int) -> None:
-    logging.getLogger("hentropy.views.server").error("something was still going on, and was broken off")
+    logging.getLogger("hentropy.views.server").error("some requests were still running and were aborted")
     sys.stdout.flush()
     os._exit(code)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number, whole
 from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
@@ -11,9 +12,9 @@ from hentropy.views.cli.printing import console, note, print_json, say, table
 from hentropy.views.cli.running import say_first
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
-from hentropy.views.text.formats import ago, clock, counted, design, iso, measured, number, one_line, units_of
+from hentropy.views.text.formats import ago, clock, counted, design, iso, number, one_line, result, units_of
 from hentropy.views.text.sentences import counts, decision_sentence, holder, to_come
-from hentropy.views.text.trials import as_json, history_json, verdict_json, why
+from hentropy.views.text.trials import as_json, history_json, how_often, to_measure, verdict_json, why
 
 LONGEST_NOTE = 50
 
@@ -23,6 +24,8 @@ def print_history(it: StoredStudy, number: int) -> None:
     entry = it.log.find(number)
     trial = entry.trial
     say(f"trial {number}: {design(trial.params, units=units_of(it.log.space))}", "bold")
+    if trial.measures:
+        say(f"to measure: {to_measure(trial, it.log.outcomes)}")
     say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {why(trial) or 'unknown'}")
     if trial.state is State.RUNNING:
         say(holder(entry, it.store.now()))
@@ -37,12 +40,13 @@ def print_history(it: StoredStudy, number: int) -> None:
             clock(o.at),
             o.by,
             o.state.value,
-            measured(o.value, o.std_error),
+            *(result(o.measurements.get(name), words=it.log.outcomes.words(name)) for name in it.log.outcomes.measured),
             one_line(o.note.partition("\n")[0], LONGEST_NOTE),
         ]
         for o in told
     ]
-    columns = ["at", "by", "state", "value", "note"]
+    values = [it.log.outcomes.titles[name] for name in it.log.outcomes.measured]
+    columns = ["at", "by", "state", *values, "note"]
     console().print(table(columns, rows, left=["at", "by", "state", "note"]))
     if "\n" in trial.note or len(trial.note) > LONGEST_NOTE:
         say("The whole note:", "bold")
@@ -60,9 +64,7 @@ def show(
     everything: Annotated[bool, typer.Option("--all", help="List all trials.")] = False,
     one: Annotated[
         int | None,
-        typer.Option(
-            "--number", parser=trial_number, metavar="NUMBER", help="One trial, with all that was told of it."
-        ),
+        typer.Option("--number", parser=trial_number, metavar="NUMBER", help="Show one trial with its history."),
     ] = None,
     store: StoreUrl = None,
     json: AsJson = False,
@@ -100,20 +102,24 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
     say(f"{description.name}, in {shown(it.store.place)}", "bold")
     say(decision_sentence(description))
     say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
-    say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries)}")
+    say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries, it.log.outcomes)}")
+    if often := how_often(it.log.trials, it.log.outcomes):
+        say(often)
     if to_be := to_come(it.log.first, len(it.log.space.fields), it.log.trials):
         say(to_be)
     for line in it.log.notes:
         say(f"Note: {line}.", "yellow")
     if why := it.log.stopped():
-        say(f"It has ended: {why}.")
+        say(f"The study is finished: {why}.")
     for entry in entries:
         if entry.trial.state is State.RUNNING:
             where = one_line(design(entry.trial.params, units=units_of(it.log.space)), LONGEST_DESIGN)
-            say(f"  {entry.trial.number} ({where}): {holder(entry, it.store.now())}")
+            what = to_measure(entry.trial, it.log.outcomes)
+            measure = f"measure {what}; " if what else ""
+            say(f"  {entry.trial.number} ({where}): {measure}{holder(entry, it.store.now())}")
     if last:
         say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
-        console().print(trials_table([entry.trial for entry in last], it.log.space))
+        console().print(trials_table([entry.trial for entry in last], it.log.outcomes))
     verdicts = it.store.verdicts(it.record)
     if verdicts:
         say(f"Last decided {ago(verdicts[-1].at)}:", "bold")
@@ -125,15 +131,26 @@ def _by_state(entries: tuple[Entry, ...]) -> str:
     return f": {said}" if said else ""
 
 
-def _range(entries: tuple[Entry, ...]) -> str:
-    """The least and the greatest value measured, and where."""
-    values = {entry.trial.number: entry.trial.value for entry in entries if entry.trial.value is not None}
-    if not values:
-        return ""
-    low, high = min(values, key=lambda n: values[n]), max(values, key=lambda n: values[n])
-    if len(values) == 1:
-        return f" One value: {number(values[low])} (trial {low})."
-    return f" Values from {number(values[low])} (trial {low}) to {number(values[high])} (trial {high})."
+def _range(entries: tuple[Entry, ...], outcomes: Outcomes) -> str:
+    """The least and the greatest value measured of each outcome, and where."""
+    said = []
+    for name in outcomes.measured:
+        told = {entry.trial.number: entry.trial.measurements.get(name) for entry in entries}
+        values = {number: one.value for number, one in told.items() if one is not None}
+        if not values:
+            continue
+        if words := outcomes.words(name):
+            counts_of = [(word, sum(value == place for value in values.values())) for place, word in enumerate(words)]
+            said.append(f" {name[0].upper()}{name[1:]}: {', '.join(f'{count} {word}' for word, count in counts_of)}.")
+            continue
+        low, high = min(values, key=lambda n: values[n]), max(values, key=lambda n: values[n])
+        unit = f" {outcomes.units[name]}" if name in outcomes.units else ""
+        if len(values) == 1:
+            said.append(f" One {name}: {number(values[low])}{unit} (trial {low}).")
+            continue
+        what = "Values" if name == "value" else f"{name[0].upper()}{name[1:]}"
+        said.append(f" {what} from {number(values[low])} (trial {low}) to {number(values[high])}{unit} (trial {high}).")
+    return "".join(said)
 
 
 def _plain(it: StoredStudy, entries: tuple[Entry, ...], last: tuple[Entry, ...]) -> dict[str, Any]:
@@ -155,10 +172,15 @@ def _plain(it: StoredStudy, entries: tuple[Entry, ...], last: tuple[Entry, ...])
     }
 
 
-def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> None:
+def decide(
+    study: StudyName,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print the decision as stated and its expected loss.")
+    ] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
     """Decide by all that was told so far; experiments may go on afterwards.
-
-    The expected loss, the entropy, says how good the decision is expected to be.
 
     Example: hentropy decide lab.toml --json
     """
@@ -168,5 +190,7 @@ def decide(study: StudyName, store: StoreUrl = None, json: AsJson = False) -> No
         if json:
             print_json(verdict_json(verdict))
         else:
-            print_verdict(verdict, as_typed(study, store), words_of(place).description)
+            print_verdict(verdict, as_typed(study, store), words_of(place).description, details)
+            if why := it.stopped:
+                say(f"The study is finished: {why}.")
             say_first(it)

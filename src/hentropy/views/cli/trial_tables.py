@@ -3,24 +3,30 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from hentropy.core.decisions.headlines import percent
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.definition import Description
-from hentropy.studies.records import Trial, Verdict
+from hentropy.studies.definition import Description, verdict_units_of
+from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.records import CHANCE, Trial, Verdict
 from hentropy.views.cli.printing import console, printable, say, table
-from hentropy.views.text.formats import counted, design, measured, one_line, units_of, value_text
+from hentropy.views.text.formats import counted, design, one_line, result, units_of, value_text
 from hentropy.views.text.sentences import decided_sentence
-from hentropy.views.text.trials import why
+from hentropy.views.text.trials import to_measure, why
 
-LEFT = ("design", "state", "note")
-LEAST = {"design": 24, "note": 12}
+LEFT = ("design", "state", "measure", "note")
+LEAST = {"design": 24, "measure": 12, "note": 12}
 """The columns that may be broken into lines, and how narrow they may get."""
 
 WIDEST = 100_000
+
+FIRST = "first design"
+"""Where the gain of a trial would stand that was to fill the space."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +39,15 @@ class TrialRow:
 
 @dataclass(frozen=True)
 class TrialTable:
-    """Trials for a console of any width; `between` stands between the parameters of a design in one column."""
+    """Trials for a console of any width; `between` stands between the parameters of a design in one column.
+
+    Long tables may be `tight` before they give up a column for each parameter.
+    """
 
     space: DesignSpace
     rows: Sequence[TrialRow]
     between: str = ", "
+    tight: bool = False
 
     @property
     def names(self) -> Sequence[str]:
@@ -47,21 +57,37 @@ class TrialTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         wide, room = options.update(width=WIDEST, max_width=WIDEST), options.max_width
         more = list(self.rows[0].more) if self.rows else []
-        for made in (self._by_parameter(more), self._by_design(more)):
+        tight = self._by_parameter(more, tight=True) if self.tight else None
+        for made in (self._by_parameter(more), tight, self._by_design(more)):
             if made is not None and _narrowed(made, Measurement.get(console, wide, made).maximum - room):
                 yield made
                 return
         units = units_of(self.space)
         yield from (Text(printable(_line(row, units)), overflow="fold") for row in self.rows)
 
-    def _by_parameter(self, more: list[str]) -> Table | None:
-        """A column for each parameter, unless one is called as another column."""
+    def _by_parameter(self, more: list[str], tight: bool = False) -> Table | None:
+        """A column for each parameter, unless one is called as another column.
+
+        A `tight` one has units on lines of their own, short words, no column that says nothing, and no lines between.
+        """
         if {"trial", *more} & set(self.names):
             return None
-        rows = [[*(value_text(row.trial.params[name]) for name in self.names), *row.more.values()] for row in self.rows]
         units = units_of(self.space)
         titles = [f"{name} ({units[name]})" if name in units else name for name in self.names]
+        said = [row.more for row in self.rows]
+        if tight:
+            more = [name for name in more if any(each[name] for each in said)]
+            titles = [title.replace(" (", "\n(") for title in titles]
+        rows = [
+            [*(value_text(row.trial.params[name]) for name in self.names), *(each[name] for name in more)]
+            for row, each in zip(self.rows, said, strict=True)
+        ]
+        if tight:
+            rows = [["first" if text == FIRST else text for text in row] for row in rows]
+            more = [name.replace(" (", "\n(") for name in more]
         made = self._numbered([*titles, *more], rows)
+        if tight:
+            made.box, made.padding = box.SIMPLE_HEAD, (0, 1, 0, 0)
         for column in made.columns[1 : 1 + len(self.names)]:
             column.no_wrap = True
         return made
@@ -100,34 +126,46 @@ def _line(row: TrialRow, units: Mapping[str, str]) -> str:
 LONGEST_NOTE = 40
 
 
-def asked_table(trials: Sequence[Trial], space: DesignSpace, gains: bool = True) -> TrialTable:
-    """What to run: number, parameters, and why."""
-    rows = [TrialRow(trial, {"gain": why(trial)} if gains else {}) for trial in trials]
-    return TrialTable(space, rows, between="\n")
+def asked_table(
+    trials: Sequence[Trial], outcomes: Outcomes, gains: bool = True, chances: Mapping[int, float] | None = None
+) -> TrialTable:
+    """What to run: number, parameters, what to measure if not everything, and why; with what probability it succeeds,
+    where some have failed.
+    """
+    more = [
+        ({"measure": to_measure(trial, outcomes)} if outcomes.assays else {})
+        | ({"gain": why(trial)} if gains else {})
+        | ({CHANCE: percent(chances[trial.number])} if chances else {})
+        for trial in trials
+    ]
+    return TrialTable(outcomes.space, [TrialRow(*each) for each in zip(trials, more, strict=True)], between="\n")
 
 
-def trials_table(trials: Sequence[Trial], space: DesignSpace) -> TrialTable:
-    """What was run, and what came of it."""
+def trials_table(trials: Sequence[Trial], outcomes: Outcomes) -> TrialTable:
+    """What was run, and what came of it: a column for each outcome."""
     rows = [
         TrialRow(
             trial,
             {
                 "state": trial.state.value,
-                "measured": measured(trial.value, trial.std_error),
+                **{
+                    outcomes.titles[name]: result(one, words=outcomes.words(name))
+                    for name, one in outcomes.shown(trial).items()
+                },
                 "gain": why(trial),
                 "note": one_line(trial.note.partition("\n")[0], LONGEST_NOTE),
             },
         )
         for trial in trials
     ]
-    return TrialTable(space, rows)
+    return TrialTable(outcomes.space, rows, tight=True)
 
 
-def print_verdict(verdict: Verdict, called: str, description: Description) -> None:
-    """A verdict as a table, and where to find the rows that it leaves out."""
-    say(f"{decided_sentence(description)}, {verdict.stands_on}:", "bold")
-    console().print(replace(verdict, units=units_of(description.designs())).rows)
+def print_verdict(verdict: Verdict, called: str, description: Description, details: bool = False) -> None:
+    """A verdict: its headline and its rows; with `details`, the decision as it was stated and the expected loss."""
+    say(verdict.heading, "bold")
+    console().print(replace(verdict, units=verdict_units_of(description)).rows)
     if verdict.left_out:
         say(f"... and {counted(verdict.left_out, 'more row')}; hentropy decide {called} --json has all of them")
-    for line in verdict.summary:
-        say(line)
+    if details:
+        say(f"{decided_sentence(description)}: {verdict.loss}")

@@ -14,6 +14,7 @@ import typer
 
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, Real
 from hentropy.errors import InputError
+from hentropy.studies.outcomes import Outcome
 from hentropy.studies.records.numbers import plain_number, plain_whole
 
 FORM = (
@@ -123,6 +124,21 @@ def _plain(text: str) -> float:
         return plain_number(text)
     except ValueError:
         raise InputError(f"{text!r} is not a number") from None
+
+
+def read_outcomes(texts: Sequence[str]) -> dict[str, Outcome]:
+    """Outcomes by name, from NAME, NAME=UNIT or NAME=UNIT log."""
+    found: dict[str, Outcome] = {}
+    for text in texts:
+        name, _, words = (part.strip() for part in text.partition("="))
+        if not name or name in found:
+            wrong = (
+                "this name appears twice" if name else 'write it as NAME=UNIT, such as "yield=%" or "impurity=% log"'
+            )
+            raise typer.BadParameter(f"{text!r}: {wrong}", param_hint="--outcome")
+        said = words.split()
+        found[name] = Outcome(" ".join(word for word in said if word != "log"), log="log" in said)
+    return found
 
 
 def read_tables(texts: Sequence[str]) -> dict[str, dict[str, float]]:

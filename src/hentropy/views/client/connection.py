@@ -73,7 +73,7 @@ class Connection:
             except (URLError, HTTPException, OSError) as error:
                 why, pause = error.reason if isinstance(error, URLError) else error, PAUSE
                 if again != "always" or time.monotonic() + pause > until:
-                    raise StorageError(f"the server at {self.url} cannot be reached: {why}") from None
+                    raise StorageError(f"the server at {self.url} is unreachable: {why}") from None
             time.sleep(pause)
 
     def _request(
@@ -100,7 +100,7 @@ class Connection:
     def _read(self, answer: IO[bytes]) -> dict[str, Any]:
         said = _plain(answer)
         if said is None:
-            raise StorageError(f"what answers at {self.url} is not a server of hentropy")
+            raise StorageError(f"what answers at {self.url} is not a hentropy server")
         return said
 
     def _problem(self, error: HTTPError) -> tuple[HentropyError, bool]:
@@ -111,7 +111,7 @@ class Connection:
             # too many connections: so says what stands before the server, which did not see the request
             return StorageError(f"the server at {self.url} is busy: status {error.code}"), True
         if not isinstance(told, dict) or not isinstance(told.get("sentence"), str):
-            return StorageError(f"what answers at {self.url} is not a server of hentropy: status {error.code}"), False
+            return StorageError(f"what answers at {self.url} is not a hentropy server: status {error.code}"), False
         sentence = told["sentence"]
         if told.get("kind") == "internal":
             sentence = f"{sentence} ({told.get('id')})"

@@ -11,7 +11,7 @@ The server computes; here nothing but the standard library is needed to reach it
 import math
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,8 +19,8 @@ import numpy as np
 
 from hentropy.core.given import check_at_once
 from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
-from hentropy.studies.records import Trial, Value, Verdict
-from hentropy.studies.study.rules import checked_value
+from hentropy.studies.outcomes import checked_value
+from hentropy.studies.records import Failed, ToldCost, Trial, Values, Verdict
 from hentropy.studies.study.tables import trials_table
 from hentropy.views.client.connection import Again, Connection, NotThere
 
@@ -49,20 +49,27 @@ class RemoteStudy:
         if not found:
             known = [each["name"] for each in self._connection.call("GET", "/api/studies")["studies"]]
             there = ", ".join(map(repr, known)) or "none"
-            raise StudyError(f"there is no study {name!r} at {self._connection.url}; there are: {there}")
+            raise StudyError(f"there is no study {name!r} at {self._connection.url}; available: {there}")
         self.id = int(found[0]["id"])
         self._created_at = found[0]["created_at"]
         self._designs: dict[int, Mapping[str, Any]] = {}
 
-    def ask(self, *, timeout: float | None = None) -> Trial:
-        """The next experiment to run; a `StudyError` if there is none after `timeout` seconds."""
-        return self.ask_many(1, timeout=timeout)[0]
+    def ask(self, *, measures: str | Sequence[str] | None = None, timeout: float | None = None) -> Trial:
+        """The next experiment to run; a `StudyError` if there is none after `timeout` seconds.
 
-    def ask_many(self, count: int, *, timeout: float | None = None) -> list[Trial]:
+        With `measures`, for that assay, as in `Study.ask`.
+        """
+        return self.ask_many(1, measures=measures, timeout=timeout)[0]
+
+    def ask_many(
+        self, count: int, *, measures: str | Sequence[str] | None = None, timeout: float | None = None
+    ) -> list[Trial]:
         """The next experiments to run side by side."""
         check_at_once("count", count)
         until = math.inf if timeout is None else time.monotonic() + timeout
-        question = {"count": int(count), "anyway": True}  # as in `Study`, the rules are the caller's to heed
+        assay = measures if measures is None or isinstance(measures, str) else list(measures)
+        # as in `Study`, the rules are the caller's to heed
+        question = {"count": int(count), "anyway": True, "measures": assay}
         said = self._call("POST", "/ask", body=question, key=_key(), again="always")
         job = f"/api/jobs/{said['job']['id']}"
         try:
@@ -84,45 +91,46 @@ class RemoteStudy:
     def tell(
         self,
         trial: Trial | int,
-        value: Value | None = None,
+        value: Values | None = None,
         *,
         failed: str | None = None,
         note: str | None = None,
         replace_value: bool = False,
-        cost: float | None = None,
+        cost: ToldCost = None,
     ) -> Trial:
-        """Record what came of a trial: a number, (value, standard error), or failed="why"; and what it cost."""
+        """Record what came of a trial: a number, (value, standard error), or failed="why"; and what it cost.
+
+        Several outcomes are told by name, as in `Study.tell`.
+        """
         number = self._number(trial)
         if (value is None) == (failed is None):
-            raise StudyError(f"tell trial {number} either a value or failed='why', not both and not neither")
+            raise StudyError(f"tell trial {number} either a value or failed='why'")
         if failed is not None:
             return self._change(number, "fail", {"why": failed, "replace": replace_value, "cost": cost}, "always")
-        measured, error = checked_value(value)
-        told = {"value": measured, "std_error": error, "note": note, "replace": replace_value, "cost": cost}
+        told = {**_told(value), "note": note, "replace": replace_value, "cost": cost}
         return self._change(number, "tell", told, "always")  # the same twice is harmless
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
         """Take back a trial that will not be run after all."""
         return self._change(self._number(trial), "withdraw", {"note": note}, "busy")
 
-    def attach(self, params: Mapping[str, Any], value: Value) -> Trial:
-        """Add data that was there before."""
+    def attach(self, params: Mapping[str, Any], value: Values | Failed) -> Trial:
+        """Add an experiment that was made before: what it measured, or `Failed("why")`."""
         return self.attach_many([(params, value)])[0]
 
-    def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Value]]) -> list[Trial]:
-        """Add many data that were there before: all of them, or none if one of them cannot be used."""
+    def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Values | Failed]]) -> list[Trial]:
+        """Add many earlier measurements: all of them, or none if one of them cannot be used."""
         rows = []
         for params, value in data:
-            measured, error = checked_value(value)
             design = {str(name): _plain(name, given) for name, given in params.items()}
-            rows.append({"params": design, "value": measured, "std_error": error})
+            rows.append({"params": design, **({"failed": value.reason} if isinstance(value, Failed) else _told(value))})
         if not rows:
             return []
         said = self._call("POST", "/attach", body={"rows": rows, "again": True}, key=_key(), again="always")
         return [self._trial(plain) for plain in said["trials"]]
 
     def decide(self, *, timeout: float | None = None) -> Verdict:
-        """What would be decided now; its `raw` action stays on the server."""
+        """Current recommendation; its `raw` action stays on the server."""
         until = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             said = self._call("POST", "/decide", {"wait": _wait(until)}, {}, again="always")
@@ -146,7 +154,9 @@ class RemoteStudy:
     @property
     def trials(self) -> "pandas.DataFrame":
         """All trials as a pandas DataFrame."""
-        return trials_table(self.records, [value["name"] for value in self._call("GET", "")["design"]])
+        study = self._call("GET", "")
+        measured = {one["name"]: one["grades"] for one in study["outcomes"] if one["computed"] is None}
+        return trials_table(self.records, [value["name"] for value in study["design"]], measured)
 
     @property
     def spent(self) -> float:
@@ -175,8 +185,8 @@ class RemoteStudy:
         """What to say of a proposal that the server does not know any more; another error if the study is gone."""
         self._call("GET", "")
         return StudyError(
-            "the server does not know this proposal any more: it was started anew meanwhile. The trial may have been"
-            " asked all the same: see `records`, and ask again if none waits there"
+            "the server does not know this proposal any more: it was restarted meanwhile. The trial may have been"
+            " asked anyway: see `records`, and ask again if none is pending there"
         )
 
     def _number(self, trial: Trial | int) -> int:
@@ -217,7 +227,9 @@ class RemoteStudy:
     def _about(self, said: dict[str, Any]) -> dict[str, Any]:
         """An answer, if it is about this study: another may have got its id."""
         if (said["id"], said["created_at"]) != (self.id, self._created_at):
-            raise StudyError(f"the study {self.name!r} at {self._connection.url} was deleted; another has its place")
+            raise StudyError(
+                f"the study {self.name!r} at {self._connection.url} was deleted, and another one took its place"
+            )
         return said
 
 
@@ -228,6 +240,23 @@ def _wait(until: float) -> float:
 def _key() -> str:
     """A text that nobody else makes up."""
     return secrets.token_hex(16)
+
+
+def _told(values: Any) -> dict[str, Any]:
+    """What was measured, as the server takes it: a value, or measurements by outcome, whose names it knows."""
+    if not isinstance(values, Mapping):
+        return _told_value(values)
+    return {
+        "measurements": {
+            str(name): None if one is None else _told_value(one, f" for {name}") for name, one in values.items()
+        }
+    }
+
+
+def _told_value(told: Any, of: str = "") -> dict[str, Any]:
+    """A value and its standard error; a word is left to the server, which knows them."""
+    value, error = (told, None) if isinstance(told, str | bool) else checked_value(told, of)
+    return {"value": value, "std_error": error}
 
 
 def _ended(said: Mapping[str, Any]) -> bool:
@@ -250,4 +279,5 @@ def _plain(name: str, value: Any) -> bool | float | str | None:
 
 def _verdict(plain: Mapping[str, Any]) -> Verdict:
     loss, error = (math.inf if plain[name] is None else plain[name] for name in ("expected_loss", "std_error"))
-    return Verdict(plain["action"], loss, error, plain["decision"], plain["observations"], raw=None)
+    known = plain["decision"], plain["observations"]
+    return Verdict(plain["action"], loss, error, *known, raw=None, headline=plain["headline"], worth=plain["worth"])

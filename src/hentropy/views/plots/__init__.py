@@ -8,7 +8,6 @@ from hentropy.views.plots.marks import Picture
 from hentropy.views.plots.pictures import PICTURES, as_plain, information, picture
 from hentropy.views.plots.progress import progress_picture, replayed
 from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.with_matplotlib import draw
 from hentropy.views.plots.with_plotly import specification
 
 __all__ = [
@@ -16,7 +15,6 @@ __all__ = [
     "Picture",
     "Scene",
     "as_plain",
-    "draw",
     "information",
     "picture",
     "progress_picture",

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from hentropy.core.decisions import Sequence
+from hentropy.core.decisions.headlines import known_digits, rounded
 from hentropy.studies.records.numbers import short
 from hentropy.views.plots.by_option import beside, option_places, panel_axes, side_by_side, titled, within
 from hentropy.views.plots.density import bars_at, bin_edges, shares
@@ -135,7 +136,7 @@ def chosen_picture(info: ChosenInfo) -> Picture:
     else:
         planes = tuple(_on_ground(info, ground) for ground in info.grounds if ground.is_pair)
         rows = (planes, *in_rows(_marginals(info), 4), (_table(info),))
-    return Picture("decided", "What would be decided now", _caption(info), rows)
+    return Picture("decided", "Current recommendation", _caption(info), rows)
 
 
 def _on_ground(info: ChosenInfo, ground: Terrain) -> Panel:
@@ -152,7 +153,7 @@ def _on_ground(info: ChosenInfo, ground: Terrain) -> Panel:
         marks += [Rule(target, "y", Role.LIMIT, "target") for target in info.targets]
     there = np.isfinite(np.stack(places)).all(0)  # not all options may have room
     group = None if of_line is None else of_line[there]
-    marks.append(Dots(x[there], y[there], Role.SPREAD, "best if a drawn function were true", options=group))
+    marks.append(Dots(x[there], y[there], Role.SPREAD, "best for a posterior sample", options=group))
     if info.targets:
         marks.append(Line(own[0], height, Role.DECIDED, "the path, in order"))
     texts = info.labels if any(info.labels) else ()
@@ -172,7 +173,7 @@ def _marginals(info: ChosenInfo) -> tuple[Panel, ...]:
     what = "functions" if len(info.chosen) == 1 else "best designs"
     made = []
     for index in info.relevant[:MOST_MARGINALS]:
-        whole, label = info.parameters[index], "best if a drawn function were true"
+        whole, label = info.parameters[index], "best for a posterior sample"
         axis, bars = bars_at(whole, info.edges[index], info.shares[index], Role.SPREAD, label)
         values = [float(value) for value in info.chosen[:, index]]
         if whole.names:  # of many options some are shown
@@ -188,7 +189,8 @@ def _table(info: ChosenInfo) -> Table:
     rows = []
     for place, design in enumerate(info.chosen.tolist()):
         values = [cell(axis, value) for axis, value in zip(info.parameters, design, strict=True)]
-        known = [short(info.mean[place], float(info.sd[place])), short(info.sd[place])]
+        mean, sd = float(info.mean[place]), float(info.sd[place])
+        known = [rounded(each, known_digits(sd, mean)) for each in (mean, sd)]
         target = [short(info.targets[place])] if info.targets else []
         rows.append((info.labels[place], *values, *known, *target))
     return Table("the chosen designs", columns, tuple(rows))
@@ -196,16 +198,16 @@ def _table(info: ChosenInfo) -> Table:
 
 def _caption(info: ChosenInfo) -> str:
     count = info.chosen.shape[0]
-    what = "The star is the design that would be chosen now." if count == 1 else f"{count} designs would be chosen now."
+    what = "The star is the recommended design." if count == 1 else f"{count} designs are recommended."
     path = " The line joins them in the order of their targets." if info.targets else ""
     drawn = len(info.spread)
     several = (
-        f" Each panel varies two parameters and holds the others at {info.reference}; designs are projected onto it."
+        f" Each panel varies two parameters and fixes the others at {info.reference}; designs are projected onto it."
         if info.dim > 2
         else ""
     )
-    bars = " Its bar holds 95 % of what its value may be." if info.dim == 1 and count == 1 else ""
+    bars = " Its bar is the 95 % interval of its value." if info.dim == 1 and count == 1 else ""
     return (
-        f"{what}{path} The small dots are the best choice for each of {drawn} functions that could be the truth:"
-        f" close together, the decision is settled; scattered, it is open.{bars}{several}"
+        f"{what}{path} The small dots are the best choice for each of {drawn} posterior samples: close together, the"
+        f" decision is settled; scattered, it is open.{bars}{several}"
     )

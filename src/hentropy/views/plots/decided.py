@@ -1,4 +1,4 @@
-"""What would be decided now: each kind of decision has its own picture.
+"""Current recommendation: each kind of decision has its own picture.
 
 A decision that chooses designs shows them (`chosen`); any other that has no picture of its own, the table of its action
 (`own`). So a new decision has a picture without an edit here.
@@ -21,6 +21,7 @@ from hentropy.views.plots.density import (
     places_picture,
 )
 from hentropy.views.plots.estimates import EstimatesInfo, estimates_info, estimates_panels, estimates_picture
+from hentropy.views.plots.front import FrontInfo, front_info, front_panels, front_picture, is_front
 from hentropy.views.plots.levels import LevelsInfo, levels_info, levels_panels, levels_picture
 from hentropy.views.plots.marks import Panel, Picture, Table
 from hentropy.views.plots.own import OwnInfo, own_info, own_panels, own_picture
@@ -28,12 +29,13 @@ from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.spread import CANDIDATES
 from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS
 
-DecidedInfo = ChosenInfo | LevelsInfo | MaximumInfo | PlacesInfo | EstimatesInfo | OwnInfo
+DecidedInfo = ChosenInfo | FrontInfo | LevelsInfo | MaximumInfo | PlacesInfo | EstimatesInfo | OwnInfo
 
 Panels = Callable[[Any], tuple[Panel | Table, ...]]
 
 SHOWN: Mapping[type[DecidedInfo], tuple[Panels, Callable[[Any], Picture]]] = {
     ChosenInfo: (chosen_panels, chosen_picture),
+    FrontInfo: (front_panels, front_picture),
     LevelsInfo: (levels_panels, levels_picture),
     MaximumInfo: (maximum_panels, maximum_picture),
     PlacesInfo: (places_panels, places_picture),
@@ -69,7 +71,8 @@ def decided_info(
     if isinstance(decision, Estimate | Identify):
         return estimates_info(scene, points, plane)
     if decision.actions.of_designs:
-        return chosen_info(scene, draws, candidates, points, plane, order)
+        chosen = chosen_info(scene, draws, candidates, points, plane, order)
+        return front_info(scene, chosen) if is_front(scene) else chosen
     return own_info(scene)
 
 

@@ -184,10 +184,10 @@ def maximum_panels(info: MaximumInfo) -> tuple[Panel | Table, ...]:
     low, _, middle, _, high = info.quantiles.tolist()
     rules = (
         Rule(low, "x", Role.UNCERTAINTY, "5 and 95 %"),
-        Rule(middle, "x", Role.MEAN, "as likely above as below", dashed=False),
+        Rule(middle, "x", Role.MEAN, "median", dashed=False),
         Rule(high, "x", Role.UNCERTAINTY),
     )
-    return (Panel("", Axis("greatest value"), Axis("density", low=0.0), (line, *rules)),)
+    return (Panel("", Axis("maximum"), Axis("density", low=0.0), (line, *rules)),)
 
 
 def maximum_picture(info: MaximumInfo) -> Picture:
@@ -195,10 +195,10 @@ def maximum_picture(info: MaximumInfo) -> Picture:
     spread = float(info.quantiles[-1] - info.quantiles[0])
     texts = [short(float(quantile), spread) for quantile in info.quantiles]
     rows = tuple((f"{100 * share:.0f} %", text) for share, text in zip(QUANTILES, texts, strict=True))
-    table = Table("quantiles of the greatest value", ("quantile", "greatest value"), rows)
+    table = Table("quantiles of the maximum", ("quantile", "maximum"), rows)
     low, _, middle, _, high = texts
-    caption = f"The greatest value is as likely above as below {middle}, and in 9 of 10 cases between {low} and {high}."
-    return Picture("decided", "What would be stated now: how great f gets", caption, ((*maximum_panels(info), table),))
+    caption = f"The median of the maximum is {middle}; it is between {low} and {high} with 90 % probability."
+    return Picture("decided", "Current belief: the maximum of f", caption, ((*maximum_panels(info), table),))
 
 
 def places_panels(info: PlacesInfo) -> tuple[Panel | Table, ...]:
@@ -218,7 +218,7 @@ def places_picture(info: PlacesInfo) -> Picture:
         )
         for i in info.likeliest
     )
-    table = Table("the likeliest places", columns, rows)
+    table = Table("the most probable locations", columns, rows)
     panels: tuple[Panel | Table, ...] = places_panels(info)
     more: tuple[Panel, ...] = ()
     if len(info.relevant) > 2:
@@ -226,10 +226,10 @@ def places_picture(info: PlacesInfo) -> Picture:
         more = tuple(_marginal(info, index) for index in info.relevant[:MOST_MARGINALS])
     best = info.probabilities.max(initial=0.0)
     caption = (
-        f"How probable it is that f is greatest there, summed over the candidates in each cell. The likeliest of"
+        "The probability that f is largest there, summed over the candidates in each cell. The most probable of"
         f" {len(info.designs)} candidates has a probability of {best:.2g}."
     )
-    title = "What would be stated now: where f is greatest"
+    title = "Current belief: where f is largest"
     return Picture("decided", title, caption, (panels, *in_rows(more, 4), (table,)))
 
 
@@ -250,7 +250,7 @@ def _map(info: PlacesInfo, pair: PlaceMap) -> Panel:
     texts = tuple(
         f"{chance:.2g}" if alone else "" for chance, alone in zip(info.probabilities[best], free, strict=True)
     )
-    dots = Dots(at[0], at[1], Role.DECIDED, "likeliest places", texts=texts)
+    dots = Dots(at[0], at[1], Role.DECIDED, "most probable locations", texts=texts)
     return Panel("", x, y, (heat, dots))
 
 

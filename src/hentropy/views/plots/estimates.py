@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
-from torch import Tensor
 
 from hentropy.core.decisions import Estimate, Identify
 from hentropy.errors import InputError
@@ -59,7 +58,7 @@ def estimates_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_P
         estimates=estimates,
         sd=sd,
         quantiles=quantiles,
-        given=isinstance(asked, Identify) or (isinstance(asked, Estimate) and isinstance(asked.at, Tensor)),
+        given=isinstance(asked, Identify) or (isinstance(asked, Estimate) and asked.at is not None),
     )
 
 
@@ -96,7 +95,7 @@ def _pair(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
     axes, sds = panel_axes(ground, value_axis()), panel_axes(ground, Axis("standard deviation", low=0.0))
     return (
         Panel(titled(ground, "the estimates"), *axes, (*values, *_named(info, ground, info.estimates))),
-        Panel(titled(ground, "how uncertain they are"), *sds, (*spread, *_named(info, ground, info.sd))),
+        Panel(titled(ground, "their uncertainty"), *sds, (*spread, *_named(info, ground, info.sd))),
     )
 
 
@@ -106,7 +105,7 @@ def _named(info: EstimatesInfo, ground: Terrain, values: np.ndarray) -> tuple[Ma
         return ()
     spread = span(values.tolist())
     texts = tuple(short(value, spread, least=3) for value in values.tolist()) if len(values) <= TABLE_ROWS else ()
-    places, label = side_by_side(ground.axes[0], ground.places(info.points)), "where a value is reported"
+    places, label = side_by_side(ground.axes[0], ground.places(info.points)), "where values are estimated"
     height, group = (places[1], None) if ground.is_plane else (values, option_places(ground, info.points))
     return (Dots(places[0], height, Role.DECIDED, label, texts=texts, options=group),)
 
@@ -115,7 +114,7 @@ def estimates_picture(info: EstimatesInfo) -> Picture:
     """The values with their intervals; few of them as a table too."""
     rows: tuple[tuple[Panel | Table, ...], ...] = (estimates_panels(info),)
     few = len(info.points) <= TABLE_ROWS
-    return Picture("decided", "What would be reported now", _caption(info), (*rows, (_table(info),)) if few else rows)
+    return Picture("decided", "Current estimates", _caption(info), (*rows, (_table(info),)) if few else rows)
 
 
 def _table(info: EstimatesInfo) -> Table:
@@ -131,7 +130,7 @@ def _table(info: EstimatesInfo) -> Table:
 
 def _caption(info: EstimatesInfo) -> str:
     count = len(info.points)
-    where = f"The value that would be reported at each of {count} points" if count > 1 else "The value to be reported"
+    where = f"The estimate at each of {count} points" if count > 1 else "The estimates"
     if not (info.grounds and info.grounds[0].is_pair):
         drawn = ", with the intervals that hold it with 50 and 95 % probability"
     elif count <= TABLE_ROWS:

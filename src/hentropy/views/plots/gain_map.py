@@ -24,7 +24,7 @@ from hentropy.core.solvers.propose import AUDIT_SEED
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import seen
 from hentropy.views.plots.shown_trials import near
-from hentropy.views.plots.target import Explained, Target
+from hentropy.views.plots.target import Explained, NextExperiment
 from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, SliceFrame, slices
 
 GRIDS = ((LINE_POINTS, PLANE_POINTS), (61, 31), (41, 21), (31, 15), (21, 11), (15, 9), (11, 7))
@@ -117,7 +117,7 @@ def gain_map(
 def quick(appraisal: Appraisal) -> Gains:
     """The gain by the best of a pool of actions after each outcome, or by a formula."""
     nodes = appraisal.nodes(_outcomes(appraisal), 1)
-    return lambda x: appraisal.screen(x, nodes)
+    return lambda x: appraisal.if_failing(appraisal.screen(x, nodes), x)
 
 
 def _outcomes(appraisal: Appraisal) -> int:
@@ -134,7 +134,9 @@ def audited(appraisal: Appraisal) -> Gains:
     effort = _effort(appraisal)
     rows = appraisal.rows(effort.replicates * effort.outcomes, 1)
     seed = appraisal.seed + AUDIT_SEED
-    return lambda x: torch.cat([appraisal.audit(part, seed, effort).gain.value for part in x.split(rows)])
+    return lambda x: torch.cat(
+        [appraisal.expected(appraisal.audit(part, seed, effort).gain, part).value for part in x.split(rows)]
+    )
 
 
 def numbers_of(appraisal: Appraisal) -> int:
@@ -193,7 +195,7 @@ def _far_apart(u: Tensor, others: Tensor, most: int) -> Tensor:
     return torch.tensor(chosen, dtype=torch.long, device=u.device)
 
 
-def alike(gain: float, target: Target, loss: float) -> bool:
+def alike(gain: float, target: NextExperiment, loss: float) -> bool:
     """Whether a gain is near enough to that of the target for both to be shown on one scale."""
     nothing = 1e-9 * abs(loss)
     return abs(gain - target.gain) <= max(LIKE * target.gain, 2.0 * target.error, nothing)

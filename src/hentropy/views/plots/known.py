@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from hentropy.core.beliefs import Needs
+from hentropy.core.decisions.headlines import percent
+from hentropy.core.decisions.limits import parse_limits
 from hentropy.views.plots.by_option import over_number, over_pair, panel_axes, titled
-from hentropy.views.plots.marks import Axis, Dots, Panel, Picture, Role, in_rows
+from hentropy.views.plots.marks import Axis, Contour, Dots, Line, Mark, Panel, Picture, Role, Rule, Table, in_rows
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import in_words
 from hentropy.views.plots.shown_trials import ROLES, ShownTrials, near, place_dots, shown_trials, value_dots
@@ -15,39 +18,72 @@ from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, slices
 
 PANELS_IN_A_ROW = 3
 
+SUCCESS = "probability of success"
+
 
 @dataclass(frozen=True)
 class KnownSlice:
     """What is known over one slice, and which of n trials bear on it (`near`, n).
 
     `heights` (n) is where their values stand: each is moved by what the model expects between its design and its place
-    on the slice, so that it lies as far from the line as it did from what was expected of it. NaN where there is no
-    value. `expected` (n) is what is expected at these places.
+    on the slice, so that it lies as far from the line as it did from what was expected of it (a yes or no stays where
+    it is). NaN where there is no value. `expected` (n) is what is expected at these places. `chance` is the probability
+    of success over the slice (g or h x g); None while no experiment has failed. `holds` is the probability that all
+    limits hold (g or h x g); None where there are none.
     """
 
     ground: Terrain
     near: np.ndarray
     heights: np.ndarray
     expected: np.ndarray
+    chance: np.ndarray | None
+    holds: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class KnownInfo:
-    """What is known, slice by slice, in the user's units; all trials but withdrawn ones; the reference in words."""
+    """What is known, slice by slice, in the user's units; all trials but withdrawn ones; the reference in words.
+
+    `at_least` is the least probability of success with which a design is decided on.
+    """
 
     slices: tuple[KnownSlice, ...]
     trials: ShownTrials
     reference: str
+    at_least: float
+    title: str = "value"
+    """What the values are called."""
+    limits: tuple[float, ...] = ()
+    """The limits on them, on the scale that is shown."""
+    others: tuple["KnownInfo", ...] = ()
+    """The other outcomes that the decision looks at, over the same slices."""
+    all_limits: str = ""
+    """All limits of the decision, in words."""
 
 
 def known_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS) -> KnownInfo:
     """What is known, with so many points along a line and along each axis of a plane."""
-    trials = shown_trials(scene)
     views = slices(scene, points=points, plane=plane)
+    others = [name for name in scene.study.fitting.measured if name != scene.outcome]
+    return replace(
+        _known_over(scene, views),
+        title="value",
+        others=tuple(_known_over(scene.about(name), views) for name in others),
+        all_limits=" and ".join(scene.decision.subject_to),
+    )
+
+
+def _known_over(scene: Scene, views: tuple[Slice, ...]) -> KnownInfo:
+    """What is known of one outcome over some slices."""
+    trials, outcomes, name = shown_trials(scene), scene.study.outcomes, scene.outcome
+    limits = [limit.believed(scene.whole) for limit in parse_limits(scene.decision.subject_to) if limit.outcome == name]
     return KnownInfo(
         slices=tuple(_known(scene, view, trials) for view in views),
         trials=trials,
         reference=in_words(scene.space, views[0].reference),
+        at_least=0.0 if scene.study.success is None else scene.study.success.at_least,
+        title=f"ln {name}" if outcomes.is_log(name) else outcomes.titles[name],
+        limits=tuple(bound for limit in limits for bound in limit.sides() if np.isfinite(bound)),
     )
 
 
@@ -57,9 +93,27 @@ def _known(scene: Scene, view: Slice, trials: ShownTrials) -> KnownSlice:
     return KnownSlice(
         ground=terrain_of(scene, view),
         near=near(scene, view, trials.designs),
-        heights=trials.values + expected - trials.expected,
+        heights=trials.values + (0.0 if scene.belief.graded else expected - trials.expected),
         expected=expected,
+        chance=_chance(scene, view),
+        holds=_holds(scene, view),
     )
+
+
+@torch.no_grad()
+def _holds(scene: Scene, view: Slice) -> np.ndarray | None:
+    if not scene.decision.subject_to:
+        return None
+    chance = scene.decision.limits_hold(scene.whole.moments(view.runnable.to(scene.whole.X), Needs.VARIANCE))
+    return None if chance is None else view.filled(chance.cpu().numpy())
+
+
+@torch.no_grad()
+def _chance(scene: Scene, view: Slice) -> np.ndarray | None:
+    success = scene.study.success
+    if success is None:
+        return None
+    return view.filled(success.chance(view.runnable.to(success.latent.X)).cpu().numpy())
 
 
 def known_picture(info: KnownInfo) -> Picture:
@@ -68,15 +122,82 @@ def known_picture(info: KnownInfo) -> Picture:
     pairs = [view for view in info.slices if view.ground.is_pair]
     values = _value_axis(info, [view for view in info.slices if not view.ground.is_plane])
     line_panels = [_line_panel(info, view, values) for view in lines]
+    what = f"expected {info.title}"
     mean_range = _range([view.ground.mean for view in pairs])
     sd_range = (0.0, _range([view.ground.sd for view in pairs])[1])
-    means = [_pair(info, view, view.ground.mean, "expected value", mean_range, values) for view in pairs]
+    means = [_pair(info, view, view.ground.mean, what, mean_range, values) for view in pairs]
     sds = Axis("standard deviation", 0.0, 1.05 * sd_range[1] or 1.0)
     what = "uncertainty (standard deviation)"
     spreads = [_pair(info, view, view.ground.sd, what, sd_range, sds) for view in pairs]
     maps = [(means[0], spreads[0])] if len(pairs) == 1 else [tuple(row) for row in (means, spreads) if row]
-    rows = in_rows(line_panels, PANELS_IN_A_ROW)
-    return Picture("known", "What is known", _caption(info), (*rows, *maps))
+    rows, more = in_rows(line_panels, PANELS_IN_A_ROW), in_rows(_chances(info), PANELS_IN_A_ROW)
+    others = [row for other in info.others for row in _other_rows(other)]
+    return Picture("known", "What is known", _caption(info), (*rows, *maps, *others, *more))
+
+
+def _other_rows(info: KnownInfo) -> tuple[tuple[Panel | Table, ...], ...]:
+    """What is expected of another outcome, over the same slices."""
+    flat = [view for view in info.slices if not view.ground.is_plane]
+    values, what = _value_axis(info, flat), f"expected {info.title}"
+    pairs = [view for view in info.slices if view.ground.is_pair]
+    scale = _range([view.ground.mean for view in pairs])
+    lines = [_line_panel(info, view, values) for view in info.slices if not view.ground.is_pair]
+    maps = [_pair(info, view, view.ground.mean, what, scale, values) for view in pairs]
+    return (*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW))
+
+
+def _chances(info: KnownInfo) -> list[Panel]:
+    """The probabilities that limits hold and that experiments succeed, over each slice."""
+    holds, least = f"probability of {info.all_limits}", f"{percent(info.at_least)}: least to be decided on"
+    return [
+        *(_chance_panel(info, view, view.holds, holds, ()) for view in info.slices if view.holds is not None),
+        *(
+            _chance_panel(info, view, view.chance, SUCCESS, (Rule(info.at_least, "y", Role.LIMIT, least),))
+            for view in info.slices
+            if view.chance is not None
+        ),
+    ]
+
+
+def _chance_panel(info: KnownInfo, view: KnownSlice, chance: np.ndarray, what: str, rules: tuple[Rule, ...]) -> Panel:
+    """A probability over a slice; of success with the least with which a design is decided on."""
+    ground, axis_of = view.ground, Axis(what, 0.0, 1.0)
+    if ground.is_pair:
+        marks = (*over_pair(ground, chance, what, Role.MEAN, (0.0, 1.0)), *(_edge(info, view) if rules else ()))
+        dots = place_dots(info.trials, ground, view.near, 0.0) if ground.is_plane else ()
+        return Panel(titled(ground, what), *panel_axes(ground, axis_of), (*marks, *dots))
+    [x], [axis] = ground.grids, ground.axes
+    curve: Mark = Dots(x, chance, Role.MEAN, what) if ground.has_options else Line(x, chance, Role.MEAN, what)
+    return Panel(f"{what} {'by' if axis.names else 'along'} {axis.title}", axis, axis_of, (curve, *rules))
+
+
+def _limit_rules(info: KnownInfo, values: Axis) -> tuple[Rule, ...]:
+    """The limits that lie in the range of the values."""
+    low, high = values.low or 0.0, values.high or 0.0
+    return tuple(Rule(bound, "y", Role.LIMIT, "limit") for bound in info.limits if low <= bound <= high)
+
+
+def _limit_lines(info: KnownInfo, view: KnownSlice) -> tuple[Contour, ...]:
+    """Where the expected value passes a limit, on a map."""
+    ground = view.ground
+    if not ground.is_plane or ground.is_matrix:
+        return ()
+    low, high = _range([ground.mean])
+    x, y = ground.grids
+    passed = [bound for bound in info.limits if low < bound < high]
+    return tuple(Contour(x, y, ground.mean, bound, Role.LIMIT, "limit") for bound in passed)
+
+
+def _edge(info: KnownInfo, view: KnownSlice) -> tuple[Contour, ...]:
+    """The edge of what may be decided on, on a map; none where the map has all or nothing of it."""
+    ground, z = view.ground, view.chance
+    if z is None or not ground.is_plane or ground.is_matrix:
+        return ()
+    low, high = _range([z])
+    if not low < info.at_least < high:
+        return ()
+    x, y = ground.grids
+    return (Contour(x, y, z, info.at_least, Role.LIMIT, f"{percent(info.at_least)} succeed", dashed=True),)
 
 
 def _range(values: list[np.ndarray]) -> tuple[float, float]:
@@ -91,14 +212,19 @@ def _value_axis(info: KnownInfo, lines: list[KnownSlice]) -> Axis:
     shown = [(view.heights + side * errors)[view.near] for view in lines for side in (-1.0, 1.0)]
     known = [view.ground.mean if view.ground.is_pair else view.ground.quantiles for view in lines]
     low, high = _range(known + shown)
+    near = [bound for bound in info.limits if low - (high - low) <= bound <= high + (high - low)]
+    low, high = min([low, *near]), max([high, *near])
     margin = 0.05 * (high - low) or 0.5
-    return Axis("value", low - margin, high + margin)
+    return Axis(info.title, low - margin, high + margin)
 
 
 def _line_panel(info: KnownInfo, view: KnownSlice, values: Axis) -> Panel:
     ground = view.ground
     [axis] = ground.axes
-    marks = over_number(ground, ground.mean, ground.quantiles, "expected value")
+    marks = (
+        *over_number(ground, ground.mean, ground.quantiles, f"expected {info.title}"),
+        *_limit_rules(info, values),
+    )
     title = f"{'by' if axis.names else 'along'} {axis.title}" if ground.held else ""
     return Panel(title, axis, values, (*marks, *_value_dots(info.trials, view, values.low or 0.0)))
 
@@ -123,7 +249,10 @@ def _pair(
         dots = place_dots(info.trials, ground, view.near, 0.0)
     else:
         dots = _value_dots(info.trials, view, values.low or 0.0)
-    return Panel(titled(ground, label), *panel_axes(ground, values), (*marks, *dots))
+    if z is not ground.sd:
+        lines = _limit_lines(info, view) if ground.is_plane else _limit_rules(info, values)
+        marks = (*marks, *lines)
+    return Panel(titled(ground, label), *panel_axes(ground, values), (*marks, *_edge(info, view), *dots))
 
 
 def _caption(info: KnownInfo) -> str:
@@ -135,35 +264,48 @@ def _caption(info: KnownInfo) -> str:
     said = []
     if any(not ground.is_pair and not ground.has_options for ground in grounds):
         said.append(
-            "The line is the expected value; the true one lies within the inner band with a probability of 50 %,"
-            " and within the outer one with 95 %, if the model is right."
+            "The line is the posterior mean; the bands are 50 % and 95 % intervals of the true value, if the model is"
+            " right."
         )
     if options:
         said.append(
-            "Of each option the point is the expected value, and the bars hold the true one with a probability of 50"
-            " and 95 %; what was measured stands beside it."
+            "For each option, the point is the posterior mean and the bars are 50 % and 95 % intervals; measured values"
+            " are beside it."
         )
     if any(ground.is_plane for ground in grounds):
         said.append(
-            "Maps show the expected value and how uncertain it still is (its standard deviation): small near what was"
-            " measured, large where nothing is known."
+            "Maps show the posterior mean and standard deviation: small near measured designs, large where nothing is"
+            " known."
         )
     if any(ground.has_lines for ground in grounds):
-        said.append("Of a choice and a number, each option has a line: the expected value, and how uncertain it is.")
+        said.append("Each option has a line: the posterior mean, with its uncertainty.")
     if any(np.isnan(ground.mean).any() for ground in grounds):
-        said.append("What the conditions of the space exclude is left blank.")
+        said.append("Infeasible regions are left blank.")
     said.append(f"{measured} measured value{'' if measured == 1 else 's'}.")
     if "pending" in trials.kinds and lines:
-        said.append("Experiments still waited for stand at the value that is expected of them.")
+        said.append("Pending experiments are drawn at their expected value.")
     if "failed" in trials.kinds and lines:
-        said.append("Experiments that failed stand at the foot: they have no value.")
+        said.append("Failed experiments have no value and are drawn at the bottom.")
+    if info.others:
+        said.append(f"The other outcomes follow: {' and '.join(other.title for other in info.others)}.")
+    if info.all_limits:
+        said.append(
+            f"Limits are drawn where they are: on maps, where the expected value passes them. The probability of"
+            f" {info.all_limits} counts how uncertain the outcomes still are."
+        )
+    if info.slices[0].chance is not None:
+        said.append(
+            "The probability of success is learned from failed and successful experiments; values are those of"
+            f" experiments that succeed. Designs below {percent(info.at_least)} are not recommended; on maps a dashed"
+            " line bounds them."
+        )
     if any(view.ground.held for view in info.slices):
         hidden = len(trials.kinds) - int(np.any([view.near for view in info.slices], axis=0).sum())
         said.append(
-            f"Each panel varies one or two parameters and holds the others at {info.reference}. It shows those"
-            " experiments that tell something about it by the model. They were made at other values of the parameters"
-            " that are held: along a line each is moved by what the model expects of that difference, so its distance"
-            " from the line is what the model does not explain."
+            f"Each panel varies one or two parameters and fixes the others at {info.reference}. It shows the"
+            " experiments that are informative about it. They were made at other values of the fixed parameters: along"
+            " a line, each is shifted by what the model expects of that difference, so its distance from the line is"
+            " the residual."
         )
         if hidden:
             said.append(f"{hidden} of {len(trials.kinds)} experiments lie far from all panels and are not drawn.")

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.decisions import LevelSets
+from hentropy.core.decisions.base import in_belief
 from hentropy.core.decisions.normal import distribution
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
@@ -111,8 +112,9 @@ def _view(scene: Scene, decision: LevelSets, view: Slice) -> LevelView:
     levels = np.array(decision.thresholds).reshape(-1, *[1] * len(view.shape))
     if len(designs):
         # the same rule at other points
-        elsewhere = LevelSets(decision.thresholds, designs, decision.relation)
-        labels = view.filled(elsewhere.bayes_action(scene.belief.moments(designs, decision.needs)).sum(0))
+        judged = scene.belief.scores if decision.by_sides else scene.belief
+        elsewhere = LevelSets(decision.thresholds, designs, decision.relation).informed(judged)
+        labels = view.filled(elsewhere.bayes_action(judged.moments(designs, decision.needs)).sum(0))
         chances = view.filled(chances_above(scene.belief, designs, decision.thresholds))
     else:
         labels, chances = ground.mean, ground.mean + 0.0 * levels
@@ -124,8 +126,8 @@ def _view(scene: Scene, decision: LevelSets, view: Slice) -> LevelView:
 
 def chances_above(belief: Belief, designs: Tensor, thresholds: tuple[float, ...]) -> Tensor:
     """The probability that f is above each of T thresholds at designs m x d, all components together: T x m."""
-    moments = belief.moments(designs, Needs.VARIANCE)
-    levels = torch.tensor(thresholds).to(designs).view(-1, 1, 1)
+    moments = belief.scores.moments(designs, Needs.VARIANCE)
+    levels = torch.tensor([in_belief(belief.scores, None, level) for level in thresholds]).to(designs).view(-1, 1, 1)
     gap = moments.mean - levels  # T x H x m
     sd = moments.variance.clamp_min(1e-300).sqrt()
     return (moments.weights.reshape(1, -1, 1) * distribution((gap / sd).clamp(-40.0, 40.0))).sum(1)
@@ -163,7 +165,7 @@ def levels_picture(info: LevelsInfo) -> Picture:
         maps = tuple(_map(info, view) for view in planes)
         own = tuple(_own_points(info, view) for view in planes)
         rows = (maps, own, *in_rows((_counts(info), *chances), 3))
-    return Picture("decided", "What would be decided now: the levels", _caption(info), rows)
+    return Picture("decided", "Current recommendation: level sets", _caption(info), rows)
 
 
 def _line(info: LevelsInfo, view: LevelView) -> Panel:

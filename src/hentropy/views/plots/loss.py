@@ -1,4 +1,4 @@
-"""What the decision may cost: the distribution of the loss of today's action, given what is known."""
+"""Possible loss of the decision: the distribution of the loss of today's action, given what is known."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.decisions import checked_loss
+from hentropy.core.failures import MayFail
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.marks import Axis, Bars, Panel, Picture, Role, Rule
 from hentropy.views.plots.scene import Scene
@@ -34,6 +35,8 @@ class LossInfo:
     infinite: float
     edges: np.ndarray
     heights: np.ndarray
+    failing: bool = False
+    """Whether what the action costs if its designs fail is among the losses."""
 
 
 def loss_info(scene: Scene, draws: int = DRAWS, bins: int = BINS) -> LossInfo:
@@ -49,17 +52,25 @@ def loss_info(scene: Scene, draws: int = DRAWS, bins: int = BINS) -> LossInfo:
         infinite=1.0 - len(finite) / len(losses),
         edges=edges,
         heights=heights,
+        failing=isinstance(scene.priced, MayFail),
     )
 
 
 @torch.no_grad()
 def loss_draws(scene: Scene, draws: int = DRAWS) -> np.ndarray:
-    """What today's action costs under each of so many functions drawn from the belief: S."""
+    """What today's action costs under each of so many functions drawn from the belief: S.
+
+    Where experiments may fail, whether the designs of the action succeed is drawn with them.
+    """
     decision = scene.decision
     points = torch.as_tensor(decision.points(scene.action)).to(scene.belief.X)
     # functions of their own: those with the seed itself may have chosen the action
-    f = function_values(scene.belief, points, draws, scene.seed + 2)
-    return checked_loss(decision, f, _for_each(scene, draws)).cpu().numpy()
+    f = function_values(scene.judged, points, draws, scene.seed + 2)
+    losses = checked_loss(decision, f, _for_each(scene, draws))
+    if isinstance(scene.priced, MayFail):
+        succeed = scene.priced.success.sample(scene.action.to(scene.belief.X), draws, scene.seed + 3)
+        losses = scene.priced.counted(losses, f, succeed)
+    return losses.cpu().numpy()
 
 
 def _for_each(scene: Scene, count: int) -> Any:
@@ -90,15 +101,15 @@ def loss_picture(info: LossInfo) -> Picture:
         for value, role, label in (
             (info.expected, Role.DECIDED, "expected loss"),
             (low, Role.UNCERTAINTY, "5 and 95 %"),
-            (middle, Role.MEAN, "as likely above as below"),
+            (middle, Role.MEAN, "median"),
             (high, Role.UNCERTAINTY, "5 and 95 %"),
         )
         if np.isfinite(value)
     ]
-    bars = Bars(info.edges, info.heights, Role.LOSS, "drawn functions")
-    axes = Axis("loss of what would be decided now"), Axis("share of drawn functions", low=0.0)
+    bars = Bars(info.edges, info.heights, Role.LOSS, "posterior samples")
+    axes = Axis("loss of the current recommendation"), Axis("share of posterior samples", low=0.0)
     panel = Panel("", *axes, (bars, *rules))
-    return Picture("loss", "What the decision may cost", _caption(info), ((panel,),))
+    return Picture("loss", "Possible loss of the decision", _caption(info), ((panel,),))
 
 
 def _caption(info: LossInfo) -> str:
@@ -107,9 +118,11 @@ def _caption(info: LossInfo) -> str:
     error = f" (± {info.std_error:.2g}, the Monte Carlo error of the computation)" if info.std_error else ""
     expected = _said(info.expected, info.std_error or span(finite))
     said = (
-        f"The expected loss is {expected}{error}. In 9 of 10 cases the loss is between {low} and {high},"
-        f" and as often above as below {middle}."
+        f"The expected loss is {expected}{error}. The loss is between {low} and {high} with 90 % probability;"
+        f" its median is {middle}."
     )
+    if info.failing:
+        said += " A design that fails costs as much as the worst one: the losses far to the right."
     if not info.infinite:
         return said
     return (

@@ -231,7 +231,8 @@ DRAWERS: dict[type[Mark], Callable[[Axes, Any, Panel, Dashes], dict[str, Artist]
 
 def dress(axes: Axes, panel: Panel) -> None:
     """Titles, ranges and ticks of a panel."""
-    axes.set_title(textwrap.fill(written(panel.title, 120), 44), fontsize=11, pad=9)
+    # nothing else is above a panel; without y, matplotlib looks for a free place each time
+    axes.set_title(textwrap.fill(written(panel.title, 120), 44), fontsize=11, pad=9, y=1.0)
     axes.set_xlabel(written(panel.x.title, 60))
     axes.set_ylabel(written(panel.y.title, 48))
     is_map = any(isinstance(mark, Heat) for mark in panel.marks)

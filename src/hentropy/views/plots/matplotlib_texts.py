@@ -145,7 +145,7 @@ def fitted(table: Table, room: float) -> Table:
 def draw_table(axes: Axes, table: Table, height: float) -> None:
     """Draw a table on axes so many inches high."""
     axes.set_axis_off()
-    axes.set_title(written(table.title), fontsize=11, loc="left").set_x(0.02)
+    axes.set_title(written(table.title), fontsize=11, loc="left", y=1.0).set_x(0.02)
     shown = [[_spaced(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
     if len(table.rows) > MOST_ROWS:
         shown.append([f"... {len(table.rows) - MOST_ROWS} more", *[""] * (len(table.columns) - 1)])

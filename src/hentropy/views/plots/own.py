@@ -50,11 +50,12 @@ def own_info(scene: Scene) -> OwnInfo:
 @torch.no_grad()
 def _options(scene: Scene) -> tuple[tuple[str, ...], np.ndarray]:
     """The options with their expected losses, on draws that did not choose between them."""
-    decision, belief = scene.decision, scene.belief
+    decision, belief = scene.decision, scene.whole
     items, losses = decision.actions.items[:MOST_OPTIONS], []
     for item in items:
         points = torch.as_tensor(decision.points(item)).to(belief.X)
-        draws = base_samples(decision, VALUE_DRAWS, points.shape[-2], scene.seed + 1).to(belief.X)
+        values = points.shape[-2] * len(belief.outcomes)
+        draws = base_samples(decision, VALUE_DRAWS, values, scene.seed + 1).to(belief.X)
         losses.append(float(expected_loss(decision, belief.moments(points, decision.needs), item, draws)))
     return tuple(str(item) for item in items), np.array(losses)
 
@@ -75,9 +76,9 @@ def own_panels(info: OwnInfo) -> tuple[Panel | Table, ...]:
 
 def own_picture(info: OwnInfo) -> Picture:
     """The table of the action, with the options beside it."""
-    said = f"What would be decided now, at an expected loss of {short(info.value)}."
+    said = f"The current recommendation, at an expected loss of {short(info.value)}."
     options = " The bars are what each option is expected to cost: the lowest is chosen." if info.options else ""
-    return Picture("decided", "What would be decided now", said + options, (own_panels(info),))
+    return Picture("decided", "Current recommendation", said + options, (own_panels(info),))
 
 
 def _short(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -14,7 +15,7 @@ from hentropy.studies.study import Study
 from hentropy.views.plots.decided import decided_info, decided_picture
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.loss import loss_info, loss_picture
-from hentropy.views.plots.marks import Picture
+from hentropy.views.plots.marks import Heat, Panel, Picture, Table
 from hentropy.views.plots.progress import progress_info, progress_picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.trust import trust_info, trust_picture
@@ -36,15 +37,56 @@ PICTURES: Mapping[str, tuple[Callable[[Scene], Any], Callable[[Any], Picture]]] 
 def information(what_of: Study | Scene, what: str) -> Any:
     """What a picture of a study shows, as a frozen dataclass; a `StudyError` while nothing has been told."""
     if what not in PICTURES:
-        raise InputError(f"there is no picture {what!r}; there are: {', '.join(PICTURES)}")
+        raise InputError(f"there is no picture {what!r}; available: {', '.join(PICTURES)}")
     scene = what_of if isinstance(what_of, Scene) else scene_of(what_of)
     return PICTURES[what][0](scene)
 
 
 def picture(what_of: Study | Scene, what: str) -> Picture:
     """A picture of a study: what is "known", "decided", and so on; a `StudyError` while nothing has been told."""
-    info = information(what_of, what)
-    return PICTURES[what][1](info)
+    scene = what_of if isinstance(what_of, Scene) else scene_of(what_of)
+    return pictured(scene, what, information(scene, what))
+
+
+def pictured(scene: Scene, what: str, info: Any) -> Picture:
+    """The picture of information, which names the outcome of the study and its unit."""
+    made, outcomes, name = PICTURES[what][1](info), scene.study.outcomes, scene.outcome
+    if name == "value":
+        return made
+    if event := outcomes.quantities[name].event:
+        said = f" Values are probabilities of {event}; an experiment is shown at 1 if it was so, else at 0."
+        titled = _titled(made, f"probability of {event}", scene)
+        return dataclasses.replace(titled, caption=made.caption + said)
+    is_log, unit = outcomes.is_log(name), outcomes.units.get(name, "")
+    values = "natural logarithms" if is_log else "those"
+    said = f" Values are {values} of {name}{f', in {unit}' if unit else ''}."
+    titled = _titled(made, f"ln {name}" if is_log else outcomes.titles[name], scene)
+    return dataclasses.replace(titled, caption=made.caption + said)
+
+
+OF_VALUES = ("observed", "predicted", "standard deviation of")
+"""Axes that are values without saying so, and how they are called before the name of the outcome."""
+
+
+def _titled(made: Picture, title: str, scene: Scene) -> Picture:
+    """A picture whose axes name the outcome and its unit where they would say "value"; not those of parameters."""
+    own = {field.title for field in scene.space.fields}
+
+    def named(text: str) -> str:
+        before = next((words for words in OF_VALUES if text == words.removesuffix(" of")), None)
+        return text if text in own else f"{before} {title}" if before else re.sub(r"\bvalue\b", title, text)
+
+    def of_panel(panel: Panel | Table) -> Panel | Table:
+        if isinstance(panel, Table):
+            return dataclasses.replace(panel, columns=tuple(map(named, panel.columns)))
+        x, y = (dataclasses.replace(axis, title=named(axis.title)) for axis in (panel.x, panel.y))
+        marks = tuple(
+            dataclasses.replace(mark, label=named(mark.label)) if isinstance(mark, Heat) else mark
+            for mark in panel.marks
+        )
+        return dataclasses.replace(panel, title=named(panel.title), x=x, y=y, marks=marks)
+
+    return dataclasses.replace(made, rows=tuple(tuple(map(of_panel, row)) for row in made.rows))
 
 
 def as_plain(info: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How it goes: the expected loss against the number of observations, and what each query was expected to gain.
+"""Progress: the expected loss against the number of observations, and what each query was expected to gain.
 
 The expected loss is that of verdicts as they were recorded, and of proposals as they were made. How many observations a
 proposal stood on is counted by the clock of the store: those first told before it was asked. (What was told by others
@@ -28,7 +28,7 @@ MOST_REPLAYED = 12
 
 @dataclass(frozen=True)
 class Replay:
-    """What was expected and what it would really have cost to decide after n observations: counts, expected, realised.
+    """What was expected and true loss to decide after n observations: counts, expected, realised.
 
     The model is fitted anew to the first values for each count; `errors` are those of the expected losses.
     """
@@ -43,7 +43,7 @@ class Replay:
 class ProgressInfo:
     """Expected losses (n) at counts of observations (n, rising), with their Monte Carlo errors (n; 0 if not known).
 
-    `now` is the last count, `low` and `high` are the 5 and 95 % quantiles of the loss of what would be decided now.
+    `now` is the last count, `low` and `high` are the 5 and 95 % quantiles of the loss of the current recommendation.
     `gains` (q) with `gain_errors` (q) are those of the queries, at the counts they stood on (`gain_counts`, q).
     """
 
@@ -142,7 +142,10 @@ def _decided_after(scene: Scene, trials: list[Trial], truth: Callable[[Tensor], 
         seed=options.seed,
         first=options.first,
         hyperparameters=options.hyperparameters,
+        model=options.model,
         decide_on=options.decide_on,
+        failures=options.failures,
+        at_least=options.at_least,
         records=records,
     )
     then = scene_of(earlier)
@@ -169,16 +172,14 @@ def progress_picture(info: ProgressInfo) -> Picture:
     if info.replay is not None:
         replay = info.replay
         marks.append(Line(replay.counts, replay.expected, Role.LOSS, "expected, computed again", dashed=True))
-        marks.append(Line(replay.counts, replay.realised, Role.TRUTH, "what it would really have cost", dots=True))
-    panels: list[Panel | Table] = [
-        Panel("what the decision is expected to cost", observations, Axis("loss"), tuple(marks))
-    ]
+        marks.append(Line(replay.counts, replay.realised, Role.TRUTH, "true loss", dots=True))
+    panels: list[Panel | Table] = [Panel("expected loss of the decision", observations, Axis("loss"), tuple(marks))]
     if len(info.gains):
         gains = Dots(info.gain_counts, info.gains, Role.GAIN, "gain of a query", error=info.gain_errors)
         log = spans_decades(info.gains)
         gain = Axis("gain", low=None if log else 0.0, log=log)
-        panels.append(Panel("expected saving of each query", observations, gain, (gains,)))
-    return Picture("progress", "How it goes", _caption(info), (tuple(panels),))
+        panels.append(Panel("expected gain of each query", observations, gain, (gains,)))
+    return Picture("progress", "Progress", _caption(info), (tuple(panels),))
 
 
 def _caption(info: ProgressInfo) -> str:
@@ -189,9 +190,9 @@ def _caption(info: ProgressInfo) -> str:
         said += f"; after {int(info.counts[0])} it was {short(first, spread)}"
     more = ["A lower loss is better."]
     if info.replay is not None:
-        more.append(f"It would really cost {short(float(info.replay.realised[-1]), spread)}.")
+        more.append(f"The true loss is {short(float(info.replay.realised[-1]), spread)}.")
     if np.isfinite(info.low) and np.isfinite(info.high):
-        more.append("How far the loss itself may differ from what is expected is known for today's decision only.")
+        more.append("The interval of the loss is known only for the current decision.")
     if info.errors.any() or info.gain_errors.any():
         more.append("Bars are the Monte Carlo error of the computation, where it is known.")
     return f"{said}. {' '.join(more)}"

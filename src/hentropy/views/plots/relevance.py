@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs
-from hentropy.core.beliefs.kernels import Stationary
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
+from hentropy.core.beliefs.kernels import Coregional, Stationary
 from hentropy.core.spaces import Choice, DesignSpace
 from hentropy.views.plots.shown_fields import can_run, field_range, owner, varied, varying
 
@@ -94,10 +94,17 @@ def length_scales(belief: Belief, space: DesignSpace) -> LengthScales | None:
     descriptors too. None where the belief is no Gaussian process whose kernel has length scales along the coordinates;
     infinite for a field that never varies.
     """
-    if not isinstance(belief, Gaussian) or not isinstance(belief.kernel, Stationary):
+    belief = belief.latent if isinstance(belief, Graded) else belief
+    if not isinstance(belief, Gaussian):
         return None
-    ends = belief.frame.transform(space.bounds.to(belief.X))
-    own = belief.kernel.lengthscale
+    kernel = belief.kernel.kernel if isinstance(belief.kernel, Coregional) else belief.kernel
+    if not isinstance(kernel, Stationary):
+        return None
+    own = kernel.lengthscale
+    # of correlated outcomes, which one it is follows the coordinates
+    ends = belief.frame.transform(space.bounds.to(belief.X))[
+        :, : belief.inputs.shape[-1] - (kernel is not belief.kernel)
+    ]
     if ends.shape[-1] != space.dim or own.shape[-1] not in (1, space.dim):
         return None
     own = own.expand(own.shape[0], space.dim)

@@ -1,7 +1,7 @@
 """What pictures are made of: a study as it stands, with what is known and what would be decided."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,8 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief
 from hentropy.core.decisions import Decision
-from hentropy.core.entropy import Entropy, entropy
+from hentropy.core.entropy import Entropy, check_fit, entropy
+from hentropy.core.failures import restricted
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.records import State, StoredVerdict, Trial, Verdict
 from hentropy.studies.stopping import StoppingRule
@@ -19,27 +20,60 @@ from hentropy.views.plots.target import Explained, explained
 
 @dataclass(frozen=True)
 class Scene:
-    """A study as it stands: all trials, what is known (`belief`) and would be decided (`found`), what was decided."""
+    """A study as it stands: all trials, what is known and would be decided (`found`), what was decided.
+
+    `belief` is about the outcome that pictures show, `whole` about all that the decision looks at.
+    """
 
     space: DesignSpace
     decision: Decision
     belief: Belief
+    whole: Belief
     found: Entropy
     trials: tuple[Trial, ...]
     verdicts: tuple[StoredVerdict, ...]
     stop: tuple[StoppingRule, ...]
     seed: int
     study: Study
+    shown: str = ""
+    """The outcome that is looked at, if not the first one."""
 
     @property
     def action(self) -> Any:
         """What would be decided."""
         return self.found.action
 
+    @property
+    def judged(self) -> Belief:
+        """What the loss looks at: of a probability maybe its probit."""
+        return self.decision.looked_at(self.whole)
+
+    @cached_property
+    def priced(self) -> Decision:
+        """The decision, with what failures cost once some experiments have failed."""
+        success = self.study.success
+        if success is None:
+            return self.decision
+        return restricted(self.decision, self.judged, self.study.decide_on, success)[0]
+
+    @property
+    def outcome(self) -> str:
+        """The outcome that pictures of values show: the first one that the decision looks at and that is measured."""
+        return self.shown or self.study.fitting.measured[0]
+
+    def about(self, outcome: str) -> "Scene":
+        """The same scene, looked at for another outcome."""
+        return replace(self, belief=self.whole.of(outcome).alone(), shown=outcome)
+
+    @property
+    def place(self) -> int:
+        """Its place among the outcomes of the decision."""
+        return self.study.decided.index(self.outcome)
+
     @cached_property
     def explained(self) -> Explained:
         """The experiment waited for, or the next one, with its gain: computed once for all pictures of this scene."""
-        return explained(self.study, self.found, self.belief, self.trials, self.seed)
+        return explained(self.study, self.found, self.whole, self.trials, self.seed)
 
     def rows(self, trials: Sequence[Trial]) -> Tensor:
         """The designs of trials: n x d."""
@@ -55,11 +89,14 @@ def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
 
     A `verdict` that the study has just reached spares the search for the best action.
     """
-    belief = study.belief
+    whole = study.belief
     if verdict is None:
-        found = entropy(study.decision, belief, study.decide_on, seed=study.seed)
+        found = entropy(study.decision, whole, study.decide_on, seed=study.seed, success=study.success)
     else:
-        decision = study.decision.within(study.decide_on)
+        decision, _ = check_fit(study.decision, whole, study.decide_on)
         found = Entropy(verdict.expected_loss, verdict.std_error, verdict.raw, decision)
     verdicts = study.store.verdicts(study.log.record)
-    return Scene(study.space, found.decision, belief, found, study.log.trials, verdicts, study.stop, study.seed, study)
+    belief = whole.of(study.fitting.measured[0]).alone()
+    return Scene(
+        study.space, found.decision, belief, whole, found, study.log.trials, verdicts, study.stop, study.seed, study
+    )

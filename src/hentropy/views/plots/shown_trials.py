@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Gaussian, Needs
-from hentropy.studies.records import State, Trial
+from hentropy.core.beliefs import Gaussian, Graded, Needs
+from hentropy.studies.records import Measurement, State, Trial
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import beside, option_places, within
 from hentropy.views.plots.marks import Dots, Role
@@ -81,8 +81,12 @@ def _kind(trial: Trial) -> str:
 
 @torch.no_grad()
 def shown_trials(scene: Scene) -> ShownTrials:
-    """All trials but those that were withdrawn."""
-    trials = scene.in_state(State.COMPLETE, State.FAILED, State.RUNNING)
+    """All trials but those that were withdrawn, and those in which other outcomes alone were measured."""
+    ended = scene.in_state(State.COMPLETE, State.FAILED, State.RUNNING)
+    trials = [t for t in ended if t.state is not State.COMPLETE or scene.outcome in t.measurements]
+    told = [scene.study.outcomes.modelled(scene.outcome, trial) for trial in trials]
+    if grades := scene.study.outcomes.grades(scene.outcome):
+        told = [None if one is None else Measurement(float(one.value >= grades[1])) for one in told]
     rows = scene.rows(trials).to(scene.belief.X)
     moments = scene.belief.moments(rows, Needs.MEAN)
     return ShownTrials(
@@ -91,8 +95,8 @@ def shown_trials(scene: Scene) -> ShownTrials:
         designs=rows.cpu().numpy(),
         fields=seen(scene.space, rows),
         kinds=tuple(map(_kind, trials)),
-        values=_numbers([trial.value if trial.state is State.COMPLETE else None for trial in trials]),
-        errors=_numbers([trial.std_error if trial.state is State.COMPLETE else None for trial in trials]),
+        values=_numbers([None if one is None else one.value for one in told]),
+        errors=_numbers([None if one is None else one.std_error for one in told]),
         expected=moments.expect_vector(moments.mean).cpu().numpy(),
     )
 
@@ -113,6 +117,7 @@ def near(scene: Scene, view: Slice, designs: np.ndarray) -> np.ndarray:
         return np.ones(len(rows), dtype=bool)
     onto = view.onto(rows).to(rows)
     runs = can_run(scene.space, onto).numpy()
+    belief = belief.latent if isinstance(belief, Graded) else belief
     if not isinstance(belief, Gaussian):
         return runs
     # each design with its place on the slice, as n pairs of points

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.action_search.descent import descend
+from hentropy.core.action_search.exchange import exchange, gather_points, replacement_losses
 from hentropy.core.action_search.listed import ENUMERABLE, all_tuples, rows_given
-from hentropy.core.action_search.tuples import exchange, gather_points, replacement_losses
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss
@@ -22,7 +22,7 @@ JOINT_POINTS = 1024
 
 @torch.no_grad()
 def function_values(belief: Belief, points: Tensor, count: int, seed: int) -> Tensor:
-    """So many functions drawn from the belief, at points ... x d: count x ... .
+    """So many functions drawn from the belief, at points ... x d: count x ... (x o of several outcomes).
 
     Exact joint draws where the different points are few; beyond, paths that approximate the prior by features.
     """
@@ -32,7 +32,7 @@ def function_values(belief: Belief, points: Tensor, count: int, seed: int) -> Te
         values = belief.sample(different, count, seed)
     else:
         values = belief.paths(count, seed)(different)
-    return values[:, where].reshape(count, *points.shape[:-1])
+    return values[:, where].reshape(count, *points.shape[:-1], *values.shape[2:])
 
 
 CANDIDATES = 256
@@ -73,7 +73,7 @@ def action_spread(scene: Scene, count: int = 64, candidates: int = CANDIDATES) -
     Lists of actions are tried in full, tuples of a pool's designs by exchange, as where the decision itself is
     searched. In any other space exchange among candidates finds the actions that descent then refines.
     """
-    decision, belief, action = scene.decision, scene.belief, scene.action.to(scene.belief.X)
+    decision, belief, action = scene.decision, scene.judged, scene.action.to(scene.belief.X)
     count = min(count, max(16, MOST_DESIGNS // action.shape[0]))
     if decision.follows_data:
         return _of_list(scene, rows_given(decision, belief), count)
@@ -81,6 +81,8 @@ def action_spread(scene: Scene, count: int = 64, candidates: int = CANDIDATES) -
         return _of_list(scene, decision.actions.rows.to(belief.X), count)
     # where they need no exchange, more of them cost little
     points, today = candidate_designs(scene, action, 4 * candidates if action.shape[0] == 1 else candidates)
+    if len(belief.outcomes) > 1:
+        return _of_list(scene, _tuples(decision, points, today, scene.seed), count)
     itself = decision.points(action) is action
     if scene.space.points is None:
         parts = [
@@ -266,9 +268,11 @@ def _of_list(scene: Scene, rows: Tensor, count: int) -> Spread:
     """The best of listed actions (m x k x d) for each function."""
     decision = scene.decision
     points = torch.as_tensor(decision.points(rows)).to(rows)
-    values = function_values(scene.belief, points, count, scene.seed)  # S x m x K
+    values = function_values(scene.judged, points, count, scene.seed)  # S x m x K (x o)
     best = checked_loss(decision, values, rows.expand(count, *rows.shape)).argmin(-1)
     at_points = values[torch.arange(count), best]
+    if len(scene.whole.outcomes) > 1:
+        at_points = at_points[..., scene.place]
     own = torch.equal(points, rows)
     return Spread(rows[best], at_points if own else torch.full(rows[best].shape[:-1], torch.nan).to(rows))
 

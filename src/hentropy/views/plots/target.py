@@ -14,7 +14,7 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief
 from hentropy.core.entropy import Entropy
 from hentropy.core.gain import Appraisal, Effort
-from hentropy.core.solvers import Auto
+from hentropy.core.solvers import Auto, Proposal, observing
 from hentropy.core.solvers.propose import AUDIT_SEED
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import StudyError
@@ -22,6 +22,7 @@ from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import short
 from hentropy.studies.study import Study
 from hentropy.studies.study.asking import Asker
+from hentropy.studies.study.rules import stands
 from hentropy.views.plots.shown_fields import can_run, in_words, seen, varied, varying
 
 LOOK = Effort(replicates=2, outcomes=8, steps=8)
@@ -31,7 +32,7 @@ AROUND = 12
 
 
 @dataclass(frozen=True)
-class Target:
+class NextExperiment:
     """The experiment that is explained: its design (d), its number if it was asked, its gain today with its error.
 
     `fields` (F) are the design as it stands along axes. `weighed` is what counted beside the gain when it was chosen,
@@ -49,11 +50,13 @@ class Target:
     weighed: str
     left: int
     first: int
+    ended: bool = False
+    """Whether the study has ended, so that nothing is asked next."""
 
     @property
     def is_next(self) -> bool:
         """Whether it would be asked next, and was not asked yet."""
-        return self.number is None and self.left == 0
+        return self.number is None and self.left == 0 and not self.ended
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Explained:
     `actions` (m x event) are best after some outcome of some design; none where actions are not searched.
     """
 
-    target: Target | None
+    target: NextExperiment | None
     appraisal: Appraisal
     actions: Tensor | None
 
@@ -73,18 +76,28 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
 
     `found` is what would be decided today.
     """
-    space = study.space
+    space, log = study.space, study.log.entries
     running = [trial for trial in trials if trial.state is State.RUNNING]
+    proposal: Proposal | None = None
     asked = next((trial for trial in reversed(running) if trial.origin == "proposed"), None)
-    others = [space.encode(trial.params) for trial in running if trial is not asked]
-    pending = torch.stack(others) if others else None
-    prepared = Appraisal.prepare(found.decision, belief, space, pending=pending, seed=seed, decide_on=study.decide_on)
-    appraisal = _improved(prepared, found.action)
+    others = [trial for trial in running if trial is not asked]
+    pending = torch.stack([space.encode(trial.params) for trial in others]) if others else None
+    row: Tensor | None
+    measures: tuple[str, ...]
     if asked is not None:
-        row: Tensor | None = space.encode(asked.params)
+        row, measures = space.encode(asked.params), asked.measures
     else:
-        row, action = _next(study, belief)
-        appraisal = _improved(appraisal, action)
+        proposal = _next(study, belief)
+        row, measures = (None, ()) if proposal is None else (proposal.x[0], proposal.measures)
+    view, assays = belief, study.outcomes.assays
+    if assays:
+        each = [assays.asked(trial.measures) for trial in others]
+        view, pending = observing(found.decision, belief, measures or assays.everything, pending, each)
+    prepared = Appraisal.prepare(
+        found.decision, view, space, pending=pending, seed=seed, decide_on=study.decide_on, success=study.success
+    )
+    appraisal = _improved(prepared, found.action)
+    appraisal = appraisal if proposal is None else _improved(appraisal, proposal.action)
     appraisal, actions = with_best_today(appraisal, row)
     if row is None:
         return Explained(None, appraisal, actions)
@@ -92,31 +105,38 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
     audit = appraisal.audit(x, seed + AUDIT_SEED, None if appraisal.applicable(1) else CAREFUL)
     if audit.least is not None and actions is not None:
         actions = torch.cat([audit.least.actions.flatten(0, 1), actions])
-    states = [trial.state for trial in trials]
-    target = Target(
+    gain, states = appraisal.expected(audit.gain, x, audit.search), [trial.state for trial in trials]
+    value, error, exact = float(gain.value), float(gain.std_error), gain.exact
+    # what was said when it was asked, or would be said if it were asked now, is said here too
+    if proposal is not None:
+        value, error, exact = proposal.gain, proposal.std_error, proposal.exact
+    elif asked is not None and asked.gain is not None and stands(log.values(), log[asked.number]):
+        value, error, exact = asked.gain, asked.gain_error or 0.0, not asked.gain_error
+    target = NextExperiment(
         design=row.cpu().numpy(),
         fields=seen(space, row),
         words=in_words(space, row),
         number=None if asked is None else asked.number,
-        gain=float(audit.gain.value),
-        error=float(audit.gain.std_error),
-        exact=audit.gain.exact,
-        weighed=_weighed(study.costs.stated is not None, State.FAILED in states),
+        gain=value,
+        error=error,
+        exact=exact,
+        weighed=_weighed(study.costs.are_known, State.FAILED in states and study.success is None),
         left=max(0, study.first - states.count(State.RUNNING) - states.count(State.COMPLETE)),
         first=study.first,
+        ended=asked is None and study.log.stopped() is not None,
     )
     return Explained(target, replace(appraisal, search=audit.search), actions)
 
 
-def gain_words(target: Target) -> str:
+def gain_words(target: NextExperiment) -> str:
     """The gain with its error, which is one of the computation and said to be."""
-    if target.exact:
+    if target.exact or target.error <= 1e-9 * abs(target.gain):  # a sum over grades has none
         return short(target.gain)
     amount, error = short(target.gain, target.error, least=2), short(target.error, least=2)
     return f"{amount} ± {error} (the error of the computation, by random draws)"
 
 
-def filling_words(target: Target) -> str:
+def filling_words(target: NextExperiment) -> str:
     """That the next experiments are chosen to fill the space."""
     left = "is" if target.left == 1 else "are"
     return f"The next ones fill the space ({target.left} of {target.first} first designs {left} left)"
@@ -133,24 +153,25 @@ def _weighed(cost: bool, failed: bool) -> str:
     return " and ".join(word for word, counts in (("costs", cost), ("failures", failed)) if counts)
 
 
-def _next(study: Study, belief: Belief) -> tuple[Tensor | None, object]:
-    """The design (d) that would be asked by its gain, searched as `ask` does, and today's action then."""
+def _next(study: Study, belief: Belief) -> Proposal | None:
+    """The design that would be asked by its gain, searched as `ask` does; None where nothing is left to ask."""
     options = study.options
     asker = Asker(
         study.log,
         lambda: belief,
+        lambda: study.success,
         options.decision,
         options.seed,
         Auto() if options.solver is None else options.solver,
         options.costs,
         options.limits,
         study.decide_on,
+        study.fitting,
     )
     try:
-        found = asker.propose(1)
+        return asker.propose(1)
     except StudyError:  # every row of a pool failed, or was measured without noise
-        return None, None
-    return found.x[0], found.action
+        return None
 
 
 def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal, Tensor | None]:

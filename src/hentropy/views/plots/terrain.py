@@ -61,10 +61,11 @@ def intervals(belief: Belief, designs: torch.Tensor) -> np.ndarray:
     """The quantiles of f by `SHARES` at designs m x d, all components together: 4 x m."""
     if not len(designs):
         return np.zeros((len(SHARES), 0))
-    moments = belief.moments(designs.to(belief.X), Needs.VARIANCE)
+    moments = belief.scores.moments(designs.to(belief.X), Needs.VARIANCE)
     weights = moments.weights.unsqueeze(-1).expand_as(moments.mean)
     sd = moments.variance.clamp_min(0.0).sqrt()
-    return mixture_quantiles(SHARES, weights, moments.mean, sd).cpu().numpy()
+    quantiles = mixture_quantiles(SHARES, weights, moments.mean, sd)
+    return (torch.special.ndtr(quantiles) if belief.graded else quantiles).cpu().numpy()
 
 
 def bars_to(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

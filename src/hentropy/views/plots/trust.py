@@ -1,14 +1,16 @@
-"""Is the model to be trusted: each observation predicted from the others, and how far the model takes data to reach."""
+"""Model diagnostics: each observation predicted from the others, and how far the model takes data to reach."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs import Gaussian, Graded
 from hentropy.core.beliefs.leave_one_out import leave_one_out
+from hentropy.core.models.families import carried, doubted
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Axis, Dots, Line, Panel, Picture, Role, Rule
 from hentropy.views.plots.relevance import length_scales, relevance
+from hentropy.views.plots.reliability import ReliabilityInfo, reliability_info, reliability_picture
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import varying
 from hentropy.views.plots.terrain import SHARES, bars_to
@@ -59,7 +61,8 @@ class TrustInfo:
     `inside50` and `inside95` say whether it lies in them. `chance` is how probable counts of both as rare
     as these, or rarer, are with a model that is right. `reach` is None for a model without length scales; `relevance`
     (F) is how much the expected value changes along each field, as a share of all its variation. `varies` says which
-    fields do, `choices` names those that are choices.
+    fields do, `choices` names those that are choices. `families` has the weight that each family of models carries, and
+    is empty where there is one only; `doubted` (n) is how probably each observation is a gross error.
     """
 
     names: tuple[str, ...]
@@ -75,10 +78,19 @@ class TrustInfo:
     chance: float
     relevance: np.ndarray
     reach: ReachInfo | None
+    families: dict[str, float]
+    doubted: np.ndarray
 
 
-def trust_info(scene: Scene) -> TrustInfo:
+def trust_info(scene: Scene) -> TrustInfo | ReliabilityInfo:
     """Each observation left out in turn, with the hyperparameters of all of them."""
+    if isinstance(scene.belief, Graded):
+        return reliability_info(scene)
+    return predictions_info(scene)
+
+
+def predictions_info(scene: Scene) -> TrustInfo:
+    """Numbers that are predicted."""
     belief = scene.belief
     if not isinstance(belief, Gaussian):
         raise InputError(
@@ -102,6 +114,8 @@ def trust_info(scene: Scene) -> TrustInfo:
         chance=joint_chance(int(inside50.sum()), int(inside95.sum()), len(observed)),
         relevance=relevance(belief, scene.space),
         reach=_reach(scene),
+        families=carried(belief),
+        doubted=doubted(belief).cpu().numpy(),
     )
 
 
@@ -151,10 +165,12 @@ def _reach(scene: Scene) -> ReachInfo | None:
     return ReachInfo(scales.median, low, high, len(scales.weights))
 
 
-def trust_picture(info: TrustInfo) -> Picture:
+def trust_picture(info: TrustInfo | ReliabilityInfo) -> Picture:
     """Predicted against observed with 95 % intervals; length scales with their range."""
+    if isinstance(info, ReliabilityInfo):
+        return reliability_picture(info)
     panels = [_predictions(info)] + ([_scales(info, info.reach)] if info.reach is not None else [])
-    return Picture("trust", "Is the model to be trusted?", _caption(info), (tuple(panels),))
+    return Picture("trust", "Model diagnostics", _caption(info), (tuple(panels),))
 
 
 def _predictions(info: TrustInfo) -> Panel:
@@ -204,46 +220,63 @@ def _scales(info: TrustInfo, reach: ReachInfo) -> Panel:
 def _caption(info: TrustInfo) -> str:
     n = len(info.observed)
     said = [
-        "Each measured value is predicted from all the others (with the length scales and noise found from all of"
-        " them): on the diagonal the prediction was right; bars hold 95 % of what the model would have expected to"
-        " measure."
+        "Each measured value is predicted from all others (with hyperparameters fitted to all of them): on the"
+        " diagonal the prediction is right; bars are 95 % prediction intervals."
     ]
     said.append(_judgement(info, n))
+    wrong = np.flatnonzero(info.doubted > 0.5)
+    if len(wrong):
+        values = ", ".join(f"{info.observed[i]:.4g} ({100 * info.doubted[i]:.0f} %)" for i in wrong)
+        said.append(f"The others contradict these values, which are probably wrong: {values}. Check, or measure again.")
+    if info.families:
+        said.append(_families(info.families))
     if info.reach is not None:
         said.append(
-            "A length scale says how far a change of the parameter reaches before values have little to do with each"
-            " other, as a share of the parameter's range: small means that the value goes up and down along it, large"
-            " that it changes evenly, be it little or much."
+            "A length scale is the distance over which values are correlated, as a share of the parameter's range:"
+            " small means that the value varies quickly along the parameter, large that it varies slowly."
         )
     if info.choices:
         said.append(
-            f"Of {' and '.join(info.choices)} the range is how far two options are apart: small means that the options"
-            " have little to do with each other, large that they behave alike."
+            f"For {' and '.join(info.choices)}, the range is the distance between two options: small means that the"
+            " options are unrelated, large that they behave alike."
         )
     idle = [
         name for name, share, one in zip(info.names, info.relevance, info.varies, strict=True) if one and share < IDLE
     ]
     if idle and len(idle) < sum(info.varies):
-        said.append(f"By the model the value hardly depends on {', '.join(idle)}.")
+        said.append(f"According to the model, the value hardly depends on {', '.join(idle)}.")
     return " ".join(said)
+
+
+FAMILIES = {
+    "rough": "rough functions",
+    "smooth": "smooth functions, sums of one-dimensional ones and parabolas among them",
+}
+
+
+def _families(weights: dict[str, float]) -> str:
+    """Which family carries the weight, in words."""
+    ordered = sorted(weights.items(), key=lambda item: -item[1])
+    shares = ", ".join(f"{FAMILIES[name]}: {100 * weight:.0f} %" for name, weight in ordered)
+    return f"Models of several families are averaged, weighted by how well they predict held-out values ({shares})."
 
 
 def _judgement(info: TrustInfo, n: int) -> str:
     """What the coverage says, in words."""
     half, most = info.coverage
     if n < FEW:
-        return f"With {n} value{'' if n == 1 else 's'} this says next to nothing yet."
+        return f"With {n} value{'' if n == 1 else 's'} the model cannot be judged yet."
     counts = (
-        f"{most}, {half.inside} inside the 50 % one. A model that is right would show about {_between(most)} and"
-        f" {_between(half)} (each some 19 times in 20; not exactly, as the predictions share their data)."
+        f"{most}, {half.inside} inside the 50 % one. A calibrated model would have about {_between(most)} and"
+        f" {_between(half)} (95 % of the time; approximately, as the predictions share their data)."
     )
     if info.chance >= RARE:
-        return f"{counts} Taken together, nothing speaks against it."
+        return f"{counts} The model looks calibrated."
     # by how much there are fewer than expected inside both intervals, in standard deviations
     missing = sum((each.level * n - each.inside) / (each.level * (1.0 - each.level)) ** 0.5 for each in info.coverage)
     if missing > 0:
-        return f"{counts} Too few: the model is surer of itself than it should be; take its promises with care."
-    return f"{counts} More than that: the model is more careful than it needs to be."
+        return f"{counts} Too few: the model is overconfident; treat its predictions with care."
+    return f"{counts} Too many: the model is underconfident."
 
 
 def _between(coverage: Coverage) -> str:

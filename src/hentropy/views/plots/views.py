@@ -17,7 +17,6 @@ from torch import Tensor
 from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Identify, LevelSets
 from hentropy.core.spaces import DesignSpace, Fractions
-from hentropy.studies.records import State
 from hentropy.views.plots.marks import Axis, cell_edges
 from hentropy.views.plots.relevance import by_relevance
 from hentropy.views.plots.scene import Scene
@@ -218,12 +217,13 @@ def reference_design(scene: Scene) -> Tensor:
         return scene.action.reshape(-1, scene.space.dim)[0].detach().cpu().to(torch.float64)
     if isinstance(scene.decision, Identify) and scene.decision.what == "argmax":
         return scene.decision.settled_points[int(scene.action.argmax())].detach().cpu().to(torch.float64)
-    told = [trial for trial in scene.in_state(State.COMPLETE) if trial.value is not None]
+    told = [trial for trial in scene.trials if scene.outcome in trial.measurements]
+    measured = [scene.study.outcomes.modelled(scene.outcome, trial) for trial in told]
     # data from elsewhere may be what cannot be run here
     rows = scene.space.project(scene.rows(told).detach().cpu().to(torch.float64))
     if not told:
         return scene.belief.X[-1].detach().cpu().to(torch.float64)
-    values = torch.tensor([trial.value for trial in told], dtype=torch.float64)
+    values = torch.tensor([one.value for one in measured if one is not None], dtype=torch.float64)
     if isinstance(scene.decision, Identify) and scene.decision.what == "max":
         return rows[values.argmax()]
     if isinstance(scene.decision, LevelSets):

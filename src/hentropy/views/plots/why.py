@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from hentropy.core.decisions.headlines import percent
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import over_pair, panel_axes, titled
@@ -14,7 +15,7 @@ from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Mark, Panel
 from hentropy.views.plots.outcomes import OutcomeInfo, outcomes
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_trials import ShownTrials, place_dots, shown_trials
-from hentropy.views.plots.target import Target, filling_words, gain_words
+from hentropy.views.plots.target import NextExperiment, filling_words, gain_words
 from hentropy.views.plots.views import reference_design
 
 PANELS_IN_A_ROW = 3
@@ -34,7 +35,7 @@ class WhyInfo:
     at_target: float | None
     trials: ShownTrials
     expected_loss: float
-    target: Target | None
+    target: NextExperiment | None
     outcomes: tuple[OutcomeInfo, ...]
     filling: tuple[int, ...]
 
@@ -42,7 +43,7 @@ class WhyInfo:
 def why_info(scene: Scene, numbers: float = NUMBERS) -> WhyInfo:
     """Why the newest proposed experiment that is waited for, or the next one; `numbers` bound the work of the map.
 
-    Gains count what an experiment adds to the others that are waited for.
+    Gains are what an experiment adds to the pending ones.
     """
     target = scene.explained.target
     trials = shown_trials(scene)
@@ -84,6 +85,8 @@ def _drawn(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
 def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...], apart: float | None) -> list[Panel | Table]:
     """Panels with the outcome they stand for in their titles; the values of the outcomes lie so far apart."""
     heading = f"{outcome.name}: {short(outcome.value, apart, least=4)}"
+    if outcome.is_grade:
+        heading = f"{outcome.name}, with {percent(outcome.value)} probability"
     return [replace(panel, title=heading if place == 0 else panel.title) for place, panel in enumerate(panels)]
 
 
@@ -120,16 +123,16 @@ def _ends(values: list[np.ndarray]) -> tuple[float, float]:
     return low, high if high > low else low + 1.0
 
 
-def _marked(target: Target) -> tuple[str, str]:
+def _marked(target: NextExperiment) -> tuple[str, str]:
     """The label and the text of the experiment that is explained."""
-    label = "next experiment" if target.is_next else "best by gain"
+    label = "next experiment" if target.is_next else "another experiment" if target.ended else "best by gain"
     if target.number is not None:
         label = f"trial {target.number}"
     return label, f"{label}: {target.words}"
 
 
 def _measure(info: WhyInfo) -> str:
-    return "gain, as a share of the greatest" if info.relative else "expected fall of the loss"
+    return "gain, relative to the largest" if info.relative else "expected reduction of the loss"
 
 
 def _panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
@@ -163,7 +166,12 @@ def _explained(info: WhyInfo) -> np.ndarray:
 def _outcome_table(info: WhyInfo) -> Table:
     values, losses = _apart(info)
     rows = tuple((each.name, short(each.value, values), short(each.expected_loss, losses)) for each in info.outcomes)
-    return Table("what it could give", ("outcome", "value", "expected loss then"), rows)
+    value = "probability" if _graded(info) else "value"
+    return Table("possible outcome", ("outcome", value, "expected loss afterwards"), rows)
+
+
+def _graded(info: WhyInfo) -> bool:
+    return any(each.is_grade for each in info.outcomes)
 
 
 def _apart(info: WhyInfo) -> tuple[float | None, float | None]:
@@ -173,22 +181,27 @@ def _apart(info: WhyInfo) -> tuple[float | None, float | None]:
 
 def _caption(info: WhyInfo) -> str:
     said = [
-        "The gain of an experiment is by how much it is expected to lower the expected loss of the decision, which is"
-        f" {short(info.expected_loss)} now.",
+        "The gain of an experiment is the expected reduction of the expected loss, which is now"
+        f" {short(info.expected_loss)}.",
         *_about_target(info),
     ]
     if "pending" in [kind for kind, out in zip(info.trials.kinds, _explained(info), strict=True) if not out]:
-        said.append("Gains count what an experiment adds to the others that are waited for.")
+        said.append("Gains are what an experiment adds to the pending ones.")
     if info.relative:
         said.append(
-            "Elsewhere only a rough estimate of the gain was possible: colours and curves are shares of the greatest"
-            " one, from low to high, and not amounts."
+            "Elsewhere only a rough estimate of the gain is available: colours and curves are relative to the largest"
+            " gain."
         )
     if any(view.held for view in info.slices):
-        said.append("Each panel varies one or two parameters and holds the others at their values of this experiment.")
+        said.append("Each panel varies one or two parameters and fixes the others at their values in this experiment.")
     if any(np.isnan(view.gains).any() for view in info.slices):
-        said.append("What the conditions of the space exclude is left blank.")
-    if info.outcomes:
+        said.append("Infeasible regions are left blank.")
+    if _graded(info):
+        said.append(
+            "Side by side: what would be decided after each outcome. Where the decisions differ, the experiment"
+            " matters."
+        )
+    elif info.outcomes:
         said.append(
             "Side by side: what would be decided if it gave a low, a middle or a high value (one outcome in ten is"
             " lower than the low one, one in ten higher than the high one). Where the decisions differ, the experiment"
@@ -201,11 +214,13 @@ def _about_target(info: WhyInfo) -> list[str]:
     """What is said of the experiment that is explained."""
     target = info.target
     if target is None:
-        return ["No experiment is left to ask."]
+        return ["No experiments left."]
     said = []
     amount = gain_words(target)
     if target.number is not None:
         said.append(f"Trial {target.number} ({target.words}) has a gain of {amount}.")
+    elif target.ended:
+        said.append(f"The study has ended; another experiment ({target.words}) would have a gain of {amount}.")
     elif target.is_next:
         said.append(f"The next experiment ({target.words}) has a gain of {amount}.")
     else:
@@ -214,9 +229,9 @@ def _about_target(info: WhyInfo) -> list[str]:
         numbers = ", ".join(map(str, info.filling))
         many = len(info.filling) > 1
         said.append(
-            f"{'Trials' if many else 'Trial'} {numbers}, which {'are' if many else 'is'} waited for,"
-            f" {'were' if many else 'was'} chosen to fill the space, not by gain."
+            f"Pending {'trials' if many else 'trial'} {numbers} {'were' if many else 'was'} chosen to fill the space,"
+            " not by gain."
         )
     if target.weighed:
-        said.append(f"It was weighed against {target.weighed} too, so it need not have the greatest gain.")
+        said.append(f"It was weighed against {target.weighed} as well, so it need not have the largest gain.")
     return said

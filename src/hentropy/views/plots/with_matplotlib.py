@@ -77,8 +77,11 @@ def rendered(picture: Picture, suffix: str = ".png", dpi: int = DPI) -> bytes:
     layout = figure.get_layout_engine()
     assert layout is not None
     layout.execute(figure)
-    figure.set_layout_engine("none")  # or all would be drawn twice, once for the layout alone
-    figure.savefig(buffer, format=form[1:], dpi=dpi, metadata=stamp)
+    figure.set_layout_engine("none")
+    if form == ".png":
+        FigureCanvasAgg(figure).print_png(buffer)  # `savefig` draws all twice, once for the layout alone
+    else:
+        figure.savefig(buffer, format=form[1:], dpi=dpi, metadata=stamp)
     return buffer.getvalue()
 
 

@@ -11,7 +11,7 @@ from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, Stopping
 from hentropy.studies.study.rules import reason_to_stop
 from hentropy.views.plots.marks import Axis, Dots, Line, Mark, Panel, Picture, Role, Rule
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.target import Target, filling_words, gain_words
+from hentropy.views.plots.target import NextExperiment, filling_words, gain_words
 
 DECADES = 100.0
 """Gains whose ratio is greater than this are drawn on a logarithmic scale."""
@@ -35,7 +35,7 @@ class WorthInfo:
 
     `places` (n) count experiments, those before it and the query itself, earlier data and withdrawn ones left out;
     `waiting` (n) are the queries whose outcome is still to come. `target` is the experiment waited for, or the next
-    one, with its gain as things stand today, and `target_place` which experiment it is. `stopped` is why the study
+    one, with its gain as of now, and `target_place` which experiment it is. `stopped` is why the study
     should stop now, and `stops` why it should once the gain of the target counts. `left` are the experiments of the
     budget that are left, None where there is none.
     """
@@ -44,7 +44,7 @@ class WorthInfo:
     gains: np.ndarray
     errors: np.ndarray
     waiting: np.ndarray
-    target: Target | None
+    target: NextExperiment | None
     target_place: int
     rules: tuple[DrawnRule, ...]
     judged: bool
@@ -92,7 +92,7 @@ def _drawn(rule: StoppingRule) -> DrawnRule | None:
     return None
 
 
-def _stops(scene: Scene, target: Target | None) -> str | None:
+def _stops(scene: Scene, target: NextExperiment | None) -> str | None:
     """Why the study would stop if the target had been chosen today; designs that fill the space have no gain."""
     if target is None or (target.number is None and not target.is_next):
         return None
@@ -131,10 +131,10 @@ def worth_picture(info: WorthInfo) -> Picture:
     return Picture("worth", "Is another experiment worth it?", sentence(info), ((panel,),))
 
 
-def _label(target: Target) -> str:
+def _label(target: NextExperiment) -> str:
     if target.number is not None:
-        return f"trial {target.number}, as things stand today"
-    return "the next one" if target.is_next else "best by gain, not asked yet"
+        return f"trial {target.number}, as of now"
+    return "another one" if target.ended else "the next one" if target.is_next else "best by gain, not asked yet"
 
 
 def spans_decades(gains: np.ndarray, levels: Sequence[float] = ()) -> bool:
@@ -147,33 +147,35 @@ def sentence(info: WorthInfo) -> str:
     """Whether another experiment is worth it, in plain words."""
     said = [_of_target(info)] if info.target is not None else []
     if info.stopped is not None:
-        said.append(f"By the rules of the study it is time to stop: {info.stopped}.")
+        said.append(f"A stopping rule is met: {info.stopped}.")
     elif info.target is None:
-        said.append("No experiment is left to ask.")
+        said.append("No experiments left.")
     elif info.stops is not None:
-        said.append(f"Another one is not worth it by the rules of the study: {info.stops}.")
+        said.append(f"By the stopping rules, another experiment is not worth it: {info.stops}.")
     elif info.judged and (info.target.number is not None or info.target.is_next):
         low = any(rule.axis == "y" and info.target.gain < rule.at for rule in info.rules)
         said.append(
-            "That is low, but not yet for as long as the rules of the study ask for: go on."
+            "That is low, but not yet for as many experiments in a row as the stopping rule asks for: continue."
             if low
-            else "By the rules of the study another one is worth it."
+            else "By the stopping rules, another experiment is worth it."
         )
     elif not info.judged:
-        said.append("No rule says how much is enough: another one is worth it if it costs you less than that.")
+        said.append("No stopping rule is set: another experiment is worth it if it costs you less than that.")
     if info.left and info.stopped is None:
         is_left = "is" if info.left == 1 else "are"
-        said.append(f"Of the budget {counted(info.left, 'experiment')} {is_left} left.")
+        said.append(f"{counted(info.left, 'experiment')} of the budget {is_left} left.")
     return " ".join(said)
 
 
 def _of_target(info: WorthInfo) -> str:
-    """What the experiment waited for, or the next one, is expected to save as things stand today."""
+    """What the experiment waited for, or the next one, is expected to save as of now."""
     target = info.target
     assert target is not None
     saves = f"expected to save {gain_words(target)}"
     if target.number is not None:
-        return f"Trial {target.number}, which is waited for, is {saves}, as things stand today."
+        return f"Pending trial {target.number} is {saves}, as of now."
+    if target.ended:
+        return f"Another experiment would be {saves}."
     if target.is_next:
         return f"The next experiment is {saves}."
     return f"{filling_words(target)}; the best by gain would be {saves}."

@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.errors import HentropyError
 from hentropy.studies.definition import Description, validated
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
+from hentropy.studies.study.rules import worth_sentence
 from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
-from hentropy.views.plots.scene import scene_of
+from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_plotly import specification
 from hentropy.views.text.formats import DesignColumn, clock, counted, design_columns, json_text, titled, value_text
 from hentropy.views.text.sentences import (
@@ -26,15 +28,17 @@ from hentropy.views.text.sentences import (
     decision_sentence,
     first_sentence,
     objective_sentence,
+    outcome_sentences,
     spent_text,
     stop_sentence,
     values_text,
 )
+from hentropy.views.text.trials import how_often
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, and what it has: "number", "note" (text that may be long) or nothing special."""
+    """A column: its title, and what it has: "number", "note" (text that may be long), "time" or nothing."""
 
     title: str
     kind: str = ""
@@ -59,35 +63,45 @@ class TrialsShown:
 ORIGINS = {"first": "first design", "proposed": "proposed", "attached": "attached"}
 
 
-def trials_shown(entries: Sequence[Entry], design: Sequence[DesignColumn], cost_unit: str = "") -> TrialsShown:
+def trials_shown(
+    entries: Sequence[Entry], design: Sequence[DesignColumn], outcomes: Outcomes, cost_unit: str = ""
+) -> TrialsShown:
     """All trials in the order of their numbers; columns that say nothing of any trial are left out."""
     columns = [
         Column("trial", "number"),
         *(Column(column.title, "number" if column.is_number else "") for column in design),
-        Column("value", "number"),
-        Column("standard error", "number"),
+        *(Column(title, "number") for name in outcomes.by_name for title in _outcome_titles(name, outcomes)),
         Column("state"),
         Column("from"),
         Column("expected gain", "number"),
         Column(titled("expected cost", cost_unit), "number"),
         Column(titled("cost", cost_unit), "number"),
         Column("note", "note"),
-        Column("asked"),
-        Column("ended"),
+        Column("asked", "time"),
+        Column("ended", "time"),
     ]
-    rows = [_row(entry, design) for entry in entries]
-    always = 2 + len(design)  # the number, the design and the value
+    rows = [_row(entry, design, outcomes) for entry in entries]
+    always = 2 + len(design)  # the number, the design and the first outcome
     kept = [k for k in range(len(columns)) if k < always or any(row[k].text for row in rows)]
     return TrialsShown([columns[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
 
-def _row(entry: Entry, design: Sequence[DesignColumn]) -> list[Cell]:
+def _outcome_titles(name: str, outcomes: Outcomes) -> tuple[str, str]:
+    several = len(outcomes.by_name) > 1
+    return outcomes.titles[name], f"standard error of {name}" if several else "standard error"
+
+
+def _row(entry: Entry, design: Sequence[DesignColumn], outcomes: Outcomes) -> list[Cell]:
     trial: Trial = entry.trial
+    shown: list[tuple[Any, Any]] = []
+    for name, one in outcomes.shown(trial).items():
+        words = outcomes.words(name)
+        value = None if one is None else words[int(one.value)] if words else one.value
+        shown.append((value, None if one is None else one.std_error))
     return [
         Cell(str(trial.number), trial.number),
         *(_cell(trial.params[column.name]) for column in design),
-        _cell(trial.value),
-        _cell(trial.std_error),
+        *(_cell(part) for pair in shown for part in pair),
         Cell(trial.state.value),
         Cell(ORIGINS.get(trial.origin, trial.origin)),
         _cell(trial.gain),
@@ -152,7 +166,12 @@ def contents(study: Study) -> Contents:
     description = _description(study)
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
-    pictures, troubles = _pictures(study, verdict) if verdict else ([], {})
+    pictures: list[PictureShown] = []
+    troubles: dict[str, str] = {}
+    if verdict is not None:
+        scene = scene_of(study, verdict)
+        pictures, troubles = _pictures(scene)
+        verdict = verdict if verdict.worth else replace(verdict, worth=_worth(scene))
     entries = tuple(study.log.entries.values())
     now = clock(time.time())
     return Contents(
@@ -161,11 +180,13 @@ def contents(study: Study) -> Contents:
         standing=_standing(study, entries),
         heading=decided_sentence(description),
         verdict=verdict,
-        titles={field.name: field.title for field in study.space.fields},
+        titles={name: f"{name} ({unit})" for name, unit in study.outcomes.verdict_units(study.decided).items()},
         pictures=pictures,
         troubles=troubles,
-        trials=trials_shown(entries, design_columns(study.space), description.cost.unit if description.cost else ""),
-        facts=_facts(study, description, entries),
+        trials=trials_shown(
+            entries, design_columns(study.space), study.outcomes, description.cost.unit if description.cost else ""
+        ),
+        facts=_facts(study, description, entries, known),
         definition=json_text(description.model_dump(mode="json"), indent=2),
         made_at=now,
     )
@@ -179,8 +200,16 @@ def _description(study: Study) -> Description:
     return validated(in_words(study.options), f"the study {study.name!r}")
 
 
-def _pictures(study: Study, verdict: Verdict) -> tuple[list[PictureShown], dict[str, str]]:
-    scene = scene_of(study, verdict)
+def _worth(scene: Scene) -> str:
+    """What another experiment is worth, which the pictures had to find out; nothing while first designs are left."""
+    target, study = scene.explained.target, scene.study
+    if target is None or not target.gain or not (target.is_next or target.ended):
+        return ""
+    about = study.outcomes.quantities[scene.outcome]
+    return worth_sentence(study.decision, about, target.gain, target.error, study.log.stopped())
+
+
+def _pictures(scene: Scene) -> tuple[list[PictureShown], dict[str, str]]:
     made: list[PictureShown] = []
     troubles: dict[str, str] = {}
     for name in PICTURES:
@@ -196,19 +225,23 @@ def _pictures(study: Study, verdict: Verdict) -> tuple[list[PictureShown], dict[
 def _standing(study: Study, entries: Sequence[Entry]) -> str:
     states = ", ".join(f"{count} {state}" for state, count in counts(entries).items() if count)
     said = f"{counted(len(entries), 'trial')}{f': {states}' if states else ''}."
-    spent = spent_text(study.stop, [entry.trial for entry in entries])
+    spent = spent_text(study.stop, [entry.trial for entry in entries], study.costs.unit)
     said += f" {spent[0].upper()}{spent[1:]}." if spent else ""
+    often = how_often([entry.trial for entry in entries], study.outcomes)
+    said += f" {often}" if often else ""
     reason = study.log.stopped()
-    return f"{said} It has ended: {reason}." if reason else said
+    return f"{said} The study is finished: {reason}." if reason else said
 
 
-def _facts(study: Study, description: Description, entries: Sequence[Entry]) -> list[Fact]:
+def _facts(study: Study, description: Description, entries: Sequence[Entry], known: bool) -> list[Fact]:
     record = study.log.record
     rules = {
         "Conditions": conditions_sentences(study.space),
+        "Outcomes": outcome_sentences(description),
         "Decided on": decide_on_sentences(description),
         "Costs": cost_sentences(description),
     }
+    model = ["; ".join(study.belief.notes)] if known and study.belief.notes else []
     facts = [
         *(Fact(name, values_text(parameter)) for name, parameter in study.space.parameters.items()),
         *(Fact(name, " ".join(said)) for name, said in rules.items() if said),
@@ -216,6 +249,7 @@ def _facts(study: Study, description: Description, entries: Sequence[Entry]) -> 
         Fact("Begun", clock(record.created_at)),
         Fact("Seed", str(study.seed)),
         Fact("Course", first_sentence(study.first, description, [entry.trial for entry in entries])),
+        *(Fact("Model", f"{said}.") for said in model),
         Fact("Experiments", objective_sentence(description)),
         Fact("End", stop_sentence(description)),
     ]

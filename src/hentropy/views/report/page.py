@@ -1,15 +1,14 @@
 """The report as one HTML file that refers to nothing outside it."""
 
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from hentropy.core.given import is_number
 from hentropy.studies.records import Verdict
+from hentropy.studies.records.verdict import cell_text
 from hentropy.studies.study import Study
 from hentropy.views.report.contents import contents
-from hentropy.views.text.formats import value_text
 from hentropy.views.web.templating import environment, static_text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -21,13 +20,14 @@ def report_html(study: Study) -> str:
     """The report of a study as it stands. Its verdict is recorded, as by `Study.decide`."""
     said = contents(study)
     return (
-        environment(TEMPLATES, {"cell": _cell})
+        environment(TEMPLATES)
         .get_template("report.html")
         .render(
             report=said,
             verdict=said.verdict,
             shown_rows=_shown_rows(said.verdict),
             numeric=_numeric(said.verdict),
+            cell_text=cell_text,
             styles=[Markup(static_text("base.css")), Markup(_text("report.css"))],
             scripts=[
                 Markup(static_text("plotly-cartesian.min.js") if said.pictures else ""),
@@ -45,11 +45,6 @@ def _shown_rows(verdict: Verdict | None) -> int:
 
 def _text(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _cell(value: Any) -> str:
-    """A value of an action for a person."""
-    return value_text(value)
 
 
 def _numeric(verdict: Verdict | None) -> dict[str, bool]:

@@ -4,33 +4,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
-from hentropy.studies.study.rules import checked_value
+from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.records import Failed, Values
 from hentropy.views.text.earlier_data import Data
 
 
 @dataclass(frozen=True)
-class EarlierMeasurement:
-    """An earlier measurement: its design and its value."""
+class EarlierExperiment:
+    """An earlier experiment: its design, and what was measured or why it failed."""
 
     params: Mapping[str, Any]
-    value: float
-    std_error: float | None = None
+    outcome: Values | Failed
 
 
-def rows_in(rows: Sequence[EarlierMeasurement], space: DesignSpace) -> Data:
-    """Rows checked against the space."""
+def rows_in(rows: Sequence[EarlierExperiment], outcomes: Outcomes) -> Data:
+    """Rows checked against the space and the outcomes."""
     good, bad = [], []
     for number, row in enumerate(rows):
         try:
-            value, error = checked_value(row.value if row.std_error is None else (row.value, row.std_error))
-            design = space.cleaned(row.params)
+            if not isinstance(row.outcome, Failed):
+                outcomes.given(row.outcome)
+            design = outcomes.space.cleaned(row.params)
         except InputError as mistake:
             bad.append(f"row {number}: {mistake}")
         else:
-            good.append((design, value if error is None else (value, error)))
-    return Data(tuple(good), tuple(bad), ())
+            good.append((design, row.outcome))
+    return Data(tuple(good), ("",) * len(good), tuple(bad), ())
 
 
 def usable(data: Data, where: str, skip_bad: bool) -> Data:

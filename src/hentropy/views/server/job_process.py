@@ -85,7 +85,7 @@ class JobRunner:
             except Exception:  # this thread must go on, whatever happens to one job
                 log.exception("the job %s of the study %r", job.id, job.study.name)
                 self._end()
-                self._orders.end(job.id, "failed", "failed", error="it could not be computed; the log says why")
+                self._orders.end(job.id, "failed", "failed", error="it could not be computed; see the log")
         self._end()
 
     def _do(self, job: Job) -> None:

@@ -39,7 +39,7 @@ class JobQueue:
             waiting = self._waiting(kind)
             own = sum(job.study == study for job in waiting)
             if self.closed:
-                raise Busy("the server is about to end and takes no more work")
+                raise Busy("the server is shutting down and accepts no more jobs")
             if len(waiting) >= self._most_waiting:
                 raise Busy(f"{len(waiting)} jobs wait already, and no more may wait; try again in a while")
             if own >= max(1, self._most_waiting // 2):

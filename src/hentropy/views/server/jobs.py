@@ -67,8 +67,8 @@ __all__ = ["Busy", "Job", "JobService", "Look", "Part", "StudyKey", "job_json"]
 LOOK_SECONDS = 120.0
 """The usual processor time for a verdict, and again for its pictures."""
 
-CANCELLING = 5.0
-"""The most seconds to wait for the end of a process that was killed: it takes a moment."""
+CANCELLING = 60.0
+"""The most seconds to wait for the end of a process that was killed: it takes a moment, on a busy machine longer."""
 
 
 class JobService:
@@ -107,9 +107,9 @@ class JobService:
         """Start the process that asks now: the first one to ask then does not wait for its start."""
         self._asking.prepare()
 
-    def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True) -> Job:
+    def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True, measures: str | None = None) -> Job:
         """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
-        return self._orders.place(StudyKey.of(study), "ask", count=count, anyway=anyway)
+        return self._orders.place(StudyKey.of(study), "ask", count=count, anyway=anyway, measures=measures)
 
     def look(self, study: StudyRecord, *, soon: bool = True, revision: int = 0) -> Job:
         """Reach a verdict and make the pictures; one that waits already is as good as a new one.
@@ -210,4 +210,4 @@ class JobService:
 
 
 def _asked(job: Job) -> dict[str, Any]:
-    return {"study": asdict(job.study), "count": job.count, "anyway": job.anyway}
+    return {"study": asdict(job.study), "count": job.count, "anyway": job.anyway, "measures": job.measures}

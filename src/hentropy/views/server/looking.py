@@ -13,7 +13,7 @@ from typing import Any
 from hentropy.errors import HentropyError
 from hentropy.studies.records import StoredVerdict, Verdict
 from hentropy.studies.study import State, Study
-from hentropy.views.plots.pictures import PICTURES, as_plain, information
+from hentropy.views.plots.pictures import PICTURES, as_plain, information, pictured
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_plotly import specification
 from hentropy.views.server.work import ON_PAGES
@@ -24,8 +24,8 @@ SHORTEST = 0.001
 """Seconds; a timer of 0 would never ring."""
 
 
-class TooLong(BaseException):
-    """A computation has had all its time. Like an interrupt, it is no error that others catch by accident."""
+class TooLong(KeyboardInterrupt):
+    """A computation has had all its time: an interrupt, and no error that others catch by accident."""
 
 
 @contextmanager
@@ -49,7 +49,7 @@ log = logging.getLogger("hentropy.views.server")
 NEVER = 2**31 - 1
 """A revision that no study has: the news since then hold no entries, only the revision now."""
 
-NOTHING_TOLD = "Nothing has been told yet, so nothing is known: run an experiment and enter its value."
+NOTHING_TOLD = "No results yet: run an experiment and enter its value."
 
 Answer = Callable[[Mapping[str, Any]], None]
 
@@ -89,7 +89,7 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     scene = scene_of(study, verdict)
     until = time.process_time() + seconds
     for place, name in enumerate(PICTURES, start=1):
-        answer({"phase": f"making pictures, {place} of {len(PICTURES)}"})
+        answer({"phase": f"computing pictures, {place} of {len(PICTURES)}"})
         answer({"part": name, **drawn_in_time(scene, name, until)})
     answer({"part": "end", "order": list(PICTURES)})
 
@@ -97,7 +97,7 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
 def mark_of(study: Study) -> str:
     """A text that changes with what a look shows: trials, but not who works on them, and the definition."""
     trials = [
-        (trial.number, dict(trial.params), trial.state.value, trial.value, trial.std_error) for trial in study.records
+        (trial.number, dict(trial.params), trial.state.value, trial.plain()["measurements"]) for trial in study.records
     ]
     whole = json_text([trials, dict(study.log.record.definition)])
     return hashlib.sha256(whole.encode()).hexdigest()
@@ -122,14 +122,14 @@ def drawn_in_time(scene: Scene, name: str, until: float) -> dict[str, Any]:
                 return _drawn(scene, name)
     except TooLong:
         pass
-    return {"trouble": "This picture takes too long to make here; `hentropy plot` makes it in a terminal."}
+    return {"trouble": "This picture takes too long to compute here; run `hentropy plot` in a terminal."}
 
 
 def _drawn(scene: Scene, name: str) -> dict[str, Any]:
     """A picture, or why there is none."""
     try:
         info = information(scene, name)
-        made = PICTURES[name][1](info)
+        made = pictured(scene, name, info)
         drawn = {
             "information": as_plain(info),
             "specification": specification(made),
@@ -141,5 +141,5 @@ def _drawn(scene: Scene, name: str) -> dict[str, Any]:
         return {"trouble": error.worded(ON_PAGES)}
     except Exception:
         log.exception("the picture %r of the study %r", name, scene.study.name)
-        return {"trouble": "This picture could not be made; the server's log says why."}
+        return {"trouble": "This picture could not be computed; see the server's log."}
     return {"picture": drawn}

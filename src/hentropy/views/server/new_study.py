@@ -45,11 +45,13 @@ def described(words: Any) -> Study:
 
 def _refused(words: Mapping[str, Any]) -> list[str]:
     """Why a definition may not be used, a line for each part of it."""
-    decision, objective, pool = (_table(words, part) for part in ("decision", "objective", "pool"))
+    decision, model, objective, pool = (_table(words, part) for part in ("decision", "model", "objective", "pool"))
     reasons = {
         "decision.python: a class of one's own runs code; begin such a study with the command line": "python"
         in decision,
         "decision.own: it stands for a decision made in Python; name one of the library's": "own" in decision,
+        "model.python: a model of one's own runs code; begin such a study with the command line": model.get("python")
+        is not None,
         "own: it stands for parts made in Python; leave it out": "own" in words,
         "objective: a server runs no functions and no programs; leave it out, and tell the values": objective.get(
             "type", "manual"

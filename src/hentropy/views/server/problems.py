@@ -56,9 +56,9 @@ RETRY = 5
 
 SENTENCES = {
     400: "the request cannot be understood",
-    401: "this needs the token of the server",
+    401: "this needs the server's token",
     403: "this is not allowed",
-    404: "there is nothing here; it may have been deleted",
+    404: "not found; it may have been deleted",
     405: "this cannot be done here",
     408: "the request took too long to arrive",
     413: "this is too large",
@@ -120,7 +120,7 @@ def problem_of(error: Exception) -> Failure:
 
 def _problem(identity: str, error: Exception) -> Failure:
     if isinstance(error, RequestValidationError):
-        lines = tuple(map(_mistake, error.errors()))
+        lines = _mistakes(error.errors())
         return Failure(identity, 422, "the request cannot be used: " + "; ".join(lines[:3]), lines)
     if isinstance(error, HTTPException):
         default = SENTENCES.get(error.status_code, "this cannot be done")
@@ -141,15 +141,23 @@ def _told(identity: str, error: HentropyError) -> Failure:
     return Failure(identity, status, said, lines, headers, busy=isinstance(error, Busy), error=error)
 
 
-def _mistake(detail: Mapping[str, Any]) -> str:
-    place = detail.get("loc", ())
-    if detail.get("type") == "json_invalid":
-        reason = (detail.get("ctx") or {}).get("error", "it cannot be read")
-        return f"the body is not valid JSON, at character {place[-1]}: {reason}"
-    where = ".".join(str(part) for part in (place[1:] if len(place) > 1 else place))
-    message = str(detail.get("msg", "cannot be used"))
-    said = f"{message[:1].lower()}{message[1:]}"
-    return f"{where}: {said}" if where else said
+VALUE_KINDS = ("bool", "int", "float", "str")
+"""What ends the place of a mistake where a value may be of several kinds: there is one mistake for each."""
+
+
+def _mistakes(details: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """A line for each place where something is wrong."""
+    found: dict[str, list[str]] = {}
+    for detail in details:
+        place = detail.get("loc", ())
+        if detail.get("type") == "json_invalid":
+            reason = (detail.get("ctx") or {}).get("error", "it cannot be read")
+            return (f"the body is not valid JSON, at character {place[-1]}: {reason}",)
+        parts = [str(part) for part in (place[1:] if len(place) > 1 else place)]
+        where = ".".join(parts[:-1] if len(parts) > 1 and parts[-1] in VALUE_KINDS else parts)
+        message = str(detail.get("msg", "cannot be used"))
+        found.setdefault(where, []).append(f"{message[:1].lower()}{message[1:]}")
+    return tuple(f"{where}: {' or '.join(said)}" if where else " or ".join(said) for where, said in found.items())
 
 
 def is_api(path: str) -> bool:
@@ -176,7 +184,7 @@ def _paragraphs(text: str) -> Sequence[str]:
     return [sentence(first), *rest]
 
 
-TITLES = {401: "Please sign in", 403: "Not allowed", 404: "Nothing here", 429: "Too fast", 503: "Not now"}
+TITLES = {401: "Please sign in", 403: "Not allowed", 404: "Not found", 429: "Too many requests", 503: "Not now"}
 PAGE = """<!doctype html>
 <html lang="en">
 <head>

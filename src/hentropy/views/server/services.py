@@ -1,5 +1,6 @@
 """`Services`: what the routes of a server work with; if a study is still the one meant, and when work may begin."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -25,8 +26,8 @@ def check_meant(record: StudyRecord, begun: str) -> None:
     """`Gone` if the study that was begun at that time, in the words of `iso`, is not this one."""
     if begun != iso(record.created_at):
         raise Gone(
-            f"the study that was meant, begun at {begun or 'an unknown time'}, was deleted; another has its place"
-            f" {record.id}, and nothing was changed"
+            f"the study that was meant, begun at {begun or 'an unknown time'}, was deleted, and another one took its"
+            f" place {record.id}; nothing was changed"
         )
 
 
@@ -65,20 +66,23 @@ Visitor = Annotated[Access, Depends(who)]
 """An argument of a route: who asks."""
 
 
-NOTHING = "nothing has been told yet, so nothing is known: ask for an experiment, run it, and enter its value"
+NOTHING = "no results yet: ask for an experiment, run it, and enter its value"
 
 
-def place_ask(here: Services, case: Snapshot, count: int, anyway: bool) -> Job:
-    """A job that asks, if the study can be computed here and does not have enough."""
+def place_ask(
+    here: Services, case: Snapshot, count: int, anyway: bool, measures: str | Sequence[str] | None = None
+) -> Job:
+    """A job that asks, maybe for one assay, if the study can be computed here and does not have enough."""
     if case.computable is not None:
         raise StudyError(case.computable)
     if count > here.settings.limits.count:
         raise InputError(f"{count} experiments are too many; ask for at most {here.settings.limits.count} at once")
     if case.enough is not None and not anyway:
-        raise StudyError(f"no new experiment: {case.enough}; ask anyway to get one nonetheless")
+        raise StudyError(f"no new experiment: {case.enough}; ask anyway to get one regardless")
     if count > case.trials_left and not anyway:
         raise StudyError(f"{count} experiments are more than the budget leaves; ask for at most {case.trials_left:g}")
-    return here.job_service.ask(case.record, count, anyway)
+    assay = None if measures is None else case.outcomes.assays.chosen(measures)
+    return here.job_service.ask(case.record, count, anyway, assay)
 
 
 def place_look(here: Services, case: Snapshot) -> Job:

@@ -9,6 +9,7 @@ from cachetools import LRUCache
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description, stopping_of
 from hentropy.studies.definition.decisions import OwnClass
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
 from hentropy.studies.setting import TOLD
 from hentropy.studies.storage import Store
@@ -40,6 +41,7 @@ class Snapshot:
     record: StudyRecord
     description: Description
     space: DesignSpace
+    outcomes: Outcomes
     columns: tuple[DesignColumn, ...]
     first: int
     revision: int
@@ -70,7 +72,7 @@ class Snapshot:
     @property
     def spent(self) -> str:
         """What was spent, in words; nothing while nobody knows of costs."""
-        return spent_text(stopping_of(self.description), self.trials)
+        return spent_text(stopping_of(self.description), self.trials, self.cost_unit)
 
     @property
     def to_come(self) -> str:
@@ -118,6 +120,7 @@ class SnapshotCache:
             record,
             known.description,
             log.space,
+            log.outcomes,
             known.columns,
             log.first,
             log.revision,
@@ -138,9 +141,14 @@ def why_not_computable(description: Description) -> str | None:
             f"the decision of this study is the Python class {description.decision.python}, which a server does not"
             " run; ask and decide with the command line, and tell the values here or there"
         )
+    if description.model.python is not None:
+        return (
+            f"the model of this study is the Python function {description.model.python}, which a server does not run;"
+            " ask and decide with the command line, and tell the values here or there"
+        )
     if description.own:
         return (
-            f"this study was made in Python with parts that have no words ({', '.join(description.own)}); ask and"
+            f"this study was made in Python with parts that have no stored form ({', '.join(description.own)}); ask and"
             " decide in that program, and tell the values here or there"
         )
     return None

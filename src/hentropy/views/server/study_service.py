@@ -9,11 +9,11 @@ from itertools import chain
 from typing import Any
 
 from hentropy.errors import Gone, StudyError
-from hentropy.studies.records import Entry, Observation, StudyRecord, Value
+from hentropy.studies.records import Entry, Observation, StudyRecord, ToldCost, Values
 from hentropy.studies.records.csv_tables import check_rows
 from hentropy.studies.storage import Store
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.views.server.incoming_data import EarlierMeasurement, rows_in, usable
+from hentropy.views.server.incoming_data import EarlierExperiment, rows_in, usable
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
 from hentropy.views.server.study_list import ListedStudy, Standings
@@ -89,17 +89,15 @@ class StudyService:
         self,
         study: Which,
         number: int,
-        value: float,
-        std_error: float | None = None,
+        values: Values,
         note: str | None = None,
         replace: bool = False,
-        cost: float | None = None,
+        cost: ToldCost = None,
     ) -> Entry:
-        """The value of a trial; another than was told before only with `replace`, and the earlier one is kept too."""
-        given: Value = value if std_error is None else (value, std_error)
-        return self.log(study).tell(number, given, note=note, replace_value=replace, cost=cost)
+        """What a trial measured; another value than was told before only with `replace`, and that one is kept too."""
+        return self.log(study).tell(number, values, note=note, replace_value=replace, cost=cost)
 
-    def fail(self, study: Which, number: int, why: str = "", replace: bool = False, cost: float | None = None) -> Entry:
+    def fail(self, study: Which, number: int, why: str = "", replace: bool = False, cost: ToldCost = None) -> Entry:
         """A trial was run and failed."""
         return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace, cost=cost)
 
@@ -107,11 +105,19 @@ class StudyService:
         """A trial will not be run after all."""
         return self.log(study).withdraw(number, note)
 
-    def attach(self, study: Which, rows: Sequence[EarlierMeasurement], *, again: bool = False) -> Attached:
-        """Data that were there before: all rows, or none if one of them cannot be used."""
+    def attach(
+        self,
+        study: Which,
+        rows: Sequence[EarlierExperiment],
+        *,
+        again: bool = False,
+        cost: ToldCost = None,
+        note: str = "",
+    ) -> Attached:
+        """Data that were there before: all rows, or none if one of them cannot be used; each with a cost and a note."""
         check_rows(len(rows), self._rows)
-        data = rows_in(rows, self.log(study).space)
-        return self._attach(study, usable(data, "the rows", skip_bad=False), again)
+        data = rows_in(rows, self.log(study).outcomes)
+        return self._attach(study, usable(data, "the rows", skip_bad=False), again, cost, note)
 
     def attach_csv(
         self,
@@ -120,22 +126,21 @@ class StudyService:
         *,
         where: str = "the file",
         columns: Mapping[str, str] | None = None,
-        value: str | None = None,
-        std_error: str | None = None,
         skip_bad: bool = False,
         again: bool = False,
     ) -> Attached:
-        """Data that were there before, from a CSV text; `columns` are those of parameters that are called otherwise."""
-        data = earlier_data(text, where, self.log(study).space, columns or {}, value, std_error, self._rows)
+        """Data that were there before, from a CSV text; `columns` are those that are called otherwise."""
+        data = earlier_data(text, where, self.log(study).outcomes, columns or {}, self._rows)
         return self._attach(study, usable(data, where, skip_bad), again)
 
-    def _attach(self, study: Which, data: Data, again: bool) -> Attached:
-        return Attached(tuple(self.log(study).attach(data.good, again=again)), data.bad, data.unused)
+    def _attach(self, study: Which, data: Data, again: bool, cost: ToldCost = None, note: str = "") -> Attached:
+        entries = self.log(study).attach(data.good, again=again, cost=cost, note=note or data.notes)
+        return Attached(tuple(entries), data.bad, data.unused)
 
     def import_trials(self, study: Which, text: str, where: str = "the file") -> tuple[Entry, ...]:
         """Exported trials, CSV or JSON lines, into a study that has none yet."""
         log = self.log(study)
-        imported = exported_in(text, where, log.space, self._rows)
+        imported = exported_in(text, where, log.outcomes, self._rows)
         now = self.store.now()
         entries = tuple(one.entry(now) for one in imported)
         log.load(entries)
@@ -144,10 +149,9 @@ class StudyService:
     def csv(self, study: Which) -> Iterator[str]:
         """All trials as CSV, piece by piece; they are read now, before the first piece is taken."""
         case = self.case(study)
-        names = case.space.names
         # the header is one line: names of parameters have no line breaks
-        pieces = (csv_text(piece, names).partition("\n")[2] for piece in _pieces(case.entries))
-        return chain([csv_text((), names)], pieces)
+        pieces = (csv_text(piece, case.outcomes).partition("\n")[2] for piece in _pieces(case.entries))
+        return chain([csv_text((), case.outcomes)], pieces)
 
     def json_lines(self, study: Which) -> Iterator[str]:
         """All trials as JSON lines, piece by piece."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hentropy.errors import Gone, StorageError
-from hentropy.studies.records import State, StudyRecord, Trial
+from hentropy.studies.records import Measurement, State, StudyRecord, Trial
 from hentropy.studies.storage import News, Store
 from hentropy.views.server.jobs import Busy, Job, JobService, Part, StudyKey, job_json
 
@@ -131,7 +131,7 @@ class Watcher:
     def join(self, record: StudyRecord, *, client: str = "", computable: bool = True) -> Subscriber:
         """Listen to a study; `Busy` if too many listen. Whoever joins has to `leave`."""
         if self._closed:
-            raise Busy("the server is about to end")
+            raise Busy("the server is shutting down")
         if self.listeners >= self._most:
             raise Busy(f"{self._most} pages are open already, and no more can be kept up to date; close some")
         if sum(box.owner == client for watch in self._watches.values() for box in watch.listeners) >= self._each:
@@ -248,6 +248,6 @@ def _spread(watch: Watch, event: Event) -> None:
         subscriber.put(event)
 
 
-def _seen(trial: Trial | None) -> tuple[State, float | None, float | None] | None:
+def _seen(trial: Trial | None) -> tuple[State, Mapping[str, Measurement]] | None:
     """What verdict and pictures depend on."""
-    return None if trial is None else (trial.state, trial.value, trial.std_error)
+    return None if trial is None else (trial.state, trial.measurements)

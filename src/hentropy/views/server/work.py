@@ -10,8 +10,9 @@ from hentropy.views.text.formats import iso
 
 ON_PAGES = {
     Advice.CORRECT: "open that trial to correct it",
-    Advice.TELL_FAILED: "if the experiment did not work, mark it as failed",
+    Advice.TELL_FAILED: "if the experiment failed, mark it as failed",
     Advice.GIVE_NUMBER: "it must be a number",
+    Advice.NAME_OUTCOMES: "give measurements by outcome",
     Advice.ASK_AND_TELL: "ask for an experiment, run it, and enter its value",
     Advice.TRUST: "ask and decide with the command line",
     Advice.ATTACH_AGAIN: "if they are measurements of their own, add them even if the same are there already",
@@ -43,9 +44,10 @@ class StudyKey:
 class Job:
     """One piece of work in the background, as it stands. Times are seconds since 1970 by this machine's clock.
 
-    `count` experiments are asked; the `result` of asking are the numbers of the new trials. `phase` says in words what
-    goes on, `error` why it failed. A job of looking that is not `soon` waits until the process has rested; it sees the
-    trials of `revision` or newer ones. One of asking that is not `anyway` asks nothing if nothing is left to gain.
+    `count` experiments are asked, for the assay `measures` if one is named; the `result` of asking are the numbers of
+    the new trials. `phase` says in words what goes on, `error` why it failed. A job of looking that is not `soon` waits
+    until the process has rested; it sees the trials of `revision` or newer ones. One of asking that is not `anyway`
+    asks nothing if nothing is left to gain.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Job:
     error: str | None = None
     soon: bool = True
     anyway: bool = True
+    measures: str | None = None
     revision: int = 0
 
     @property

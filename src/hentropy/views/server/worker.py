@@ -13,6 +13,9 @@ they may take, each other one is a job. Messages out:
 The pipes are those of `call.line_pipes`: when nobody holds the other end any more, this process ends.
 """
 
+import contextlib
+import ctypes
+import gc
 import json
 import traceback
 from collections.abc import Callable, Mapping
@@ -70,7 +73,9 @@ def _deleted(key: StudyKey) -> Gone:
     return Gone(f"there is no study {key.name!r} any more; it was deleted")
 
 
-def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, Any]], None]) -> list[int]:
+def ask(
+    study: Study, count: int, anyway: bool, measures: str | None, answer: Callable[[Mapping[str, Any]], None]
+) -> list[int]:
     """Ask for experiments; the numbers of their trials. A `StudyError` if nothing is left to gain, unless `anyway`."""
     trials = study.records
     complete = sum(trial.state is State.COMPLETE for trial in trials)
@@ -78,14 +83,14 @@ def ask(study: Study, count: int, anyway: bool, answer: Callable[[Mapping[str, A
     if proposed:
         answer({"phase": f"fitting the model to {counted(complete, 'value')}"})
         study.belief  # noqa: B018 (it is fitted and kept)
-    answer({"phase": "waiting for another who asks"})
+    answer({"phase": "waiting for another process that is choosing experiments"})
     study.store.turn_terms = replace(study.store.turn_terms, tell=lambda said: answer({"phase": said}))
     with study.store.asking(study.log.record):
         pass  # nobody asks now; should somebody be faster again, only these words are wrong
-    answer({"phase": "valuing possible experiments" if proposed else "filling the space"})
-    asked = study.ask_many(count) if anyway else study.ask_within_rules(count)
+    answer({"phase": "evaluating candidate experiments" if proposed else "filling the space"})
+    asked = (study.ask_many if anyway else study.ask_within_rules)(count, measures=measures)
     if not asked:
-        raise StudyError(f"no new experiment: {study.enough or NOTHING_LEFT}; ask anyway to get one nonetheless")
+        raise StudyError(f"no new experiment: {study.enough or NOTHING_LEFT}; ask anyway to get one regardless")
     return [trial.number for trial in asked]
 
 
@@ -108,7 +113,8 @@ def main() -> None:
         job = json.loads(messages.get())
         try:
             answer({"phase": "reading the study"})
-            if loaded is None:  # a store that was away may be there now
+            if loaded is None:  # a store that was away may be there now, or there was no room for a study
+                give_back_memory()
                 loaded = Loaded(open_store(opening["store"], make=False))
             key = StudyKey(**job["study"])
             try:
@@ -126,7 +132,7 @@ def main() -> None:
             took = f"it took more than {job['seconds']:g} s of computing"
             answer({"failed": f"{took}, and others wait; decide with the command line"})
         except Exception as error:
-            failed = "it could not be computed; the server's log says why"
+            failed = "it could not be computed; see the server's log"
             if out_of_memory(error):
                 failed = too_large(opening["memory"])
                 loaded = None  # what it left behind goes with it
@@ -137,7 +143,7 @@ def do(loaded: Loaded, key: StudyKey, kind: Kind, job: Mapping[str, Any], answer
     """Do a job: the numbers of the trials that were asked; a look says what it sees itself."""
     study = loaded.study(key)
     if kind == "ask":
-        return ask(study, job["count"], job["anyway"], answer)
+        return ask(study, job["count"], job["anyway"], job["measures"], answer)
     look(study, job["known"], job["seconds"], answer)
     return None
 
@@ -150,11 +156,22 @@ def too_large(most: int) -> str:
     )
 
 
+def give_back_memory() -> None:
+    """Have what was freed given back to the system, where its C library can: it counts against the bound."""
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+NO_ROOM = ("allocate memory", "can't start new thread")
+"""What torch and Python say in words where there is no room, the latter for the stack of a thread."""
+
+
 def out_of_memory(error: BaseException) -> bool:
-    """Whether there was no room for something: torch says so only in words, and so do those who explain its errors."""
+    """Whether there was no room for something: some say so only in words, and so do those who explain their errors."""
     found: BaseException | None = error
     while found is not None:
-        if isinstance(found, MemoryError) or "allocate memory" in str(found):
+        if isinstance(found, MemoryError) or any(words in str(found) for words in NO_ROOM):
             return True
         found = found.__cause__ or found.__context__
     return False

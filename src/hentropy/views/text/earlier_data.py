@@ -1,15 +1,24 @@
 """Data that were measured before, from the columns of a CSV file."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hentropy.core.spaces import DesignSpace, Params, Pool
+from hentropy.core.given import closest
+from hentropy.core.spaces import Params, Pool
 from hentropy.errors import Advice, InputError
-from hentropy.studies.records import Value
+from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.records import Failed, Values
 from hentropy.studies.records.csv_tables import cells, csv_table, number_in
-from hentropy.studies.study.rules import checked_value
+from hentropy.studies.study.tables import outcome_columns
 from hentropy.views.text.formats import counted
-from hentropy.views.text.trial_files import titles_read, unguarded, values_in
+from hentropy.views.text.trial_files import measured_in, titles_read, unguarded, values_in
+
+STATUS, NOTES = ("status", "state"), ("note", "reason")
+"""What the columns are called that say whether experiments failed, and why."""
+
+FAILED = ("failed", "failure", "crashed", "error")
+SUCCEEDED = ("", "complete", "completed", "ok", "success", "succeeded")
+"""What a status may say."""
 
 SHOWN_BAD = 20
 """Bad rows that are listed."""
@@ -17,18 +26,23 @@ SHOWN_BAD = 20
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column is what: parameters by name, the value, and its standard error if there is one."""
+    """Which column is what: parameters by name, outcomes by name, and their standard errors by `name_se`.
+
+    Optional: `status` says which experiments failed, and `note` says why; notes of others are kept too.
+    """
 
     parameters: Mapping[str, str]
-    value: str
-    std_error: str | None
+    outcomes: Mapping[str, str]
+    status: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
 class Data:
-    """The rows that can be used, what is wrong with the others, and the columns that nothing was taken from."""
+    """The rows that can be used, a note of each, what is wrong with the others, and the columns that nobody used."""
 
-    good: tuple[tuple[Params, Value], ...]
+    good: tuple[tuple[Params, Values | Failed], ...]
+    notes: tuple[str, ...]
     bad: tuple[str, ...]
     unused: tuple[str, ...]
 
@@ -45,82 +59,88 @@ class Data:
 
 
 def earlier_data(
-    text: str,
-    where: str,
-    space: DesignSpace,
-    renamed: Mapping[str, str],
-    value: str | None = None,
-    std_error: str | None = None,
-    most_rows: int | None = None,
+    text: str, where: str, outcomes: Outcomes, renamed: Mapping[str, str], most_rows: int | None = None
 ) -> Data:
-    """The rows of a CSV text; `renamed` are columns of parameters that are called otherwise, by parameter."""
+    """The rows of a CSV text; `renamed` are columns that are called otherwise, by parameter or outcome."""
     table = csv_table(text, where, most_rows)
     names = tuple(unguarded(name) for name in table.columns)
-    columns = _columns(names, space, renamed, value, std_error, where)
-    good, bad = [], []
-    for line, row in table.rows:
+    columns = matched_columns(names, outcomes, renamed, where)
+    good, notes, bad = [], [], []
+    for line, given in table.rows:
         try:
-            good.append(_datum(cells(names, row), columns, space))
+            row = cells(names, given)
+            good.append(_datum(row, columns, outcomes))
+            notes.append("" if columns.note is None else unguarded(row[columns.note].strip()))
         except InputError as error:
             bad.append(f"line {line}: {error}")
-    known = (*columns.parameters.values(), *titles_read(space.names).values())
-    used = (*known, columns.value, columns.std_error)
-    return Data(tuple(good), tuple(bad), tuple(name for name in names if name not in used))
+    known = (*columns.parameters.values(), *titles_read(outcomes).values(), *columns.outcomes.values())
+    used = (*known, columns.status, columns.note)
+    return Data(tuple(good), tuple(notes), tuple(bad), tuple(name for name in names if name not in used))
 
 
 def columns_by_parameter(pairs: Iterable[str]) -> dict[str, str]:
-    """Columns by parameter, from texts COLUMN=PARAMETER; each column and each parameter may be there once."""
+    """Columns by parameter or outcome, from texts COLUMN=NAME; each column and each name may be there once."""
     found: dict[str, str] = {}
     for text in pairs:
         column, _, parameter = (part.strip() for part in text.rpartition("="))
         if not column or not parameter:
-            raise InputError(f"{text!r} is not of the form COLUMN=PARAMETER")
+            raise InputError(f"{text!r} is not of the form COLUMN=NAME")
         if column in found.values():
-            raise InputError(f"the column {column} appears twice; map it to one parameter, once")
+            raise InputError(f"the column {column} appears twice; map it to one name, once")
         if parameter in found:
-            raise InputError(f"the parameter {parameter} appears twice; give it one column")
+            raise InputError(f"{parameter} appears twice; give it one column")
         found[parameter] = column
     return found
 
 
-def _columns(
-    names: Sequence[str],
-    space: DesignSpace,
-    renamed: Mapping[str, str],
-    value: str | None,
-    std_error: str | None,
-    where: str,
+def matched_columns(
+    names: Sequence[str], outcomes: Outcomes, renamed: Mapping[str, str], where: str, design: bool = True
 ) -> Columns:
-    unknown = [name for name in renamed if name not in space.names]
+    """Which column is what, by their names; without `design`, those of parameters need not be there."""
+    space, measured = outcomes.space, outcome_columns(outcomes.measured)
+    unknown = [name for name in renamed if name not in (*space.names, *measured)]
     if unknown:
-        raise InputError(f"columns: {unknown[0]!r} is not a parameter; the parameters are {', '.join(space.names)}")
-    chosen = _chosen(names, space, renamed)
-    taken = set(chosen.values())
-    if std_error is None and "std_error" in names and "std_error" not in taken:
-        std_error = "std_error"
-    columns = Columns(chosen, value or "value", std_error)
+        close = closest(unknown[0], (*space.names, *measured))
+        raise InputError(
+            f"columns: {unknown[0]!r} is neither a parameter nor an outcome; these are"
+            f" {', '.join((*space.names, *outcomes.measured))}{f'; did you mean {close}?' if close else ''}"
+        )
+    chosen = _chosen(names, outcomes, renamed)
     there = f"the columns of {where} are {', '.join(names)}"
+    if not design:
+        chosen = {name: column for name, column in chosen.items() if column in names}
     for name, column in chosen.items():
         if column not in names:
             raise InputError(
                 f"there is no column {column!r} for the parameter {name}; {there}", Advice.MAP_COLUMN, between=": "
             )
-    if columns.value not in names or columns.value in taken:
-        raise InputError(
-            f"there is no column {columns.value!r} for the values; {there}", Advice.NAME_VALUES, between=": "
-        )
-    if std_error is not None and std_error not in names:
-        raise InputError(f"there is no column {std_error!r} for the standard errors; {there}")
-    _check_taken_once([*chosen.items(), ("the values", columns.value), ("the standard errors", std_error)])
+    values = {name: renamed.get(name, name) for name in measured}
+    titled = {name: title for name, title in outcomes.titles.items() if title in names and name not in renamed}
+    found = {name: column for name, column in {**values, **titled}.items() if column in names and name in measured}
+    found = {name: column for name, column in found.items() if name in renamed or column not in chosen.values()}
+    missing = [name for name in measured if name in renamed and name not in found]
+    columns = _with_status(Columns(chosen, found), names)
+    if missing or not (columns.status or any(name in found for name in outcomes.measured)):
+        wanted = values[missing[0]] if missing else " or ".join(map(repr, outcomes.measured))
+        raise InputError(f"there is no column {wanted} for the values; {there}", Advice.MAP_COLUMN, between=": ")
+    _check_taken_once([*chosen.items(), *found.items()])
     return columns
 
 
-def _chosen(names: Sequence[str], space: DesignSpace, renamed: Mapping[str, str]) -> dict[str, str]:
+def _with_status(columns: Columns, names: Sequence[str]) -> Columns:
+    """With the columns that say which experiments failed, and why, if there are any."""
+    free = [name for name in names if name not in (*columns.parameters.values(), *columns.outcomes.values())]
+    status = next((name for name in STATUS if name in free), None)
+    note = next((name for name in NOTES if name in free), None)
+    return replace(columns, status=status, note=note)
+
+
+def _chosen(names: Sequence[str], outcomes: Outcomes, renamed: Mapping[str, str]) -> dict[str, str]:
     """The columns of the values of a design: called as these, with or without their units, or as `renamed` says.
 
     Of a pool with ids, the column of ids is enough; what else is there must agree with it.
     """
-    prefixed = titles_read(space.names)
+    space, prefixed = outcomes.space, titles_read(outcomes)
     called: dict[str, str] = {}
     for field in space.fields:
         usual = [title for title in (prefixed[field.name], field.title) if title in names]
@@ -142,11 +162,25 @@ def _check_taken_once(uses: Iterable[tuple[str, str | None]]) -> None:
         taken[column] = use
 
 
-def _datum(row: Mapping[str, str], columns: Columns, space: DesignSpace) -> tuple[Params, Value]:
-    params = values_in(row, columns.parameters, space)
-    number = number_in(columns.value, row[columns.value])
-    design = space.cleaned(params)
-    if columns.std_error is None or not row[columns.std_error].strip():
-        return design, number
-    value, error = checked_value((number, number_in(columns.std_error, row[columns.std_error])))
-    return design, value if error is None else (value, error)
+def _datum(row: Mapping[str, str], columns: Columns, outcomes: Outcomes) -> tuple[Params, Values | Failed]:
+    params = outcomes.space.cleaned(values_in(row, columns.parameters, outcomes.space))
+    if has_failed(row, columns):
+        return params, Failed("" if columns.note is None else unguarded(row[columns.note].strip()))
+    if len(outcomes.measured) == 1:  # an empty cell is a mistake where nothing else is measured
+        [name] = outcomes.measured
+        column = columns.outcomes.get(name, name)
+        if not outcomes.words(name):
+            number_in(column, row.get(column, ""))
+        elif not row.get(column, "").strip():
+            raise InputError(f"{column} is empty; it must be one of {', '.join(outcomes.words(name))}")
+    found = outcomes.given(measured_in(row, columns.outcomes, outcomes))
+    return params, {name: outcomes.as_told(name, one) for name, one in found.items()}
+
+
+def has_failed(row: Mapping[str, str], columns: Columns) -> bool:
+    """Whether the status of a row says that its experiment failed."""
+    said = "" if columns.status is None else row[columns.status].strip().lower()
+    if said not in (*FAILED, *SUCCEEDED):
+        known = ", ".join((*FAILED, *SUCCEEDED[1:]))
+        raise InputError(f"{columns.status} is {said!r}; it must be one of {known}, or empty for a success")
+    return said in FAILED

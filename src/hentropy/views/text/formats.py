@@ -1,7 +1,5 @@
 """Numbers, designs, times and plain values as text."""
 
-import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,22 +8,12 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace, Field, Pool
+from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.records import Measurement
 from hentropy.studies.records.numbers import LONGEST, brief, counted, one_line, short, value_text
+from hentropy.views.text.plain_json import json_text
 
 __all__ = ["LONGEST", "brief", "counted", "design", "json_text", "measured", "number", "one_line", "value_text"]
-
-
-def json_text(value: Any, indent: int | None = None) -> str:
-    """A plain value as JSON, which knows no infinite numbers: they become null; what is not plain becomes text."""
-    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent, default=str)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(inside) for key, inside in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inside) for inside in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def number(value: float | None, spread: float | None = None) -> str:
@@ -36,6 +24,20 @@ def number(value: float | None, spread: float | None = None) -> str:
 def measured(value: float | None, std_error: float | None) -> str:
     """A value with its standard error."""
     return number(value, std_error) + (f" ± {number(std_error)}" if std_error is not None else "")
+
+
+def results(measured_values: Mapping[str, Measurement], outcomes: Outcomes) -> str:
+    """What was measured, with units; by name where there are several outcomes."""
+    known = {name: measured_values[name] for name in outcomes.measured if name in measured_values}
+    said = {name: result(one, outcomes.units.get(name, ""), outcomes.words(name)) for name, one in known.items()}
+    return ", ".join(said.values() if len(outcomes.measured) == 1 else (f"{name} {one}" for name, one in said.items()))
+
+
+def result(one: Measurement | None, unit: str = "", words: Sequence[str] = ()) -> str:
+    """One measurement, with its unit, or the word that it stands for; nothing where there is none."""
+    if one is not None and one.value in range(len(words)):
+        return words[int(one.value)]
+    return "" if one is None else f"{measured(one.value, one.std_error)} {unit}".rstrip()
 
 
 def units_of(space: DesignSpace) -> dict[str, str]:

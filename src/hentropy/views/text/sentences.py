@@ -1,18 +1,22 @@
 """A study in a few plain sentences: its first designs, where its trials stand, and whether they are enough."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from hentropy.core.spaces import Choice, DesignSpace, Field, Fractions, Parameter, Pool, Space, usual_first
 from hentropy.core.spaces.parameters import written
-from hentropy.studies.definition import CHOICES, Description
+from hentropy.studies.definition import CHOICES, Description, stopping_of
+from hentropy.studies.definition.building import made_outcomes, outcomes_of
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
-from hentropy.studies.records import Entry, State, Trial
+from hentropy.studies.definition.parts import OutcomeWords
+from hentropy.studies.records import Entry, State, Trial, first_left, in_state
+from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.setting import TOLD
 from hentropy.studies.stopping import Budget, StoppingRule
 from hentropy.studies.storage.turns import is_gone, who
-from hentropy.studies.study.rules import first_left, in_state, space_notes, spent_on
-from hentropy.views.text.formats import ago, counted, design, number
+from hentropy.studies.study.rules import budget_notes, model_notes, space_notes, spent_on
+from hentropy.views.text.formats import ago, counted, design, listed, number
 
 
 def why_so_many(first: int, parameters: int) -> str:
@@ -110,7 +114,7 @@ def conditions_sentences(space: DesignSpace) -> list[str]:
         count = int(space.holds(anywhere).sum())
         said.append(f"Of {TRIED} designs spread over the space, {count} satisfy {_them(len(space.where))}.")
     if space.same_in_batch:
-        said.append(f"Experiments that are asked for together have the same {', '.join(space.same_in_batch)}.")
+        said.append(f"All experiments of a batch have the same {', '.join(space.same_in_batch)}.")
     return said
 
 
@@ -123,9 +127,10 @@ def _them(conditions: int) -> str:
 
 
 MODELS = {
-    "auto": "several models are averaged while data are few, later one is fitted",
+    "auto": "models of two kinds are averaged, weighted by how well they predict",
     "map": "one model is fitted",
-    "mixture": "several models are averaged",
+    "mixture": "several models of one kind are averaged",
+    "families": "models of two kinds are averaged, weighted by how well they predict",
 }
 
 
@@ -133,8 +138,20 @@ def decision_sentence(description: Description) -> str:
     """What will be decided."""
     what = _decision(description)
     if isinstance(description.decision, Named):
-        return f"In the end you will have {what}."
+        return f"In the end you will have {what}.{_settings(description.decision)}"
     return f"It decides by {what}."
+
+
+def _settings(words: Named) -> str:
+    """What is set otherwise than by default and not said yet: a sentence, or nothing."""
+    goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
+    asked = {ask.option for ask in goal.asks} if goal else set(words.model_dump())
+    if goal is not None and goal.said:
+        asked = {option for option in asked if f"{{{option}}}" in goal.said}
+    said = {"name", "outcome", "subject_to", "largest", "above", *asked}
+    given = words.model_dump(mode="json", exclude_defaults=True)
+    others = [f"{key} {_value(value)}" for key, value in given.items() if key not in said and value not in (None, [])]
+    return f" Settings: {', '.join(others)}." if others else ""
 
 
 def decided_sentence(description: Description) -> str:
@@ -148,45 +165,92 @@ def _decision(description: Description) -> str:
     options = {
         key: value
         for key, value in words.model_dump(mode="json").items()
-        if key not in ("name", "python", "own") and value is not None
+        if key not in ("name", "python", "own") and value not in (None, [])
     }
-    said = "".join(f", {key} {_value(value)}" for key, value in options.items())
     if isinstance(words, OwnClass):
+        said = "".join(f", {key} {_value(value)}" for key, value in options.items())
         return f"a class of your own ({words.python}{said})"
     if not isinstance(words, Named):
         return "a class made in Python, which has no words"
-    answer = next((choice.answer for choice in CHOICES if choice.decision == words.name), words.name)
-    return f"{answer} ({words.name}{said})"
+    goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
+    given = {ask.option: options[ask.option] for ask in goal.asks if ask.option in options} if goal else options
+    if goal is not None and goal.said:
+        said = goal.said.format(**{key: _value(value) for key, value in given.items()}, **_meanings(given))
+    else:
+        listed_options = ", ".join(f"{key} {_value(value)}" for key, value in given.items())
+        said = f"{goal.answer if goal else words.name}{f' ({listed_options})' if given else ''}"
+    if outcome := _about(options.get("outcome"), description):
+        said = re.sub(r"\bvalue\b", outcome, re.sub(r"\bvalues\b", f"values of {outcome}", said))
+    limits = options.get("subject_to")
+    said = re.sub(r"\b1 (design|candidate)s\b", r"1 \1", said)
+    return f"{said}, with {listed(limits)}" if isinstance(limits, list) else said
+
+
+def _about(named: object, description: Description) -> str:
+    """What the value is that a decision is about: an outcome, or the probability of what it says; maybe nothing."""
+    measured = [name for name, one in description.outcomes.items() if one.computed is None]
+    name = named if isinstance(named, str) else measured[0] if len(measured) == 1 else ""
+    one = outcomes_of(description).get(name)
+    if not isinstance(one, Outcome) or one.kind == "number":
+        return name
+    return f"probability of {one.event(name)}"
+
+
+def _meanings(options: Mapping[str, object]) -> dict[str, str]:
+    """What options that are yes, no or a keyword mean in a sentence."""
+    best = "greatest" if options.get("largest", True) else "least"
+    return {"best": best, "side": "above" if options.get("above", True) else "below"}
+
+
+ENDS = {"max": "high", "min": "low"}
+
+
+def _wanted(name: str, value: object) -> str:
+    """What is wanted of an outcome: high or low, a value, a band, or words."""
+    if isinstance(value, list):
+        return f"{name} {' to '.join(map(number, value))}"
+    if isinstance(value, str):
+        return f"{ENDS[value]} {name}" if value in ENDS else f"{name} {value}"
+    return f"{name} {_value(value)}"
+
+
+KEYWORDS = {"argmax": "where the greatest value is", "max": "how great the greatest value is"}
 
 
 def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return listed([_wanted(name, each) for name, each in value.items()])
+    if isinstance(value, list) and isinstance(value[0], list | Mapping):
+        return f"the values at {counted(len(value), 'design')}"
     if isinstance(value, list):
-        inside = ", ".join(_value(each) for each in value[:6])
-        return f"[{inside}{', ...' if len(value) > 6 else ''}]"
+        shown = [_value(each) for each in value[:6]]
+        return f"{', '.join(shown)}, ..." if len(value) > 6 else listed(shown)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return number(value) if isinstance(value, float) else str(value)
+    return number(value) if isinstance(value, float) else KEYWORDS.get(str(value), str(value))
 
 
 def first_sentence(first: int, description: Description, trials: Sequence[Trial] = ()) -> str:
     """How it begins and goes on."""
     what = "the space" if description.pool is None else "the pool"
-    model = MODELS[description.model.hyperparameters]
+    said = description.model
+    model = f"{said.hyperparameters}: {MODELS[said.hyperparameters]}" if said.python is None else said.python
     parameters = len(description.designs().fields)
     left = first_left(first, trials)
     so_far = f" {left} of them {'is' if left == 1 else 'are'} still to come." if trials and left else ""
-    so_far = " All of them are out." if trials and not left else so_far
+    so_far = " All of them have been asked for." if trials and not left else so_far
     return (
-        f"The first {counted(first, 'design')} fill {what} ({why_so_many(first, parameters)}; data that are attached"
-        f" count).{so_far} Then a model of the outcomes says which experiment is worth most"
-        f" ({description.model.hyperparameters}: {model})."
+        f"The first {counted(first, 'design')} fill {what} ({why_so_many(first, parameters)}; attached data count)."
+        f"{so_far} Then each experiment is the one with the largest gain ({model})."
     )
 
 
-def notes_of(description: Description) -> tuple[str, ...]:
-    """What a person should know before the study begins; of a decision of one's own nothing is known."""
+def notes_of(description: Description, first: int, trials: Sequence[Trial] = ()) -> tuple[str, ...]:
+    """What a person should know of a study; of a decision of one's own nothing is known."""
     words, space = description.decision, description.designs()
-    return (*(words.made().notes(space) if isinstance(words, Named) else ()), *space_notes(space))
+    of_decision = words.made().notes(space) if isinstance(words, Named) else ()
+    budget = budget_notes(stopping_of(description), first, trials)
+    return (*of_decision, *space_notes(space), *budget, *model_notes(description.model.python))
 
 
 def objective_sentence(description: Description) -> str:
@@ -199,36 +263,74 @@ def objective_sentence(description: Description) -> str:
     else:
         return "You run the experiments: hentropy ask says which, hentropy tell takes the values."
     timeout = "" if said.timeout is None else f", each for at most {number(said.timeout)} s"
-    retries = f"; a failed one is tried again {counted(said.retries, 'time')}" if said.retries else ""
+    retries = f"; a failed one is retried {counted(said.retries, 'time')}" if said.retries else ""
     return f"{who}{timeout}{retries}."
 
 
-def spent_text(stop: Iterable[StoppingRule], trials: Sequence[Trial]) -> str:
+def spent_text(stop: Iterable[StoppingRule], trials: Sequence[Trial], unit: str = "") -> str:
     """What was spent, of what there is: spent 42 of 60 hours; nothing while nobody knows of costs."""
     spent = spent_on(trials)
     for rule in stop:
         if isinstance(rule, Budget) and rule.cost is not None:
             return f"spent {rule.spending(spent)}"
-    return f"spent {number(spent)}" if any(trial.spent is not None for trial in trials) else ""
+    known = any(trial.spent is not None for trial in trials)
+    return f"spent {number(spent)}{f' {unit}' if unit else ''}" if known else ""
+
+
+def _seen(one: OutcomeWords) -> str:
+    """What is seen of an outcome that is no number."""
+    words = ("yes", "no") if one.kind == "yes/no" else one.grades
+    return f" ({' or '.join(part for part in (', '.join(words[:-1]), *words[-1:]) if part)})" if words else ""
+
+
+def outcome_sentences(description: Description) -> list[str]:
+    """What is measured and computed; nothing where there is the one outcome "value"."""
+    said = [
+        f"{name}{f' in {one.unit}' if one.unit else ''}{' (on a logarithmic scale)' * one.log}{_seen(one)}"
+        for name, one in description.outcomes.items()
+    ]
+    named = dict(zip(description.outcomes.items(), said, strict=True)) if said else {}
+    measured = [text for (_, one), text in named.items() if one.computed is None]
+    computed = [f"{text}: {one.computed}" for (_, one), text in named.items() if one.computed is not None]
+    said = [f"Experiments measure {listed(measured)}."] * bool(measured and not description.assays)
+    return [*said, *(f"Computed, {text}." for text in computed), *assay_sentences(description)]
+
+
+def assay_sentences(description: Description) -> list[str]:
+    """What one experiment measures, by which assay and for how much; nothing where each measures everything."""
+    if not description.assays:
+        return []
+    assays = made_outcomes(description).assays
+    unit = f" {description.cost.unit}" if description.cost is not None and description.cost.unit else ""
+    each = [f"{name} ({listed(one.measures)}) for {number(one.cost)}{unit}" for name, one in assays.by_name.items()]
+    every = number(assays.cost_of(assays.everything))
+    never = [name for name in assays.measured if name not in assays.everything]
+    return [
+        f"An experiment runs one assay: {' or '.join(each)}; the gain {_per_cost(description)} decides which.",
+        f"The first designs measure {listed(assays.everything)}, for {every}{unit}.",
+        *([f"No assay measures {listed(never)}; what you know of it may be told all the same."] if never else []),
+    ]
+
+
+def _per_cost(description: Description) -> str:
+    price = None if description.cost is None else description.cost.price
+    return "per cost" if price is None else f"minus {number(price)} times cost"
 
 
 def cost_sentences(description: Description) -> list[str]:
     """What experiments cost, and how that counts; nothing where nobody says."""
     cost = description.cost
-    if cost is None:
+    if cost is None or cost.of is None:
         return []
     unit = f" {cost.unit}" if cost.unit else ""
     if cost.of == TOLD:
-        known = (
-            f"Each result comes with its cost{f' in{unit}' if unit else ''}; a model predicts that of other designs."
-        )
+        known = f"Each result comes with its cost{f' in{unit}' if unit else ''}; a model predicts other costs."
     elif isinstance(cost.of, str):
         known = f"What an experiment costs{f', in{unit}' if unit else ''}: {cost.of}."
     else:
         known = f"Every experiment costs {number(cost.of)}{unit}."
-    price = "" if cost.price is None else number(cost.price)
-    how = f"gain less {price} times cost" if price else "gain per cost"
-    return [f"{known} Experiments are chosen by {how}."]
+    beside = " Its assay costs more beside that." if description.assays else ""
+    return [f"{known}{beside} Experiments are chosen by gain {_per_cost(description)}."]
 
 
 def decide_on_sentences(description: Description) -> list[str]:

@@ -3,7 +3,7 @@
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,18 +11,23 @@ from typing import Any
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.parameters import Field
 from hentropy.errors import Advice, InputError
+from hentropy.studies.assays import BETWEEN
+from hentropy.studies.outcomes import ERROR_COLUMN, Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.csv_tables import cells, check_rows, csv_table, number_in
 from hentropy.studies.records.numbers import plain_number
 from hentropy.studies.study.rules import checked_record, clean
-from hentropy.studies.study.tables import NUMBERS, titles_of
+from hentropy.studies.study.tables import NUMBERS, measured_cells, outcome_columns, titles_of
 from hentropy.views.text.formats import brief, json_text, seconds
 from hentropy.views.text.trials import as_json
 
 TEXTS = ("origin", "note")
 TIMES = ("asked_at", "ended_at")
-OTHERS = ("number", "state", *NUMBERS, *TEXTS, *TIMES)
-"""The columns that are not parameters."""
+NEEDED = ("number", "state")
+AFTER = (*NUMBERS, *TEXTS, *TIMES)
+"""The columns that are neither parameters nor outcomes: those that must be there, and those after the outcomes."""
+
+BETWEEN_NAMES = f"{BETWEEN} "
 
 RISKY = tuple("=+-@'")
 """How a text begins that a spreadsheet would take for a formula, or that begins as a guarded one does."""
@@ -31,9 +36,19 @@ UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
 """Categories of letters that are not seen, spaces and line breaks among them: a formula may be found behind them."""
 
 
-def titles(names: Iterable[str]) -> dict[str, str]:
+MEASURES = "measures"
+"""The column of what a trial is to measure, where the study has assays."""
+
+
+def others(outcomes: Outcomes) -> tuple[str, ...]:
+    """The columns that are not parameters."""
+    asked = (MEASURES,) if outcomes.assays else ()
+    return (*NEEDED, *outcome_columns(outcomes.measured), *outcomes.computed, *AFTER, *asked)
+
+
+def titles(outcomes: Outcomes) -> dict[str, str]:
     """The columns of parameters."""
-    return titles_of(names, OTHERS)
+    return titles_of(outcomes.space.names, others(outcomes))
 
 
 def guarded(text: str) -> str:
@@ -48,22 +63,25 @@ def unguarded(text: str) -> str:
     return text.removeprefix("'")
 
 
-def titles_read(names: Iterable[str]) -> dict[str, str]:
+def titles_read(outcomes: Outcomes) -> dict[str, str]:
     """The columns of parameters as they come back from a table, which takes spaces around a column's name away."""
-    return {name: unguarded(guarded(title).strip()) for name, title in titles(names).items()}
+    return {name: unguarded(guarded(title).strip()) for name, title in titles(outcomes).items()}
 
 
-def csv_text(entries: Sequence[Entry], names: Sequence[str]) -> str:
+def csv_text(entries: Sequence[Entry], outcomes: Outcomes) -> str:
     """One line for each trial; numbers in full precision."""
-    columns = titles(names)
-    after = [name for name in OTHERS if name != "number"]
-    rows: list[list[Any]] = [["number", *(guarded(title) for title in columns.values()), *after]]
+    columns = titles(outcomes)
+    rows: list[list[Any]] = [["number", *(guarded(title) for title in columns.values()), *others(outcomes)[1:]]]
     for entry in entries:
         plain = as_json(entry)
         plain |= {name: guarded(plain[name]) for name in TEXTS}
         values = (plain["params"][name] for name in columns)
         options = (guarded(value) if isinstance(value, str) else value for value in values)
-        rows.append([plain["number"], *options, *(plain[name] for name in after)])
+        shown = outcomes.shown(entry.trial) if outcomes.computed else {}
+        computed = (one.value for name in outcomes.computed if (one := shown[name]) is not None)
+        measured = (*measured_cells(entry.trial, outcomes.words_of_measured), *computed)
+        asked = [guarded(BETWEEN_NAMES.join(entry.trial.measures))] if outcomes.assays else []
+        rows.append([plain["number"], *options, plain["state"], *measured, *(plain[name] for name in AFTER), *asked])
     return "".join(",".join(map(_cell, row)) + "\n" for row in rows)
 
 
@@ -79,7 +97,6 @@ def json_lines(entries: Sequence[Entry]) -> str:
 
 
 ORIGINS = ("first", "proposed", "attached")
-NEEDED = ("number", "state", "value")
 MOST = 2**53
 """No trial has so large a number: the greatest whole number that every reader of JSON has."""
 
@@ -99,10 +116,10 @@ class Exported:
         return Entry(self.trial, now if begun is None else begun, ended)
 
 
-def exported_in(text: str, file: str, space: DesignSpace, most_rows: int | None = None) -> list[Exported]:
-    """The trials of an exported text, in the order of their numbers, checked against the space."""
+def exported_in(text: str, file: str, outcomes: Outcomes, most_rows: int | None = None) -> list[Exported]:
+    """The trials of an exported text, in the order of their numbers, checked against the space and the outcomes."""
     json_lines = text.lstrip().startswith("{")
-    rows = _json_rows(text, file, most_rows) if json_lines else _csv_rows(text, file, space, most_rows)
+    rows = _json_rows(text, file, most_rows) if json_lines else _csv_rows(text, file, outcomes, most_rows)
     trials = []
     for where, plain in rows:
         with _at(file, where):
@@ -111,7 +128,7 @@ def exported_in(text: str, file: str, space: DesignSpace, most_rows: int | None 
     checked = []
     for number, (where, one) in enumerate(trials):
         with _at(file, where):
-            checked.append(replace(one, trial=checked_record(one.trial, number, space)))
+            checked.append(replace(one, trial=checked_record(one.trial, number, outcomes)))
     return checked
 
 
@@ -140,12 +157,12 @@ def _json_rows(text: str, file: str, most_rows: int | None) -> list[tuple[str, d
     return rows
 
 
-def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
+def _csv_rows(text: str, file: str, outcomes: Outcomes, most_rows: int | None) -> list[tuple[str, dict[str, Any]]]:
     table = csv_table(text, str(file), most_rows)
     columns = tuple(unguarded(name) for name in table.columns)
-    named = titles_read(space.names)
-    missing = [name for name in (*NEEDED, *named.values()) if name not in columns]
-    unknown = [name for name in columns if name not in OTHERS and name not in named.values()]
+    named = titles_read(outcomes)
+    missing = [name for name in (*NEEDED, *outcomes.measured, *named.values()) if name not in columns]
+    unknown = [name for name in columns if name not in others(outcomes) and name not in named.values()]
     if missing or unknown:
         what = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
         raise InputError(f"{file} is not an export of this study: it {' and '.join(what)}", Advice.ATTACH)
@@ -153,7 +170,7 @@ def _csv_rows(text: str, file: str, space: DesignSpace, most_rows: int | None) -
     for line, row in table.rows:
         where = f"line {line}"
         with _at(file, where):
-            rows.append((where, _plain(cells(columns, row), named, space)))
+            rows.append((where, _plain(cells(columns, row), named, outcomes)))
     return rows
 
 
@@ -192,19 +209,47 @@ def _alike(option: Any, text: str) -> bool:
         return False
 
 
-def _plain(row: Mapping[str, str], named: Mapping[str, str], space: DesignSpace) -> dict[str, Any]:
+def _plain(row: Mapping[str, str], named: Mapping[str, str], outcomes: Outcomes) -> dict[str, Any]:
     """The values of a row of CSV."""
-    params = values_in(row, named, space)
+    params = values_in(row, named, outcomes.space)
+    found = measured_in(row, {column: column for column in outcome_columns(outcomes.measured)}, outcomes)
+    told = {name: vars(one) for name, one in outcomes.read(found).items() if one is not None}
     numbers = {name: number_in(name, row[name]) for name in NUMBERS if row.get(name, "").strip()}
     number = number_in("number", row["number"])
     texts = {name: unguarded(row[name]) for name in TEXTS if name in row}
     texts |= {name: row[name].strip() for name in TIMES if row.get(name, "").strip()}
     whole = int(number) if number.is_integer() else number
-    return {"number": whole, "params": params, "state": row["state"].strip(), **numbers, **texts}
+    state = row["state"].strip()
+    asked = [name.strip() for name in unguarded(row.get(MEASURES, "")).split(BETWEEN) if name.strip()]
+    plain = {"number": whole, "params": params, "state": state, "measurements": told}
+    return {**plain, **numbers, **texts, MEASURES: asked if outcomes.assays else []}
+
+
+def measured_in(
+    row: Mapping[str, str], columns: Mapping[str, str], outcomes: Outcomes
+) -> dict[str, tuple[float | str, float | None]]:
+    """The measurements of a row, whose `columns` are by outcome and column of its errors; an empty cell is none."""
+
+    def text(name: str) -> str | None:
+        column = columns.get(name)
+        return None if column is None else unguarded(row.get(column, "").strip()) or None
+
+    def cell(name: str) -> float | None:
+        return None if text(name) is None else number_in(columns[name], row[columns[name]])
+
+    found: dict[str, tuple[float | str, float | None]] = {}
+    for name in outcomes.measured:
+        value = text(name) if outcomes.words(name) else cell(name)
+        error = cell(ERROR_COLUMN.format(name))
+        if value is not None:
+            found[name] = (value, error)
+        elif error is not None:
+            raise InputError(f"{name} is empty, but there is a standard error")
+    return found
 
 
 def _trial(plain: Mapping[str, Any]) -> Trial:
-    unknown = [name for name in plain if name not in (*OTHERS, "params")]
+    unknown = [name for name in plain if name not in (*NEEDED, *AFTER, "params", "measurements", MEASURES)]
     if unknown:
         raise InputError(f"has unknown {', '.join(unknown)}")
     number, state, origin = plain.get("number"), plain.get("state"), plain.get("origin", "proposed")
@@ -217,9 +262,27 @@ def _trial(plain: Mapping[str, Any]) -> Trial:
     if origin not in ORIGINS:
         raise InputError(f"origin is {brief(origin)}; it must be one of {', '.join(ORIGINS)}")
     numbers = {name: _number(name, plain.get(name)) for name in NUMBERS}
-    if (state == State.COMPLETE.value) != (numbers["value"] is not None):
-        raise InputError(f"the state is {state} and the value {numbers['value']}; only a complete trial has a value")
-    return Trial.of({**plain, **numbers, "origin": origin, "note": clean(plain.get("note") or "")})
+    told = _measurements(plain.get("measurements", {}))
+    if (state == State.COMPLETE.value) != bool(told):
+        values = ", ".join(f"{name} {one['value']}" for name, one in told.items()) or None
+        raise InputError(f"the state is {state} and the value {values}; only a complete trial has a value")
+    asked = plain.get(MEASURES, [])
+    if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
+        raise InputError(f"{MEASURES} is {brief(asked)}; it must be a list of outcomes")
+    note = clean(plain.get("note") or "")
+    return Trial.of({**plain, **numbers, "measurements": told, "origin": origin, "note": note})
+
+
+def _measurements(plain: Any) -> dict[str, dict[str, float | None]]:
+    if not isinstance(plain, dict) or not all(isinstance(one, dict) and "value" in one for one in plain.values()):
+        raise InputError(f'measurements is {brief(plain)}; it must be like {{"yield": {{"value": 80.1}}}}')
+    unknown = [part for one in plain.values() for part in one if part not in ("value", "std_error")]
+    if unknown:
+        raise InputError(f"measurements has unknown {', '.join(unknown)}")
+    return {
+        name: {"value": _number(name, one["value"]), "std_error": _number("std_error", one.get("std_error"))}
+        for name, one in plain.items()
+    }
 
 
 def _time(name: str, value: Any) -> float | None:

@@ -15,9 +15,12 @@ from hentropy.bench.experiments.peer_tables import PeerLine, PeerPanel
 LOOKS: dict[str, dict[str, Any]] = {
     "hentropy": {"color": "#0072b2", "marker": "o"},
     "hentropy-top-3": {"color": "#56b4e9", "marker": "D"},
+    "hentropy-ignore": {"color": "#56b4e9", "marker": "D"},
     "baybe": {"color": "#d55e00", "marker": "s"},
     "botorch-mixed": {"color": "#9467bd", "marker": "P"},
     "botorch-mfkg": {"color": "#00563b", "marker": "*"},
+    "botorch-qlognei": {"color": "#9467bd", "marker": "P"},
+    "botorch-qlognehvi": {"color": "#9467bd", "marker": "P"},
     "random": {"color": "#7f7f7f", "marker": "x", "linestyle": ":"},
 }
 MARKS = 6

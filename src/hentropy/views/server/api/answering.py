@@ -5,8 +5,9 @@ from typing import Any
 
 from hentropy.core.spaces import DesignSpace, Field
 from hentropy.studies.definition import Description
-from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial
-from hentropy.studies.study.rules import first_left, spent_on
+from hentropy.studies.outcomes import Computed, Outcomes
+from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, first_left
+from hentropy.studies.study.rules import spent_on
 from hentropy.views.server.snapshot import Snapshot
 from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Look
@@ -21,6 +22,7 @@ from hentropy.views.text.sentences import (
     holder,
     notes_of,
     objective_sentence,
+    outcome_sentences,
     stop_sentence,
 )
 from hentropy.views.text.trials import as_json, history_json, verdict_json
@@ -52,6 +54,7 @@ def study(case: Snapshot, now: float) -> Answer:
         "versions": dict(case.record.versions),
         "definition": definition(case.description),
         "design": design(case.space),
+        "outcomes": outcomes(case.outcomes),
         "says": says(case.description, case.first, case.trials),
         "first_left": first_left(case.first, case.trials),
         "revision": case.revision,
@@ -80,6 +83,16 @@ def _value(name: str, field: Field | None) -> Answer:
     return {"name": name, "unit": field.unit, "low": field.low, "high": field.high, "options": None}
 
 
+def outcomes(known: Outcomes) -> list[Answer]:
+    """What is measured and computed."""
+    return [
+        {"name": name, "unit": one.unit, "log": False, "grades": [], "computed": one.expression}
+        if isinstance(one, Computed)
+        else {"name": name, "unit": one.unit, "log": one.log, "grades": list(one.words), "computed": None}
+        for name, one in known.by_name.items()
+    ]
+
+
 def definition(description: Description) -> Answer:
     """A study in words; where a study file keeps it is nobody's business."""
     return description.model_dump(mode="json", exclude={"storage"})
@@ -89,9 +102,10 @@ def says(description: Description, first: int, trials: Sequence[Trial] = ()) -> 
     """What a study will do."""
     return [
         decision_sentence(description),
-        *notes_of(description),
+        *notes_of(description, first, trials),
         *conditions_sentences(description.designs()),
         *decide_on_sentences(description),
+        *outcome_sentences(description),
         *cost_sentences(description),
         first_sentence(first, description, trials),
         objective_sentence(description),

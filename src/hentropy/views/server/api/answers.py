@@ -41,14 +41,20 @@ class ErrorAnswer(BaseModel):
     error: Mistake
 
 
+class MeasurementAnswer(BaseModel):
+    """A measured value, and its standard error if that was told."""
+
+    value: float
+    std_error: float | None
+
+
 class TrialAnswer(BaseModel):
     """One experiment: its design, what was expected of it, and what came of it."""
 
     number: int
     params: Annotated[dict[str, bool | int | float | str | None], Field(description="The design, by parameter.")]
     state: State
-    value: float | None
-    std_error: float | None
+    measurements: Annotated[dict[str, MeasurementAnswer], Field(description="What was measured, by outcome.")]
     gain: Annotated[float | None, Field(description="The gain that was expected when it was chosen.")]
     gain_error: float | None
     entropy: Annotated[float | None, Field(description="The expected loss of the decision when it was chosen.")]
@@ -56,6 +62,7 @@ class TrialAnswer(BaseModel):
     note: str
     expected_cost: Annotated[float | None, Field(description="What it should cost, as far as that is known.")]
     cost: Annotated[float | None, Field(description="What it cost, if that was told.")]
+    measures: Annotated[list[str], Field(description="The outcomes that it is to measure; empty: all of them.")]
     asked_at: Time
     ended_at: Time | None
 
@@ -67,8 +74,7 @@ class ObservationAnswer(BaseModel):
     at: Time
     by: str
     state: State
-    value: float | None
-    std_error: float | None
+    measurements: dict[str, MeasurementAnswer]
     note: str
     cost: float | None
 
@@ -76,6 +82,8 @@ class ObservationAnswer(BaseModel):
 class VerdictAnswer(BaseModel):
     """What would be decided."""
 
+    headline: Annotated[str, Field(description="The answer in a sentence.")]
+    worth: Annotated[str, Field(description="What another experiment is worth, in a sentence; empty if not known.")]
     decision: Annotated[str, Field(description="The decision, as Python shows it.")]
     observations: Annotated[int, Field(description="How many values were known.")]
     expected_loss: float | None
@@ -140,12 +148,23 @@ class ValueOfDesigns(BaseModel):
     ]
 
 
+class OutcomeAnswer(BaseModel):
+    """Something that is measured, or computed from the design by an expression."""
+
+    name: str
+    unit: str
+    log: bool
+    grades: Annotated[list[str], Field(description="Its grades, from the worst to the best; values count them from 0.")]
+    computed: str | None
+
+
 class StudyAnswer(About):
     """A study: what it is and where it stands."""
 
     versions: dict[str, str]
     definition: Annotated[dict[str, Any], Field(description="The study in words, as in a study file.")]
     design: Annotated[list[ValueOfDesigns], Field(description="What a design consists of.")]
+    outcomes: Annotated[list[OutcomeAnswer], Field(description="What is measured, in the order of the columns.")]
     says: Annotated[list[str], Field(description="What it will do, in sentences.")]
     revision: Annotated[int, Field(description="Every change of a trial makes it greater.")]
     counts: Counts
@@ -250,7 +269,7 @@ class LookAnswer(About):
 
     observations: int | None
     revision: int | None
-    complete: Annotated[bool, Field(description="Whether all pictures are there.")]
+    complete: Annotated[bool, Field(description="Whether all pictures are ready.")]
     verdict: VerdictAnswer | None
     earlier: VerdictAnswer | None
     pictures: dict[str, PictureAnswer]
@@ -261,6 +280,6 @@ class CheckedAnswer(BaseModel):
     """What a study would do."""
 
     name: str
-    first: Annotated[int, Field(description="How many first designs fill the space; data that are attached count.")]
+    first: Annotated[int, Field(description="How many first designs fill the space; attached data count.")]
     says: Annotated[list[str], Field(description="What it will do, in sentences.")]
     definition: dict[str, Any]

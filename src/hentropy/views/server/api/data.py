@@ -12,7 +12,7 @@ from hentropy.views.server.api.answers import AttachedAnswer, TrialsAnswer
 from hentropy.views.server.api.requests import Attach
 from hentropy.views.server.api.router import Key, Meant, Text, takes
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.incoming_data import EarlierMeasurement
+from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.services import Here
 from hentropy.views.server.study_service import Attached
 from hentropy.views.server.work import StudyKey
@@ -21,13 +21,12 @@ from hentropy.views.text.earlier_data import columns_by_parameter
 router = made("data")
 
 LONGEST = 500
-Column = Annotated[str | None, Query(max_length=LONGEST)]
 
 
 @router.post("/studies/{study}/attach", response_model=AttachedAnswer, status_code=201)
 def attach(here: Here, study: Meant, question: Attach, key: Key = None) -> Any:
-    """Add earlier measurements: all rows, or none if one of them cannot be used."""
-    rows = [EarlierMeasurement(row.params, row.value, row.std_error) for row in question.rows]
+    """Add earlier experiments, failed ones too: all rows, or none if one of them cannot be used."""
+    rows = [EarlierExperiment(row.params, row.outcome) for row in question.rows]
     done = here.recent.once(
         StudyKey.of(study), "attach", key, lambda: here.study_service.attach(study, rows, again=question.again)
     )
@@ -46,21 +45,20 @@ def attach_csv(
     text: Text,
     column: Annotated[
         list[str] | None,
-        Query(description="COLUMN=PARAMETER: a column with another name than its parameter.", max_length=LONGEST),
+        Query(description="COLUMN=NAME: a column with another name than its parameter or outcome.", max_length=LONGEST),
     ] = None,
-    value: Annotated[Column, Query(description="The column of values; if left out: value.")] = None,
-    std_error: Annotated[Column, Query(description="The column of standard errors; if left out: std_error.")] = None,
     skip_bad: Annotated[bool, Query(description="Leave out rows that cannot be used.")] = False,
     again: Annotated[bool, Query(description="Attach rows that are in the study already.")] = False,
     key: Key = None,
 ) -> Any:
-    """Add earlier measurements from CSV with a header: comma, semicolon or tab."""
+    """Add earlier measurements from CSV with a header: comma, semicolon or tab.
+
+    Values are in columns called as their outcomes, standard errors in `NAME_se`.
+    """
     columns = _columns(column or [])
 
     def add() -> Attached:
-        return here.study_service.attach_csv(
-            study, text, columns=columns, value=value, std_error=std_error, skip_bad=skip_bad, again=again
-        )
+        return here.study_service.attach_csv(study, text, columns=columns, skip_bad=skip_bad, again=again)
 
     return _attached(study, here.recent.once(StudyKey.of(study), "attach.csv", key, add))
 

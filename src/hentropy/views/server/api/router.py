@@ -49,7 +49,7 @@ def router(tag: str) -> APIRouter:
     """An empty router under /api."""
     problems: dict[int | str, dict[str, Any]] = {
         "4XX": {"model": ErrorAnswer, "description": "Request rejected; see `sentence`."},
-        "5XX": {"model": ErrorAnswer, "description": "Not now: a sentence says why."},
+        "5XX": {"model": ErrorAnswer, "description": "Temporarily unavailable; see `sentence`."},
     }
     return APIRouter(prefix="/api", tags=[tag], default_response_class=Plain, responses=problems)
 

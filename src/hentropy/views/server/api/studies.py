@@ -116,13 +116,11 @@ def show_trial(here: Here, study: Meant, number: TrialNumber) -> Any:
 
 @trials_router.post("/studies/{study}/trials/{number}/tell", response_model=OneTrial)
 def tell(here: Here, study: Meant, number: TrialNumber, question: Tell) -> Any:
-    """Tell the value of an experiment.
+    """Tell what an experiment measured; outcomes that were not measured may be told later.
 
     To tell the same value twice is harmless; another value is taken only with `replace`.
     """
-    entry = here.study_service.tell(
-        study, number, question.value, question.std_error, question.note, question.replace, question.cost
-    )
+    entry = here.study_service.tell(study, number, question.values, question.note, question.replace, question.cost)
     return _told(here, study, entry)
 
 

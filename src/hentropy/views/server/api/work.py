@@ -40,7 +40,8 @@ async def ask(here: Here, study: Meant, response: Response, question: Ask, key: 
     """Ask for the next experiments: a job, whose result are the trials to run."""
 
     def place() -> str:
-        return place_ask(here, here.study_service.case(study), question.count, question.anyway).id
+        case = here.study_service.case(study)
+        return place_ask(here, case, question.count, question.anyway, question.measures).id
 
     job = await run_in_threadpool(here.recent.once, StudyKey.of(study), "ask", key, place)
     return await _ended(here, study, job, wait, response)
@@ -86,7 +87,7 @@ def one_picture(here: Here, study: Meant, what: Annotated[str, Path(max_length=1
     look = here.job_service.latest(study)
     if look is None or what not in look.pictures:
         there = ", ".join(look.pictures) if look is not None and look.pictures else "none; decide first"
-        raise Gone(f"there is no picture {what!r}; there are: {there}")
+        raise Gone(f"there is no picture {what!r}; available: {there}")
     return {**answering.about(study), "picture": look.pictures[what]}
 
 

@@ -67,7 +67,7 @@ class Bodies:
 
 
 def _too_large(most: int) -> Refused:
-    return Refused(413, f"the request is too large; at most {most:,} bytes are taken at once: give it in parts")
+    return Refused(413, f"the request is too large; at most {most:,} bytes are accepted at once: split it")
 
 
 class Unread:

@@ -18,7 +18,7 @@ from hentropy.views.server.guard.sessions import KEY, LOGIN, Access, How, Sessio
 from hentropy.views.server.problems import Refused, is_api
 from hentropy.views.server.settings import Settings
 
-WRONG = "the token is not the right one"
+WRONG = "the token is wrong"
 TOO_OFTEN = "the token was wrong too often"
 ELSEWHERE = "this request comes from another page than the server's own"
 NOWHERE = "the browser does not say which page sent this request; use a current one"
@@ -148,7 +148,7 @@ class Door:
         changing = scope["method"] not in SAFE
         if not access.may and path not in OPEN and not path.startswith(STATIC):
             if api or changing:  # before any of a body is read
-                raise Refused(401, "this needs the token of the server", {"WWW-Authenticate": "Bearer"})
+                raise Refused(401, "this needs the server's token", {"WWW-Authenticate": "Bearer"})
             await RedirectResponse(f"{LOGIN}?next={quote(_whole_path(scope))}", 303)(scope, receive, send)
             return
         if changing:

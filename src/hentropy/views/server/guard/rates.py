@@ -81,7 +81,7 @@ class Pace:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let in those who do not come too often."""
         if scope["type"] == "http":
-            check_pace(self._rates.take(client_in(scope)), "these are too many requests at once")
+            check_pace(self._rates.take(client_in(scope)), "too many requests at once")
         await self.app(scope, receive, send)
 
 

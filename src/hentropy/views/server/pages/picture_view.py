@@ -46,12 +46,12 @@ class PictureTexts:
 
 TITLES = {
     "known": "What is known",
-    "decided": "What would be decided now",
+    "decided": "Current recommendation",
     "why": "Why this experiment",
-    "progress": "How it goes",
+    "progress": "Progress",
     "worth": "Is another experiment worth it?",
-    "loss": "What the decision may cost",
-    "trust": "Is the model to be trusted?",
+    "loss": "Possible loss of the decision",
+    "trust": "Model diagnostics",
 }
 """What stands in the place of a picture that is not there yet."""
 
@@ -71,7 +71,7 @@ class PictureView:
 def picture_views(look: Look | None, observations: int, working: bool, prints: PictureTexts) -> list[PictureView]:
     """The pictures of a look at a study that has so many observations by now."""
     if look is None or (look.verdict is None and not look.pictures):
-        return [PictureView(name, TITLES[name], "", "", "coming", "being made") for name in TITLES if working]
+        return [PictureView(name, TITLES[name], "", "", "coming", "computing") for name in TITLES if working]
     views = []
     for name in dict.fromkeys([*TITLES, *look.pictures, *look.troubles]):
         title = TITLES.get(name, name.capitalize())
@@ -80,7 +80,7 @@ def picture_views(look: Look | None, observations: int, working: bool, prints: P
         elif name in look.troubles:
             views.append(PictureView(name, title, look.troubles[name], "", "trouble", "unavailable"))
         elif not look.complete:
-            views.append(PictureView(name, title, "", "", "coming", "being made"))
+            views.append(PictureView(name, title, "", "", "coming", "computing"))
     return [view for view in views if view.name != "verdict"]
 
 
@@ -90,5 +90,5 @@ def _drawn(look: Look, name: str, observations: int, prints: PictureTexts) -> Pi
     source = f"/studies/{look.study.id}/pictures/{name}.json?{which}"
     made_after = picture.get("observations", look.observations)
     old = made_after != observations
-    note = f"made after {counted(made_after, 'observation')}" if old else ""
+    note = f"computed after {counted(made_after, 'observation')}" if old else ""
     return PictureView(name, picture["title"], picture["caption"], source, "stale" if old else "drawn", note)

@@ -13,8 +13,8 @@ from fastapi import Form as Field
 from starlette.responses import RedirectResponse, Response
 
 from hentropy.errors import InputError, StudyError
-from hentropy.studies.records import State, StudyRecord
-from hentropy.views.server.incoming_data import EarlierMeasurement
+from hentropy.studies.records import Failed, State, StudyRecord, Values
+from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.pages.forms import (
     WHOLE,
     Form,
@@ -24,7 +24,6 @@ from hentropy.views.server.pages.forms import (
     columns_in,
     count_in,
     failure_in,
-    measurement_in,
     note_in,
     result_in,
 )
@@ -50,15 +49,12 @@ def enter(
     here: Here,
     visitor: Visitor,
     request: Request,
+    typed: Typed,
     what: Text = "tell",
-    value: Text = "",
-    std_error: Text = "",
-    cost: Text = "",
-    note: Text = "",
     page: Text = "study",
 ) -> Response:
     """What came of a trial; `page` says which page the form is on."""
-    typed = {"value": value, "std_error": std_error, "cost": cost, "note": note}
+    typed = {name: text for name, text in typed.items() if name not in ("what", "page", "begun")}
     own = page == "trial"
     try:
         said = VERBS.get(what, _tell)(here, study, number, typed)
@@ -90,8 +86,8 @@ def _typed(typed: Mapping[str, str]) -> str:
 
 
 def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
-    result = result_in(typed)
-    here.study_service.tell(study, number, result.value, result.std_error, result.note, replace, result.cost)
+    result = result_in(typed, here.study_service.log(study).outcomes)
+    here.study_service.tell(study, number, result.values, result.note, replace, result.cost)
     return "corrected" if replace else "told"
 
 
@@ -137,23 +133,23 @@ def ask(
     count: Text = "",
     anyway: Text = "",
     key: Text = "",
+    measures: Text = "",
 ) -> Response:
-    """Have the next experiments chosen; of a study that has enough only with `anyway`.
+    """Have the next experiments chosen, maybe for one assay; of a study that has enough only with `anyway`.
 
     A form that is sent twice, as by a double click, has the same `key`, and asks once.
     """
-    typed = {"count": count, "anyway": anyway}
+    typed = {"count": count, "anyway": anyway, "measures": measures}
 
     def place() -> Job:
-        return place_ask(
-            here, here.study_service.case(study), count_in(typed, here.settings.limits.count), bool(anyway)
-        )
+        asked, case = count_in(typed, here.settings.limits.count), here.study_service.case(study)
+        return place_ask(here, case, asked, bool(anyway), measures or None)
 
     try:
         here.recent.once(StudyKey.of(study), "ask by form", key or None, place)
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
-    except (Busy, StudyError) as error:
+    except (Busy, StudyError, InputError) as error:
         forms = Forms(ask=Form(typed, {"count": sentence(str(error))}))
         return study_page(here, visitor, request, study, forms, None, 503 if isinstance(error, Busy) else 409)
     return RedirectResponse(f"/studies/{study.id}?said=asked#said", 303)
@@ -181,16 +177,26 @@ def cancel(study: Meant, job: str, here: Here) -> Response:
 
 @router.post("/studies/{study_id}/own")
 def own(study: Meant, here: Here, visitor: Visitor, request: Request, typed: Typed) -> Response:
-    """Attach one measurement, of a design of one's own; one that violates the conditions is taken as well."""
+    """Attach an experiment of one's own, failed or not; a design that violates the conditions is taken as well."""
     mistakes: dict[str, str] = {}
-    space = here.study_service.case(study).space
+    outcomes = here.study_service.case(study).outcomes
+    space = outcomes.space
     design = design_in(typed, space, mistakes)
-    value, std_error = measurement_in(typed, mistakes)
-    if design is None or value is None or mistakes:
-        return study_page(here, visitor, request, study, Forms(own=Form(typed, mistakes)), None, 422)
-    row = EarlierMeasurement(design, value, std_error)
+    outcome: Values | Failed
     try:
-        attached = here.study_service.attach(study, [row], again=bool(typed.get("again")))
+        if typed.get("what") == "fail":
+            note, cost = failure_in(typed)
+            outcome = Failed(note)
+        else:
+            result = result_in(typed, outcomes)
+            outcome, cost, note = result.values, result.cost, result.note
+    except Mistaken as mistaken:
+        mistakes |= mistaken.form.mistakes
+    if design is None or mistakes:
+        return study_page(here, visitor, request, study, Forms(own=Form(typed, mistakes)), None, 422)
+    row = EarlierExperiment(design, outcome)
+    try:
+        attached = here.study_service.attach(study, [row], again=bool(typed.get("again")), cost=cost, note=note)
     except InputError as error:
         form = Form(typed, {WHOLE: sentence(error.worded(ON_PAGES)), "again": "asked"})
         return study_page(here, visitor, request, study, Forms(own=form), None, 409)
@@ -211,14 +217,12 @@ def attach(
     request: Request,
     file: UploadFile | None = None,
     map: Text = "",
-    value: Text = "",
-    std_error: Text = "",
     skip_bad: Text = "",
     again: Text = "",
     dry_run: Text = "",
 ) -> Response:
     """Attach the rows of a file, or say what would come of it."""
-    typed = {"map": map, "value": value, "std_error": std_error, "skip_bad": skip_bad, "again": again}
+    typed = {"map": map, "skip_bad": skip_bad, "again": again}
     try:
         text, name = _text_of(file, typed)
         columns = columns_in(typed)
@@ -230,8 +234,6 @@ def attach(
             text,
             where=name,
             columns=columns,
-            value=value or None,
-            std_error=std_error or None,
             skip_bad=bool(skip_bad),
             again=bool(again),
         )
@@ -260,9 +262,8 @@ def _checked(
     here: Services, study: StudyRecord, text: str, name: str, typed: dict[str, str], columns: dict[str, str]
 ) -> Form:
     """The form with what would come of a file, and with what is wrong with it."""
-    space = here.study_service.case(study).space
-    value, std_error = typed["value"] or None, typed["std_error"] or None
-    data = earlier_data(text, name, space, columns, value, std_error, here.settings.limits.upload_rows)
+    outcomes = here.study_service.case(study).outcomes
+    data = earlier_data(text, name, outcomes, columns, here.settings.limits.upload_rows)
     more = [f"... and {len(data.bad) - SHOWN} more"] if len(data.bad) > SHOWN else []
     form = Form(typed, lines=(*data.bad[:SHOWN], *more))
     good = counted(len(data.good), "row")

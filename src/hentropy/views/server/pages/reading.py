@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from hentropy.views.server.pages.forms import Form
 from hentropy.views.server.pages.picture_view import PictureTexts
@@ -28,10 +28,25 @@ def studies(here: Here, visitor: Visitor) -> Response:
     return page("studies.html", visitor, rows=rows, place=here.store.place)
 
 
-@router.get("/studies/{study_id}")
+@router.get("/studies")
+def all_studies() -> Response:
+    """Where a shortened address leads."""
+    return RedirectResponse("/")
+
+
+@router.get("/studies/{study_id:int}")
 def study(study_id: int, here: Here, visitor: Visitor, request: Request) -> Response:
     """A study."""
     return study_page(here, visitor, request, study_id, Forms(), message_in(request.query_params))
+
+
+@router.get("/studies/{name}")
+def study_by_name(name: str, here: Here) -> Response:
+    """A study by its name, as people type it."""
+    found = here.store.find(name)
+    if found is None:
+        raise HTTPException(404, f"there is no study {name!r} here")
+    return RedirectResponse(f"/studies/{found.id}")
 
 
 @router.get("/studies/{study_id}/trials/{number}")

@@ -94,18 +94,18 @@ def moment(seconds: float) -> Moment:
 
 
 DONE = {
-    "told": "The result of trial {number} is entered. The verdict will be renewed.",
+    "told": "The result of trial {number} is entered. The verdict will be updated.",
     "failed": "Trial {number} is marked as failed.",
     "withdrawn": "Trial {number} is withdrawn. If it is run after all, enter its result on its own page.",
-    "corrected": "Trial {number} is corrected. What was told before stays in its history.",
-    "attached": "{rows} attached. The verdict will be renewed.",
-    "own": "Your experiment is trial {number}. The verdict will be renewed.",
+    "corrected": "Trial {number} is corrected. Earlier results stay in its history.",
+    "attached": "{rows} attached. The verdict will be updated.",
+    "own": "Your experiment is trial {number}. The verdict will be updated.",
     "own_outside": "Your experiment is trial {number}. Its design violates a condition of this study, which its page"
-    " names; the model learns from it all the same. The verdict will be renewed.",
-    "asked": "The next experiments are being chosen; they appear below.",
-    "looking": "The verdict is being renewed.",
+    " names; the model learns from it all the same. The verdict will be updated.",
+    "asked": "The next experiments are being chosen and will appear below.",
+    "looking": "The verdict is being updated.",
     "cancelled": "Cancelled. Nothing that was entered is lost.",
-    "over": "It had ended already.",
+    "over": "The job had already finished.",
 }
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hentropy.core.spaces import Pool
+from hentropy.studies.definition import verdict_units_of
 from hentropy.studies.definition.objectives import Manual
+from hentropy.studies.outcomes import ERROR_COLUMN
 from hentropy.studies.records import Entry, State
-from hentropy.views.server.pages.forms import Form
+from hentropy.views.server.pages.forms import Form, OutcomeField, outcome_fields
 from hentropy.views.server.pages.own_form import DesignField, design_fields
 from hentropy.views.server.pages.picture_view import PictureTexts, PictureView, picture_views
 from hentropy.views.server.pages.rendering import Moment, moment
@@ -20,6 +22,7 @@ from hentropy.views.server.study_list import ListedStudy
 from hentropy.views.server.work import Job, Look
 from hentropy.views.text.formats import clock, counted, iso, listed, titled
 from hentropy.views.text.sentences import (
+    assay_sentences,
     conditions_sentences,
     cost_sentences,
     counts,
@@ -31,7 +34,7 @@ from hentropy.views.text.sentences import (
     stop_sentence,
     values_text,
 )
-from hentropy.views.text.trials import in_short, verdict_json
+from hentropy.views.text.trials import how_often, in_short, verdict_json
 
 
 @dataclass(frozen=True)
@@ -69,17 +72,17 @@ def study_row(study: ListedStudy) -> StudyRow:
 
 def _standing(study: ListedStudy) -> tuple[str, str]:
     if study.counts["running"]:
-        return f"{counted(study.counts['running'], 'experiment')} to do", "open"
+        return f"{counted(study.counts['running'], 'experiment')} pending", "open"
     if study.stopped:
-        return f"Enough: {study.stopped}", "ended"
-    return "Ready for the next experiment" if study.trials else "Not begun yet", "idle"
+        return f"Finished: {study.stopped}", "ended"
+    return "Ready for the next experiment" if study.trials else "Not started", "idle"
 
 
-PICTURING = "making pictures"
+PICTURING = "computing pictures"
 """How the phases begin in which the verdict is there already."""
 
 
-NO_PICTURES = "Pictures have to be computed, which is not done here for this study."
+NO_PICTURES = "Pictures are unavailable here for this study."
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,8 @@ class StudyView:
     jobs: tuple[JobView, ...]
     jobs_say: str
     ask: Form
+    assays: tuple[str, ...]
+    """What can be asked for, where the study has assays."""
     ask_key: str
     """The idempotency key of the form that asks: each page has its own, so one form that is sent twice is known."""
     enough: str
@@ -138,6 +143,7 @@ class StudyView:
     plate: str
     own: Form
     own_fields: tuple[DesignField, ...]
+    outcome_fields: tuple[OutcomeField, ...]
     attach: Form
     columns: str
     rules: tuple[str, ...]
@@ -201,20 +207,29 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
         ask=forms.ask,
+        assays=tuple(case.outcomes.assays.by_name),
         ask_key=secrets.token_hex(8),
         enough=sentence(case.enough) if case.enough else "",
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
-        counts="; ".join(part for part in (_counts(case.entries), case.spent) if part),
-        trials=trial_table(case.entries, case.columns, how, case.cost_unit),
+        counts="; ".join(
+            part for part in (_counts(case.entries), how_often(case.trials, case.outcomes)[:-1], case.spent) if part
+        ),
+        trials=trial_table(case.entries, case.columns, case.outcomes, how, case.cost_unit),
         cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
         plate=_plate(case),
         own=forms.own,
         own_fields=design_fields(case.space),
+        outcome_fields=tuple(outcome_fields(case.outcomes).values()),
         attach=forms.attach,
         columns=_file_columns(case),
-        rules=(*conditions_sentences(case.space), *decide_on_sentences(description), *cost_sentences(description)),
+        rules=(
+            *conditions_sentences(case.space),
+            *decide_on_sentences(description),
+            *assay_sentences(description),
+            *cost_sentences(description),
+        ),
         sentences=_sentences(case),
         parameters=tuple((name, values_text(parameter)) for name, parameter in case.space.parameters.items()),
         made=_made(seen),
@@ -224,72 +239,78 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
 def _verdict(seen: Seen) -> VerdictView | None:
     case, look = seen.case, seen.look
     if look is not None and look.verdict is not None:
-        return verdict_view(look.verdict, look.earlier, case.space, seen.observations)
+        return verdict_view(
+            look.verdict, look.earlier, case.space, seen.observations, verdict_units_of(case.description)
+        )
     if not case.verdicts:
         return None
     *earlier, last = [verdict_json(stored.verdict) for stored in case.verdicts]
-    return verdict_view(last, earlier[-1] if earlier else None, case.space, seen.observations)
+    return verdict_view(
+        last, earlier[-1] if earlier else None, case.space, seen.observations, verdict_units_of(case.description)
+    )
 
 
 def _no_verdict(seen: Seen) -> str:
     if not seen.observations:
-        return (
-            "Nothing has been measured yet, so nothing is decided. Ask for an experiment, run it, and enter its value."
-        )
+        return "No results yet, so there is no verdict. Ask for an experiment, run it, and enter its value."
     if seen.failed is not None:
         return f"There is no verdict: {seen.failed}."
-    return "There is no verdict yet." if seen.looking is None else "The first verdict is on its way."
+    return "There is no verdict yet." if seen.looking is None else "The first verdict is being computed."
 
 
 def _not_renewed(seen: Seen) -> str:
-    return "" if seen.failed is None else f"The verdict could not be renewed: {seen.failed}."
+    return "" if seen.failed is None else f"The verdict could not be updated: {seen.failed}."
 
 
 def _computing(looking: Job | None) -> str:
     if looking is None or looking.phase.startswith(PICTURING):
         return ""
-    return "will be renewed" if looking.state == "waiting" else looking.phase
+    return "will be updated" if looking.state == "waiting" else looking.phase
 
 
 def _worth(case: Snapshot) -> str:
     """Whether another experiment is worth it."""
     spent = f" {sentence(case.spent)}" if case.spent else ""
     if case.stopped:
-        return f"Enough: {case.stopped}."
+        return f"Finished: {case.stopped}."
     if case.enough:
-        return f"Enough with those under way: {case.enough}.{spent}"
+        return f"Running trials will reach the limit: {case.enough}.{spent}"
     gains = [entry.trial for entry in case.entries if entry.trial.gain is not None]
     rule = stop_sentence(case.description)
     if not gains:
-        known = "Whether another experiment is worth it can be said once the first ones are done."
+        known = "Whether another experiment is worth it will be known after the first designs."
         return " ".join(part for part in (case.to_come, known, rule) if part) + spent
     last = gains[-1]
     error = f" ± {last.gain_error:.2g}" if last.gain_error else ""
     return (
-        f"Is another one worth it? The last experiment proposed (trial {last.number}) was expected to lower the"
+        f"Is another experiment worth it? The last proposed experiment (trial {last.number}) was expected to lower the"
         f" expected loss by {last.gain:.3g}{error}. {rule}{spent}"
     )
 
 
 def _no_pending(case: Snapshot) -> str:
     if case.stopped:
-        return f"Nothing is to be done: {case.stopped}."
+        return f"No experiments pending: {case.stopped}."
     if not isinstance(case.description.objective, Manual):
-        return "Nothing runs now."
-    return "Nothing is to be done now. Ask for the next experiment."
+        return "No experiments running."
+    return "No experiments pending. Ask for the next one."
 
 
 def _plate(case: Snapshot) -> str:
     """What experiments that are asked for together share."""
     shared = case.space.same_in_batch
-    return f"All that are asked for together have the same {listed(shared)}." if shared else ""
+    return f"All experiments of a batch have the same {listed(shared)}." if shared else ""
 
 
 def _file_columns(case: Snapshot) -> str:
     """The columns of a file of earlier data; a design of a list is known by its id."""
     space = case.space
     design = [space.id] if isinstance(space, Pool) and space.id is not None else [field.name for field in space.fields]
-    return ", ".join([*design, "value", "and std_error if there is one"])
+    values = case.outcomes.measured
+    errors = [ERROR_COLUMN.format(name) for name in values if not case.outcomes.words(name)]
+    also = f", and {listed(errors)} for standard errors if there are any" if errors else ""
+    failed = "Where experiments failed, a column status says so (failed), and a column note why"
+    return f"{', '.join([*design, *values])}{also}. {failed}"
 
 
 def _jobs(jobs: Sequence[Job]) -> tuple[JobView, ...]:
@@ -313,7 +334,7 @@ def _jobs_say(jobs: Sequence[Job]) -> str:
         return ""
     last = asked[-1]
     if last.state == "done":
-        return f"{counted(len(last.result or ()), 'new experiment')} to do."
+        return f"{counted(len(last.result or ()), 'new experiment')} pending."
     view = _job(last)
     return f"{view.title}: {last.error}" if last.state == "failed" else f"{view.title}."
 
@@ -326,9 +347,9 @@ def _counts(entries: Sequence[Entry]) -> str:
 def _sentences(case: Snapshot) -> tuple[str, ...]:
     description = case.description
     by_hand = isinstance(description.objective, Manual)
-    who = "You run the experiments and enter their values." if by_hand else objective_sentence(description)
+    who = "You run the experiments and enter their results." if by_hand else objective_sentence(description)
     course = first_sentence(case.first, description, case.trials)
-    notes = (sentence(note) for note in (*notes_of(description), *case.notes))
+    notes = (sentence(note) for note in (*notes_of(description, case.first, case.trials), *case.notes))
     return (*notes, course, who, stop_sentence(description))
 
 

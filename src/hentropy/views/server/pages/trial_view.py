@@ -5,19 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, Observation, State, Trial
 from hentropy.studies.records.numbers import short
-from hentropy.views.server.pages.forms import Form
+from hentropy.views.server.pages.forms import Form, OutcomeField, outcome_fields
 from hentropy.views.server.pages.rendering import Moment, moment
 from hentropy.views.server.snapshot import Snapshot
-from hentropy.views.text.formats import DesignColumn, counted, measured, number, titled, value_text
+from hentropy.views.text.formats import DesignColumn, counted, number, result, titled, value_text
 from hentropy.views.text.sentences import holder
-from hentropy.views.text.trials import why
+from hentropy.views.text.trials import to_measure, why
 
 SHOWN = 200
 """The trials on one page of the table."""
 
-WORDS = {State.RUNNING: "to do", State.COMPLETE: "done", State.FAILED: "failed", State.WITHDRAWN: "withdrawn"}
+WORDS = {State.RUNNING: "pending", State.COMPLETE: "done", State.FAILED: "failed", State.WITHDRAWN: "withdrawn"}
 ORDER = list(State)
 
 
@@ -33,6 +34,8 @@ class Pending:
     asked: Moment
     by_hand: bool
     form: Form
+    measure: str
+    fields: tuple[OutcomeField, ...]
 
 
 def pending(entry: Entry, case: Snapshot, now: float, form: Form) -> Pending:
@@ -40,7 +43,9 @@ def pending(entry: Entry, case: Snapshot, now: float, form: Form) -> Pending:
     trial, by_hand = entry.trial, entry.lease_until is None
     held = "" if by_hand else f"{holder(entry, now)}."
     shown, why = design(trial, case.columns), reason(trial, case.cost_unit)
-    return Pending(trial.number, shown, why, trial.note, held, moment(entry.asked_at), by_hand, form)
+    asked = tuple(outcome_fields(case.outcomes, case.outcomes.assays.asked(trial.measures)).values())
+    measure = to_measure(trial, case.outcomes)
+    return Pending(trial.number, shown, why, trial.note, held, moment(entry.asked_at), by_hand, form, measure, asked)
 
 
 def design(trial: Trial, columns: Sequence[DesignColumn]) -> tuple[tuple[str, str], ...]:
@@ -90,7 +95,7 @@ class TrialTableRow:
     design: tuple[TableCell, ...]
     state: str
     words: str
-    value: str
+    values: tuple[str, ...]
     costs: tuple[str, ...]
     why: str
     note: str
@@ -140,10 +145,10 @@ COSTS = {"expected_cost": "cost expected", "cost": "cost"}
 
 
 def trial_table(
-    entries: Sequence[Entry], columns: Sequence[DesignColumn], how: Wanted, cost_unit: str = ""
+    entries: Sequence[Entry], columns: Sequence[DesignColumn], outcomes: Outcomes, how: Wanted, cost_unit: str = ""
 ) -> TrialTablePage:
     """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many."""
-    keys = _keys(columns)
+    keys = _keys(columns, outcomes)
     costs = {
         name: titled(title, cost_unit)
         for name, title in COSTS.items()
@@ -157,9 +162,9 @@ def trial_table(
     pages = max(1, -(-len(ordered) // SHOWN))
     page = min(max(1, how.page), pages)
     begin = (page - 1) * SHOWN
-    rows = tuple(_row(entry, columns, list(costs)) for entry in ordered[begin : begin + SHOWN])
+    rows = tuple(_row(entry, columns, outcomes, list(costs)) for entry in ordered[begin : begin + SHOWN])
     titles = {f"p{i}": column.title for i, column in enumerate(columns)}
-    titles = {"number": "trial", **titles, "state": "state", "value": "value", **costs}
+    titles = {"number": "trial", **titles, "state": "state", **_outcome_titles(outcomes), **costs}
     titles |= {"gain": "gain expected", "note": "note", "when": "when"}
     texts = {"state", "note", "when", *(f"p{i}" for i, column in enumerate(columns) if not column.is_number)}
     headings = tuple(_heading(name, title, name not in texts, how) for name, title in titles.items())
@@ -173,19 +178,33 @@ def trial_table(
     return TrialTablePage(headings, rows, said, links)
 
 
-def _keys(columns: Sequence[DesignColumn]) -> dict[str, Key]:
+def _outcome_titles(outcomes: Outcomes) -> dict[str, str]:
+    """The columns of outcomes, by the keys that they are sorted by."""
+    return {f"o{i}": title for i, title in enumerate(outcomes.titles.values())}
+
+
+def _keys(columns: Sequence[DesignColumn], outcomes: Outcomes) -> dict[str, Key]:
+    by_outcome = {f"o{i}": _outcome_key(name, outcomes) for i, name in enumerate(outcomes.by_name)}
     by_parameter = {f"p{i}": _key(column) for i, column in enumerate(columns)}
     return {
         "number": lambda entry: entry.trial.number,
         **by_parameter,
         "state": lambda entry: ORDER.index(entry.trial.state),
-        "value": lambda entry: entry.trial.value,
+        **by_outcome,
         "expected_cost": lambda entry: entry.trial.expected_cost,
         "cost": lambda entry: entry.trial.cost,
         "gain": lambda entry: entry.trial.gain,
         "note": lambda entry: entry.trial.note or None,
         "when": lambda entry: entry.ended_at or entry.asked_at,
     }
+
+
+def _outcome_key(name: str, outcomes: Outcomes) -> Key:
+    def key(entry: Entry) -> float | None:
+        known = outcomes.shown(entry.trial)[name]
+        return None if known is None else known.value
+
+    return key
 
 
 def _key(column: DesignColumn) -> Key:
@@ -201,7 +220,7 @@ def _key(column: DesignColumn) -> Key:
 def _heading(name: str, title: str, numeric: bool, how: Wanted) -> Heading:
     sorted_by = name == how.sort
     way = ("descending" if how.down else "ascending") if sorted_by else ""
-    down = not how.down if sorted_by else name in ("number", "value", "gain", "when")
+    down = not how.down if sorted_by else name in ("number", "o0", "gain", "when")
     return Heading(title, numeric, _link(name, down), way)
 
 
@@ -210,7 +229,7 @@ def _link(sort: str, down: bool, page: int = 1) -> str:
     return "?" + urlencode({"sort": sort, "way": "down" if down else "up", **({"page": page} if page > 1 else {})})
 
 
-def _row(entry: Entry, columns: Sequence[DesignColumn], costs: Sequence[str]) -> TrialTableRow:
+def _row(entry: Entry, columns: Sequence[DesignColumn], outcomes: Outcomes, costs: Sequence[str]) -> TrialTableRow:
     trial = entry.trial
     expected = None if trial.expected_cost is None else short(trial.expected_cost, least=3)
     known = {"expected_cost": expected or "", "cost": number(trial.cost)}
@@ -219,7 +238,7 @@ def _row(entry: Entry, columns: Sequence[DesignColumn], costs: Sequence[str]) ->
         tuple(TableCell(value_text(trial.params[column.name]), column.is_number) for column in columns),
         trial.state.value,
         WORDS[trial.state],
-        measured(trial.value, trial.std_error),
+        tuple(result(one, words=outcomes.words(name)) for name, one in outcomes.shown(trial).items()),
         tuple(known[name] for name in costs),
         why(trial),
         trial.note,
@@ -235,7 +254,7 @@ class Told:
     when: Moment
     state: str
     words: str
-    value: str
+    values: tuple[str, ...]
     cost: str
     note: str
     by: str
@@ -249,10 +268,11 @@ class TrialView:
     state: str
     words: str
     design: tuple[tuple[str, str], ...]
-    value: str
+    values: tuple[tuple[str, str], ...]
     cost: str
     note: str
     why: str
+    measure: str
     violates: str
     asked: Moment
     history: tuple[Told, ...]
@@ -263,6 +283,9 @@ class TrialView:
     what: str
     what_failed: str
     form: Form
+    fields: tuple[OutcomeField, ...]
+    titles: tuple[str, ...]
+    """The columns of outcomes in the history."""
 
 
 def trial_view(case: Snapshot, entry: Entry, told: Sequence[Observation], form: Form | None) -> TrialView:
@@ -275,31 +298,43 @@ def trial_view(case: Snapshot, entry: Entry, told: Sequence[Observation], form: 
         state=trial.state.value,
         words=WORDS[trial.state],
         design=design(trial, case.columns),
-        value=measured(trial.value, trial.std_error),
+        values=tuple(
+            (name, result(one, case.outcomes.units.get(name, ""), case.outcomes.words(name)))
+            for name, one in case.outcomes.shown(trial).items()
+            if one is not None
+        ),
         cost="" if trial.cost is None else f"{number(trial.cost)} {case.cost_unit}".rstrip(),
         note=trial.note,
         why=reason(trial, case.cost_unit),
+        measure=to_measure(trial, case.outcomes),
         violates=f"Its design violates {' and '.join(violated)}." if violated else "",
         asked=moment(entry.asked_at),
-        history=tuple(_told(one) for one in told),
+        history=tuple(_told(one, case.outcomes) for one in told),
         cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
         heading="Correct it" if known else "Enter the result",
-        explained="What was told before stays in the history." if known else "What comes of it is added to the study.",
+        explained="Earlier results stay in the history." if known else "The result is added to the study.",
         button="Correct" if known else "Enter result",
         what="correct" if known else "tell",
         what_failed="correct_failed" if known else "fail",
-        form=form or _recorded(entry),
+        form=form or _recorded(entry, case.outcomes),
+        # what was told and is not shown would be deleted by a correction
+        fields=tuple(
+            outcome_fields(case.outcomes, None if known else case.outcomes.assays.asked(trial.measures)).values()
+        ),
+        titles=tuple(case.outcomes.titles[name] for name in case.outcomes.measured),
     )
 
 
-def _told(one: Observation) -> Told:
-    value = measured(one.value, one.std_error)
-    return Told(moment(one.at), one.state.value, WORDS[one.state], value, number(one.cost), one.note, one.by)
+def _told(one: Observation, outcomes: Outcomes) -> Told:
+    values = tuple(result(one.measurements.get(name), words=outcomes.words(name)) for name in outcomes.measured)
+    return Told(moment(one.at), one.state.value, WORDS[one.state], values, number(one.cost), one.note, one.by)
 
 
-def _recorded(entry: Entry) -> Form:
+def _recorded(entry: Entry, outcomes: Outcomes) -> Form:
     trial = entry.trial
-    value = "" if trial.value is None else repr(trial.value)
-    error = "" if trial.std_error is None else repr(trial.std_error)
-    cost = "" if trial.cost is None else repr(trial.cost)
-    return Form({"value": value, "std_error": error, "cost": cost, "note": trial.note})
+    typed = {"cost": "" if trial.cost is None else repr(trial.cost), "note": trial.note}
+    for name, field in outcome_fields(outcomes).items():
+        one = trial.measurements.get(name)
+        typed[field.key] = "" if one is None else field.written(one.value)
+        typed[field.error_key] = "" if one is None or one.std_error is None else repr(one.std_error)
+    return Form(typed)

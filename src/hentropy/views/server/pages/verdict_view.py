@@ -6,8 +6,8 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.records import Verdict
-from hentropy.views.text.formats import counted, number, one_line, value_text
+from hentropy.studies.records.verdict import cell_text
+from hentropy.views.text.formats import counted, number, titled
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -41,7 +41,7 @@ def moved(name: str, row: Row, old: Row, space: DesignSpace) -> bool:
 def change_sentences(now: Row, before: Row | None, movers: int) -> list[str]:
     """How a verdict differs from the one before, of whose rows so many moved."""
     if before is None:
-        return ["This is the first verdict: there is nothing to compare it with yet."]
+        return ["This is the first verdict; there is nothing to compare it with yet."]
     old, new = before["expected_loss"], now["expected_loss"]
     more = now["observations"] != before["observations"]
     said = [f"{_loss(old, new, more)} {_observations(before['observations'], now['observations'])}"]
@@ -66,7 +66,7 @@ def _loss(old: float, new: float, more: bool) -> str:
     if number(old) == number(new):
         return f"The expected loss stayed at {number(new)}"
     way = "fell" if new < old else "rose"
-    hint = "; the news was worse than expected" if more and new > old else ""
+    hint = "; the results were worse than expected" if more and new > old else ""
     return f"The expected loss {way} from {number(old)} to {number(new)}, by {step:.3g}{hint}"
 
 
@@ -104,7 +104,7 @@ MOST_ACROSS = 5
 """Columns that stand beside each other in half of a window."""
 
 MEANING = (
-    "What this decision is expected to cost by what is known now, in the units of the decision's loss. Lower is"
+    "What this decision is expected to cost, given the data so far, in the units of the decision's loss. Lower is"
     " better; below 0 it is a gain."
 )
 
@@ -134,6 +134,7 @@ class VerdictView:
     wide: bool
     """Whether it has more columns than stand beside each other with ease."""
     more: str
+    headline: str
     stands_on: str
     loss: str
     error: str
@@ -144,7 +145,11 @@ class VerdictView:
 
 
 def verdict_view(
-    now: Mapping[str, Any], before: Mapping[str, Any] | None, space: DesignSpace, observations: int
+    now: Mapping[str, Any],
+    before: Mapping[str, Any] | None,
+    space: DesignSpace,
+    observations: int,
+    units: Mapping[str, str],
 ) -> VerdictView:
     """A verdict (as plain values) for a page, of a study that has so many observations by now."""
     rows = now["action"]
@@ -155,28 +160,28 @@ def verdict_view(
         for row, then in zip(rows, old, strict=True)
     )
     cells = tuple(_cells(row, then, names, space) for row, then in zip(rows[:SHOWN_ROWS], old, strict=False))
-    titles = {field.name: field.title for field in space.fields}
     stands_on = f"after {counted(now['observations'], 'observation')}"
     loss, left = number(now["expected_loss"]), len(rows) - SHOWN_ROWS
     return VerdictView(
-        columns=tuple(VerdictColumn(titles.get(name, name), _numeric(rows, name)) for name in names),
+        columns=tuple(VerdictColumn(titled(name, units.get(name, "")), _numeric(rows, name)) for name in names),
         rows=cells,
         wide=len(names) > MOST_ACROSS,
-        more=f"And {counted(left, 'more row')}. {_summary(now)}" if left > 0 else "",
+        more=f"And {counted(left, 'more row')}." if left > 0 else "",
+        headline=f"{now['headline']} {now['worth']}".strip(),
         stands_on=stands_on,
         loss=loss,
         error=f"{now['std_error']:.2g}" if now["std_error"] else "",
         meaning=MEANING,
         changes=tuple(change_sentences(now, before, movers)),
         behind=_behind(observations - now["observations"]),
-        say=f"Verdict {stands_on}: expected loss {loss}.",
+        say=f"Verdict {stands_on}: {now['headline'] or f'expected loss {loss}.'}",
     )
 
 
 def _cells(row: Mapping[str, Any], then: Mapping[str, Any] | None, names: Sequence[str], space: DesignSpace) -> Any:
     return tuple(
         VerdictCell(
-            _text(row.get(name)), _text(then.get(name)) if then is not None and moved(name, row, then, space) else ""
+            cell_text(row, name), cell_text(then, name) if then is not None and moved(name, row, then, space) else ""
         )
         for name in names
     )
@@ -190,12 +195,3 @@ def _behind(missing: int) -> str:
 
 def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     return all(is_number(row.get(name)) for row in rows)
-
-
-def _text(value: Any) -> str:
-    return one_line(value_text(value), 200)
-
-
-def _summary(now: Mapping[str, Any]) -> str:
-    whole = Verdict(now["action"], now["expected_loss"], now["std_error"], now["decision"], now["observations"], None)
-    return f"{whole.summary[0]}." if whole.left_out else ""

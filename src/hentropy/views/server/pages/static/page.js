@@ -173,7 +173,7 @@
     if (shows && shows === main.dataset.study) return page;
     if (shows) {
       lose();
-      throw new Error("This study was deleted; another has its place. Nothing was changed.");
+      throw new Error("This study was deleted, and another one took its place. Nothing was changed.");
     }
     if (answer.redirected && answer.ok) throw new Error("You are signed out. Load the page again to sign in.");
     const problem = page.querySelector("main.problem > p")?.textContent;
@@ -198,7 +198,7 @@
       attend(part(document, name), answer.ok);
     } catch (error) {
       const away = error instanceof TypeError;
-      say(away ? "The server cannot be reached. What you typed is still here." : error.message, "mistake");
+      say(away ? "The server is unreachable. What you typed is still here." : error.message, "mistake");
       document.getElementById("said").scrollIntoView({ block: "nearest" });
     } finally {
       form.ariaBusy = "false";
@@ -282,7 +282,7 @@
     });
     events.addEventListener("error", () => {
       away = true;
-      state("away", "The server is away; trying again");
+      state("away", "The server is unreachable; reconnecting");
       if (events && events.readyState === EventSource.CLOSED) {
         soon(); // which says why, if the server is there
         events = null;

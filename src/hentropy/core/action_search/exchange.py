@@ -1,4 +1,7 @@
-"""Exchange for losses that are sums over members and pairs (`Sums`): distances are added once, not per action.
+"""Exchange: a tuple of rows is improved by replacing one member at a time.
+
+Any loss is valued at each tuple with a member replaced (`exchange`). For losses that are sums over members and pairs
+(`Sums`) distances are added once, not per action (`exchange_sums`, `LongExchange`):
 
     u_j    = -c_j, what a value counts in member j          g    values of the rows: means, now or after an outcome
     R      rewards of pairs of rows                          T_i  sum over members of R(i, member)
@@ -10,8 +13,10 @@ A member j may be replaced by row i if u_j g_i + T_i - R(i, j) is more than what
 import torch
 from torch import Tensor
 
+from hentropy.core.action_search.base import expected_loss, take
+from hentropy.core.beliefs import Moments
 from hentropy.core.clock import Clock
-from hentropy.core.decisions import Sums
+from hentropy.core.decisions import Decision, Sums
 
 MOST_SWEEPS = 20
 STARTS = 8
@@ -19,6 +24,67 @@ FEW_STARTS = 3
 MANY_STARTS = 64
 LONG = 2**16
 """Lists longer than this are searched from fewer starts."""
+
+
+def replacement_losses(
+    decision: Decision, moments: Moments, points: Tensor, index: Tensor, member: int, draws: Tensor
+) -> Tensor:
+    """The expected loss of each tuple with one member replaced by each point.
+
+    Moments H x batch x M at points (batch or none) x M x d, tuples index batch x S x k: batch x S x M.
+    """
+    M = points.shape[-2]
+    if moments.point_mass:
+        quick = _losses_by_values(decision, moments, index, member)
+        if quick is not None:
+            return (moments.weights[..., None, None] * quick).sum(0)
+    trial = index.unsqueeze(-2).repeat(*[1] * (index.dim() - 1), M, 1)
+    trial[..., member] = torch.arange(M, device=index.device)
+    return expected_loss(decision, take(moments, trial), gather_points(points, trial), draws)
+
+
+def _losses_by_values(decision: Decision, moments: Moments, index: Tensor, member: int) -> Tensor | None:
+    """Losses in each component, whose values are known, where the decision has a quick way: H x batch x S x M."""
+    o = moments.outcomes
+    others = torch.cat([index[..., :member], index[..., member + 1 :]], -1)
+    kept = take(moments, others).mean.unflatten(-1, (-1, o))  # H x batch x S x (k - 1) x o
+    new = moments.mean.expand(*kept.shape[:-3], moments.mean.shape[-1]).unflatten(-1, (-1, o)).unsqueeze(-3)
+    return decision.losses_with(kept, new)
+
+
+def gather_points(points: Tensor, index: Tensor) -> Tensor:
+    """Rows of points M x d (common) or batch x M x d (each problem's own) by index batch x ... x k: ... x k x d."""
+    if points.dim() == 2:
+        return points[index]
+    batch = points.shape[:-2]
+    flat = index.reshape(*batch, -1, 1).expand(*batch, -1, points.shape[-1])
+    return points.gather(-2, flat).reshape(*index.shape, points.shape[-1])
+
+
+def exchange(
+    decision: Decision, moments: Moments, points: Tensor, index: Tensor, draws: Tensor, sweeps: int, distinct: bool
+) -> tuple[Tensor, Tensor]:
+    """Sweeps of best replacements over all members: tuples batch x S x k and their losses batch x S.
+
+    `distinct` forbids a point that another member holds. Losses never rise.
+    """
+    k = index.shape[-1]
+    best = expected_loss(decision, take(moments, index), gather_points(points, index), draws)
+    for _ in range(sweeps):
+        before = index
+        for member in range(k):
+            losses = replacement_losses(decision, moments, points, index, member, draws)
+            if distinct and k > 1:
+                others = torch.cat([index[..., :member], index[..., member + 1 :]], -1)
+                losses = losses.scatter(-1, others, torch.inf)
+            value, choice = losses.min(-1)
+            better = value < best
+            column = torch.where(better, choice, index[..., member])
+            index = torch.cat([index[..., :member], column.unsqueeze(-1), index[..., member + 1 :]], -1)
+            best = torch.minimum(value, best)
+        if torch.equal(before, index):
+            break
+    return index, best
 
 
 def gains_of(sums: Sums, like: Tensor) -> Tensor:
@@ -95,6 +161,8 @@ class LongExchange:
         self.sums, self.points, self.values, self.distinct, self.clock = sums, points, values, distinct, clock
         self.u = gains_of(sums, values)
         self.k = len(sums.coefficients)
+        # once: a list in these units is long, and wide where there are options
+        self._compared = points if sums.reward is None else sums.coordinates(points)
 
     def best(self) -> Tensor:
         """The best action that exchange finds from several starts, none of them random: k."""
@@ -118,9 +186,8 @@ class LongExchange:
             return known
         generator = torch.Generator().manual_seed(0)
         order = torch.rand(MANY_STARTS, len(rows), generator=generator).argsort(-1)[:, : self.k].to(rows.device)
-        listed = self.points[rows]
         values = self.values[rows].expand(MANY_STARTS, -1)
-        R = self.sums.reward(listed, listed)
+        R = self.sums.rewards(self.points[rows])
         index, worth = exchange_sums(values, self.u, R, order, self.distinct, MOST_SWEEPS)
         found = [self.improved(rows[index[worth.argmax()]]), self.improved(known)]
         return found[0][0] if found[0][1] > found[1][1] + 1e-12 * abs(found[1][1]) else known
@@ -148,7 +215,7 @@ class LongExchange:
     def _column(self, row: int) -> Tensor:
         """Rewards of all rows with one: m."""
         assert self.sums.reward is not None
-        return self.sums.reward(self.points, self.points[row : row + 1])[:, 0]
+        return self.sums.reward(self._compared, self._compared[row : row + 1])[:, 0]
 
     def _greedy(self, first: int) -> Tensor:
         chosen = [first]
@@ -193,6 +260,6 @@ class LongExchange:
         own = self.u * self.values[index]
         if self.sums.reward is None:
             return -own.unsqueeze(0)
-        columns = self.sums.reward(self.points, self.points[index])  # m x k
+        columns = self.sums.reward(self._compared, self._compared[index])  # m x k
         others = columns.sum(-1, keepdim=True) - columns
         return others.sub_(own + others[index].diagonal())

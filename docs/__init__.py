@@ -1,0 +1,1 @@
+"""The documentation site: pages, and the extensions of Sphinx that build them."""

@@ -1,0 +1,255 @@
+"""What the page *Which decision?* asks, and the files that follow from each combination of answers.
+
+A file is a list of paragraphs. The page only looks them up: it makes no text of its own, so that all it can show is
+checked by the tests.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from hentropy.studies.definition.decisions import DECISIONS
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A decision: what it is called in a study file and in Python, its options, and where it is described."""
+
+    label: str
+    name: str
+    options: Mapping[str, Any]
+    anchor: str
+    limited: bool = False
+    outcomes: tuple[str, ...] = ()
+
+
+GOALS = {
+    "maximize": Goal("one design with the highest value", "maximize", {}, "maximize-minimize", True),
+    "minimize": Goal("one design with the lowest value", "minimize", {}, "maximize-minimize", True),
+    "best_observed": Goal("the best design among those measured", "best_observed", {}, "bestobserved", True),
+    "top_k": Goal(
+        "several high-scoring, diverse designs",
+        "top_k",
+        {"k": 3, "weight": 1.0, "cap": 0.3, "scaled": True},
+        "topk",
+        True,
+    ),
+    "k_guesses": Goal("a few candidates, only the best of which counts", "k_guesses", {"k": 3}, "kguesses", True),
+    "level_sets": Goal(
+        "a map of where the value is above a threshold", "level_sets", {"thresholds": [50.0]}, "levelsets"
+    ),
+    "sequence": Goal(
+        "designs whose values match a list of targets", "sequence", {"targets": [20.0, 50.0, 80.0]}, "sequence", True
+    ),
+    "pareto": Goal(
+        "designs that trade off several outcomes: a Pareto front",
+        "pareto",
+        {"k": 3, "outcomes": {"yield": "max", "impurity": "min"}},
+        "pareto",
+        outcomes=("yield", "impurity"),
+    ),
+    "target": Goal(
+        "one design that meets a specification",
+        "target",
+        {"targets": {"yield": [70.0, 80.0], "impurity": "<= 3"}},
+        "target",
+        outcomes=("yield", "impurity"),
+    ),
+    "improve": Goal("one design that passes a threshold, soon", "improve", {"threshold": 50.0}, "improve"),
+    "estimate": Goal("accurate predictions over the whole space", "estimate", {}, "estimate"),
+    "identify": Goal("knowledge of where the maximum is", "identify", {"what": "argmax"}, "identify"),
+    "min_max": Goal("the range: the lowest and the highest value", "min_max", {}, "minmax"),
+    "own": Goal("something else, with a loss of my own", "own", {}, "a-decision-of-your-own"),
+}
+
+QUESTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "goal": ("What will you have at the end?", {key: goal.label for key, goal in GOALS.items()}),
+    "vary": (
+        "What can you vary from one experiment to the next?",
+        {"numbers": "numbers", "options": "numbers and options", "table": "nothing: candidates are rows of a table"},
+    ),
+    "limits": (
+        "Does another outcome have to stay within a limit?",
+        {"no": "no", "yes": "yes, such as an impurity of at most 3 %"},
+    ),
+    "who": (
+        "Who runs the experiments?",
+        {"people": "people, who enter the results", "function": "a Python function", "program": "a program"},
+    ),
+}
+"""Keys, the questions, and their answers by key."""
+
+HAS_LIMITS = tuple(key for key, goal in GOALS.items() if goal.limited)
+
+SPACES = {
+    "numbers": '[space.temperature]\ntype = "real"\nlow = 20\nhigh = 90\nunit = "°C"\n\n'
+    '[space.minutes]\ntype = "integer"\nlow = 5\nhigh = 60\nunit = "min"',
+    "options": '[space.solvent]\ntype = "choice"\noptions = ["THF", "ethanol", "water"]\n\n'
+    '[space.temperature]\ntype = "real"\nlow = 20\nhigh = 90\nunit = "°C"',
+    "table": '[pool]\nfile = "candidates.csv"\nid = "sample"',
+}
+SPACES_IN_PYTHON = {
+    "numbers": 'space = he.Space(temperature=he.Real(20, 90, unit="°C"), minutes=he.Integer(5, 60, unit="min"))',
+    "options": 'space = he.Space(solvent=["THF", "ethanol", "water"], temperature=he.Real(20, 90, unit="°C"))',
+    "table": 'import pandas\n\nspace = he.Pool(pandas.read_csv("candidates.csv"), id="sample")',
+}
+CANDIDATES = """sample,metal,doping,temperature
+A-001,Al,0.01,600
+A-002,Al,0.05,900
+A-003,Co,0.02,700
+A-004,Co,0.08,1100
+A-005,Zn,0.03,800
+A-006,Zn,0.10,1000"""
+
+OWN_DECISION = '''"""A value of 50 is promised: what is missing costs three times as much as what is too much."""
+
+import torch
+
+import hentropy as he
+
+
+class Promise(he.Decision):
+    """One design, by the cost of missing the promise."""
+
+    actions = he.Points(1)
+
+    def loss(self, f, a):  # f: ... x 1, a: ... x 1 x d, returns ...
+        missing = torch.relu(50.0 - f[..., 0])
+        surplus = torch.relu(f[..., 0] - 50.0)
+        return 3.0 * missing + surplus'''
+
+FORMULAS = {
+    "numbers": ("temperature, minutes", "80 - ((temperature - 62) / 7) ** 2 - ((minutes - 33) / 5) ** 2"),
+    "options": (
+        "solvent, temperature",
+        '{"THF": 80, "ethanol": 70, "water": 60}[solvent] - ((temperature - 62) / 7) ** 2',
+    ),
+    "table": ("sample, metal, doping, temperature", "80 - 500 * abs(doping - 0.05) - 0.05 * abs(temperature - 800)"),
+}
+"""Experiments to play with: what they are given, and the value."""
+
+BY_HAND = {
+    "one": '    study.tell(trial, float(input("value? ")))',
+    "several": '    study.tell(trial, {"yield": float(input("yield? ")), "impurity": float(input("impurity? "))})',
+}
+
+
+def combinations() -> Iterator[dict[str, str]]:
+    """All combinations of answers; limits are asked for only where the decision takes them."""
+    for answers in product(*(answers for _, answers in QUESTIONS.values())):
+        found = dict(zip(QUESTIONS, answers, strict=True))
+        if found["limits"] == "no" or found["goal"] in HAS_LIMITS:
+            yield found
+
+
+def files(goal: str, vary: str, limits: str, who: str) -> dict[str, str]:
+    """The files that follow from the answers, by name."""
+    chosen = GOALS[goal]
+    options = dict(chosen.options)
+    if limits == "yes":
+        options |= {"outcome": "yield", "subject_to": ["impurity <= 3"]}
+    outcomes = ("yield", "impurity") if limits == "yes" else chosen.outcomes
+    found = {"study.toml": _study_file(chosen, options, outcomes, vary, who)}
+    found["study.py"] = _script(goal, chosen, options, outcomes, vary, who)
+    if goal == "own":
+        found["promise.py"] = OWN_DECISION
+    if vary == "table":
+        found["candidates.csv"] = CANDIDATES
+    if who == "function":
+        found["experiment.py"] = _function(vary, bool(outcomes))
+    if who == "program":
+        reads = "import json\nimport sys"
+        ends = "print(json.dumps(measure(**json.load(sys.stdin))))"
+        found["experiment.py"] = f"{reads}\n\n\n{_function(vary, bool(outcomes))}\n\n\n{ends}"
+    return {name: f"{text}\n" for name, text in found.items()}
+
+
+def _function(vary: str, several: bool) -> str:
+    names, value = FORMULAS[vary]
+    returned = f'{{"yield": {value}, "impurity": temperature / 30}}' if several else value
+    return f"def measure({names}):  # replace this by your experiment\n    return {returned}"
+
+
+def _study_file(goal: Goal, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
+    name = 'python = "promise:Promise"' if goal.name == "own" else f'name = "{goal.name}"'
+    objective = {
+        "people": 'type = "manual"',
+        "function": 'type = "python"\nfunction = "experiment:measure"',
+        "program": 'type = "command"\ncommand = ["python", "experiment.py"]',
+    }
+    return "\n\n".join(
+        [
+            'version = 1\nname = "study"',
+            SPACES[vary],
+            *(f'[outcomes.{each}]\nunit = "%"' for each in outcomes),
+            "\n".join(["[decision]", name, *(f"{key} = {_toml(value)}" for key, value in options.items())]),
+            f"[objective]\n{objective[who]}",
+            "[stop]\ntrials = 40",
+        ]
+    )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
+
+
+def _script(key: str, goal: Goal, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
+    form = "several" if outcomes else "one"
+    kind = "Promise" if key == "own" else f"he.{DECISIONS[goal.name].kind.__name__}"
+    given = ", ".join(f"{name}={_python(value)}" for name, value in options.items())
+    named = ", ".join(f'"{each}": he.Outcome(unit="%")' for each in outcomes)
+    more = f", outcomes={{{named}}}" if outcomes else ""
+    imports = ["import hentropy as he"]
+    if who == "function":
+        imports.append("from experiment import measure")
+    if key == "own":
+        imports.append("from promise import Promise")
+    parts = ["\n".join(imports)]
+    if who == "program":
+        parts = [
+            "import json\nfrom subprocess import check_output",
+            *parts,
+            "\ndef measure(**design):\n"
+            '    return json.loads(check_output(["python", "experiment.py"], input=json.dumps(design), text=True))\n',
+        ]
+    parts.append(f"{SPACES_IN_PYTHON[vary]}\ndecision = {kind}({given})")
+    if who == "people":
+        parts.append(f"study = he.Study(space, decision, stop=[he.Budget(40)]{more})")
+        parts.append(
+            "while not study.stopped:\n    trial = study.ask()\n    print(trial.params)\n"
+            + BY_HAND[form]
+            + "\nprint(study.decide())"
+        )
+    else:
+        parts.append(f"found = he.search(measure, space, decision, budget=40{more})\nprint(found.verdict)")
+    return "\n\n".join(parts)
+
+
+def _python(value: Any) -> str:
+    return repr(value).replace("'", '"')
+
+
+def looked_up() -> dict[str, Any]:
+    """All of it as plain values: questions, paragraphs, and for each combination the paragraphs of its files."""
+    paragraphs: dict[str, int] = {}
+    found = {
+        "|".join(answers.values()): {
+            name: [paragraphs.setdefault(part, len(paragraphs)) for part in text.split("\n\n")]
+            for name, text in files(**answers).items()
+        }
+        for answers in combinations()
+    }
+    return {
+        "questions": [
+            {"key": key, "question": question, "answers": answers} for key, (question, answers) in QUESTIONS.items()
+        ],
+        "limited": HAS_LIMITS,
+        "pages": {key: f"decisions.html#{goal.anchor}" for key, goal in GOALS.items()},
+        "paragraphs": list(paragraphs),
+        "files": found,
+    }

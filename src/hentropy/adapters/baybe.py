@@ -1,0 +1,147 @@
+"""BayBE: a recommender for any decision about one target, over discrete or continuous search spaces.
+
+Encodings of categories and of substances become descriptors of choices. Measurements are in the target's own units: its
+transformation is not applied.
+"""
+
+from typing import Any
+
+from hentropy.adapters.host import space_of
+from hentropy.core.decisions import Decision, Maximize, Minimize
+from hentropy.core.models import fit
+from hentropy.core.models.gp import Treatment
+from hentropy.core.solvers import propose
+from hentropy.core.spaces import Choice, Levels, Parameter, Pool, Real, Space
+from hentropy.errors import InputError, require
+
+require("baybe", "baybe")
+
+import pandas as pd
+from baybe.constraints import ContinuousLinearConstraint
+from baybe.exceptions import NotEnoughPointsLeftError
+from baybe.objectives import SingleTargetObjective
+from baybe.objectives.base import Objective
+from baybe.parameters import (
+    CategoricalParameter,
+    NumericalContinuousParameter,
+    NumericalDiscreteParameter,
+    TaskParameter,
+)
+from baybe.parameters.base import DiscreteParameter
+from baybe.parameters.base import Parameter as BaybeParameter
+from baybe.searchspace import SearchSpace
+from baybe.searchspace.core import SearchSpaceType
+from baybe.targets import NumericalTarget
+from baybe.transformations import IdentityTransformation
+from torch import Tensor
+
+
+class HentropyRecommender:
+    """Recommends the experiments that improve a decision most: for a `Campaign`, behind an initial recommender.
+
+    `decision` is about the values of the target; by default, it is the design with the greatest or least value, as the
+    target says. `hyperparameters` are those of `hentropy.fit`.
+    """
+
+    def __init__(self, decision: Decision | None = None, *, hyperparameters: Treatment = "auto", seed: int = 0) -> None:
+        self.decision, self.hyperparameters, self.seed = decision, hyperparameters, seed
+
+    def recommend(
+        self,
+        batch_size: int,
+        searchspace: SearchSpace,
+        objective: Objective | None = None,
+        measurements: pd.DataFrame | None = None,
+        pending_experiments: pd.DataFrame | None = None,
+    ) -> pd.DataFrame:
+        """The next experiments, as rows of BayBE's experimental representation."""
+        target = _target(objective)
+        if measurements is None or measurements.empty:
+            raise InputError(
+                "there are no measurements yet; begin with another recommender: TwoPhaseMetaRecommender("
+                "initial_recommender=FPSRecommender(), recommender=HentropyRecommender())"
+            )
+        space = _space(searchspace)
+        candidates = searchspace.discrete.get_candidates()[0]
+        listed = searchspace.type is SearchSpaceType.DISCRETE
+        if listed and len(candidates) < batch_size:
+            raise NotEnoughPointsLeftError(f"{batch_size} experiments are wanted, and {len(candidates)} are left.")
+        found = propose(
+            _decision(target) if self.decision is None else self.decision,
+            fit(
+                _rows(space, measurements),
+                measurements[target.name].to_list(),
+                space=space,
+                hyperparameters=self.hyperparameters,
+                seed=self.seed,
+            ),
+            Pool.among(space, _rows(space, candidates)) if listed else space,
+            q=batch_size,
+            seed=self.seed + 1000 * len(measurements),
+            pending=None if pending_experiments is None else _rows(space, pending_experiments),
+            decide_on=Pool.among(space, _rows(space, searchspace.discrete.exp_rep)) if listed else space,
+        )
+        if not listed:
+            return pd.DataFrame(found.params)[list(space.names)]
+        return candidates.iloc[_places(_rows(space, candidates), found.x)]
+
+
+def _rows(space: Space, designs: pd.DataFrame) -> Tensor:
+    """Designs as rows of coordinates: n x d."""
+    plain = designs[list(space.names)].astype(object).to_dict("records")
+    return space.encode_many([{str(name): value for name, value in row.items()} for row in plain])
+
+
+def _places(rows: Tensor, chosen: Tensor) -> list[int]:
+    """Which of the rows (n x d) were chosen (q x d); each once."""
+    places: list[int] = []
+    for x in chosen:
+        order = (rows - x).abs().sum(-1).argsort().tolist()
+        places.append(next(place for place in order if place not in places))
+    return places
+
+
+def _target(objective: Objective | None) -> NumericalTarget:
+    if not isinstance(objective, SingleTargetObjective) or not isinstance(objective.targets[0], NumericalTarget):
+        raise InputError(f"the objective is {objective!r}; hentropy recommends for one numerical target in BayBE")
+    return objective.targets[0]
+
+
+def _decision(target: NumericalTarget) -> Decision:
+    if not isinstance(target.transformation, IdentityTransformation):
+        raise InputError(
+            f"the target {target.name} is transformed; say what is decided about its values:"
+            " HentropyRecommender(decision)"
+        )
+    return Minimize() if target.minimize else Maximize()
+
+
+def _space(given: SearchSpace) -> Space:
+    if given.type is SearchSpaceType.HYBRID:
+        raise InputError("the search space has discrete and continuous parameters; hentropy supports one kind in BayBE")
+    linear = [*given.continuous.constraints_lin_ineq, *given.continuous.constraints_lin_eq]
+    if given.continuous.constraints_nonlin:
+        raise InputError(
+            "the search space has nonlinear continuous constraints, which hentropy does not take from BayBE"
+        )
+    return space_of({one.name: _parameter(one) for one in given.parameters}, where=[_condition(one) for one in linear])
+
+
+def _condition(given: ContinuousLinearConstraint) -> str:
+    if given.is_eq or given.is_interpoint:
+        raise InputError(f"the constraint {given!r} is an equality or between points, which hentropy does not support")
+    terms = zip(given.parameters, given.coefficients, strict=True)
+    return f"{' + '.join(f'{weight!r} * {name}' for name, weight in terms)} {given.operator} {given.rhs!r}"
+
+
+def _parameter(given: BaybeParameter) -> Parameter:
+    if isinstance(given, NumericalContinuousParameter):
+        return Real(given.bounds.lower, given.bounds.upper)
+    if isinstance(given, NumericalDiscreteParameter):
+        return Levels(list(given.values))
+    if isinstance(given, TaskParameter) or not isinstance(given, DiscreteParameter):
+        raise InputError(f"the parameter {given.name} is a {type(given).__name__}, which hentropy does not support")
+    options: list[Any] = list(given.values)
+    if isinstance(given, CategoricalParameter):
+        return Choice(options)
+    return Choice(options, given.comp_df)

@@ -1,0 +1,63 @@
+"""What all adapters share: the study that another package's trials amount to, made anew from them each time.
+
+The other package keeps the trials. A study is a function of its options, its seed and its trials alone, so nothing is
+lost by that, and nothing can get out of step.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hentropy.core.decisions import Decision, Maximize, Minimize, Pareto
+from hentropy.core.spaces import Parameter, Params, Space
+from hentropy.errors import InputError
+from hentropy.studies.outcomes import Computed
+from hentropy.studies.records import Failed, Trial, Values
+from hentropy.studies.records.outcome import Outcome
+from hentropy.studies.study import Study
+
+RESERVED = ("where", "tables", "same_in_batch")
+"""Names that a space has for something else."""
+
+FRONT = 5
+"""Designs of a front, if nobody says how many."""
+
+
+@dataclass(frozen=True)
+class HostTrials:
+    """What another package knows: designs with what came of them, and designs that run."""
+
+    ended: tuple[tuple[Params, Values | Failed], ...] = ()
+    running: tuple[Params, ...] = ()
+
+    def study(self, space: Space, decision: Decision, **options: Any) -> Study:
+        """These trials as a study, in memory."""
+        made = Study(space, decision, records=[Trial(i, params) for i, params in enumerate(self.running)], **options)
+        made.attach_many(self.ended)
+        return made
+
+
+def space_of(parameters: Mapping[str, Parameter], **options: Any) -> Space:
+    """A space of another package's parameters."""
+    taken = [name for name in parameters if name in RESERVED]
+    if taken:
+        raise InputError(f"a parameter cannot be called {taken[0]!r} here; rename it")
+    return Space(**parameters, **options)
+
+
+def usual_decision(largest: Mapping[str, bool], limits: tuple[str, ...] = ()) -> Decision:
+    """What optimisers decide: the best design for one objective, a front for several; `largest` says which way."""
+    if len(largest) == 1:
+        [(name, up)] = largest.items()
+        return (Maximize if up else Minimize)(name, subject_to=limits)
+    if limits:
+        raise InputError(
+            f"several objectives ({', '.join(largest)}) with constraints have no usual decision; give one, such as"
+            ' Maximize("yield", subject_to=["cost <= 3"])'
+        )
+    return Pareto(FRONT, {name: "max" if up else "min" for name, up in largest.items()})
+
+
+def numbers(names: tuple[str, ...]) -> dict[str, Outcome | Computed]:
+    """Outcomes that are plain numbers."""
+    return {name: Outcome() for name in names}

@@ -1,0 +1,116 @@
+r"""`Success`: what is known about whether experiments succeed.
+
+An experiment at x succeeds with probability Phi(g(x)), and g is a Gaussian process that no one sees. Given which
+experiments succeeded, g is close to normal (`models.success` says how close), so the belief about it is a `Gaussian`,
+or a mixture of them. With mean m and variance v of g at a design, of each component h with weight w_h:
+
+    chance(x) = sum_h w_h Phi(m_h / sqrt(1 + v_h))
+
+One more success (y = 1) or failure (y = -1) at x moves g elsewhere, at a, through its covariance c with g(x). The mean
+and the variance after it are exact:
+
+    t = y m / sqrt(1 + v)      r = phi(t) / Phi(t)      m'(a) = m(a) + c y r / sqrt(1 + v)
+    w'_h ~ w_h Phi(t_h)                                 v'(a) = v(a) - c^2 r (t + r) / (1 + v)
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs.base import Needs
+from hentropy.core.beliefs.gaussian import Gaussian
+
+_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+
+
+FAR = 38.0
+"""Standard deviations that stand for infinity: what lies beyond has no probability that a float can hold."""
+
+
+LEAST = 1e-8
+"""A result that was certain takes no less from the variance than this."""
+
+
+def seen_between(mean: Tensor, var: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What seeing a latent value N(mean, var), with unit noise, between low and high says of it.
+
+    The log probability log Z of that, and the derivatives of log Z in the mean: A, -B and the third. The value then has
+    the mean + var A and the variance var - var^2 B. Bounds may be infinite.
+    """
+    root = (1.0 + var).sqrt()
+    a, b = ((torch.where(bound.isinf(), 0.0, bound) - mean) / root for bound in (low, high))
+    a, b = torch.where(low.isinf(), b.clamp_max(0.0) - FAR, a), torch.where(high.isinf(), a.clamp_min(0.0) + FAR, b)
+    flip = a + b > 0  # into the lower tail, where probabilities keep their digits
+    upper = torch.special.log_ndtr(torch.where(flip, -a, b))
+    log_probability = upper + torch.log1p(-torch.exp(torch.special.log_ndtr(torch.where(flip, -b, a)) - upper))
+    at_a, at_b = (torch.exp(-0.5 * each.square() - _LOG_ROOT_TWO_PI - log_probability) for each in (a, b))
+    first, second = at_a - at_b, a * at_a - b * at_b
+    third = (a.square() - 1.0) * at_a - (b.square() - 1.0) * at_b - 3.0 * second * first + 2.0 * first**3
+    return log_probability, first / root, (first.square() - second) / (1.0 + var), third / root**3
+
+
+def yes_or_no(y: Tensor) -> tuple[Tensor, Tensor]:
+    """Between which bounds the latent value with its noise lies, given outcomes 1 or -1."""
+    end = torch.full_like(y, torch.inf)
+    return torch.where(y > 0, 0.0, -end), torch.where(y > 0, end, 0.0)
+
+
+@dataclass(frozen=True)
+class Success:
+    """The belief about g, and the least chance of success that every design of an action must have to be decided."""
+
+    latent: Gaussian
+    at_least: float = 0.5
+
+    def chance(self, points: Tensor) -> Tensor:
+        """The probability that an experiment succeeds at points ... x d: ... ."""
+        flat = points.reshape(-1, points.shape[-1])
+        moments = self.latent.moments(flat.to(self.latent.X), Needs.VARIANCE)
+        each = 0.5 * torch.erfc(moments.mean * -math.sqrt(0.5) / (1.0 + moments.variance).sqrt())
+        return moments.expect_vector(each).reshape(points.shape[:-1]).to(points)
+
+    def passes(self, points: Tensor) -> Tensor:
+        """Which designs (... x d) may be part of an action that is decided: ... ."""
+        return self.chance(points) >= self.at_least
+
+    @torch.no_grad()
+    def sample(self, points: Tensor, count: int, seed: int) -> Tensor:
+        """Whether experiments at points (m x d) succeed, drawn together so many times: count x m of ones and zeros."""
+        g = self.latent.sample(points, count, seed)
+        generator = torch.Generator().manual_seed(seed + 1)
+        return (g + torch.randn(g.shape, generator=generator, dtype=torch.float64).to(g) > 0).to(g)
+
+    @torch.no_grad()
+    def given(self, x: Tensor, succeeds: bool) -> tuple[float, "Success"]:
+        """The belief once an experiment at x (d) has succeeded or failed, and the probability of that.
+
+        The result stands for a normal observation of g that leaves it with the same mean and variance there.
+        """
+        moments = self.latent.moments(x.unsqueeze(0), Needs.VARIANCE)
+        mean, var = moments.mean, moments.variance  # H x 1
+        y = torch.full_like(mean, 1.0 if succeeds else -1.0)
+        log_probability, A, B, _ = seen_between(mean, var, *yes_or_no(y))
+        noise = (1.0 / B.clamp_min(LEAST) - var).clamp_min(LEAST)
+        scale = self.latent.frame.scale.square()
+        latent = self.latent.extended(x.unsqueeze(0), mean + A * (var + noise), noise / scale)[0]
+        weights = self.latent.weights * log_probability[:, 0].exp()
+        return float(weights.sum()), replace(self, latent=latent.weighted(weights / weights.sum()))
+
+    def after(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The chances of success at designs x (b x d), and at points (m x d) once each has succeeded or failed.
+
+        b, and 2 x b x m: success first.
+        """
+        m = len(points)
+        moments = self.latent.moments(torch.cat([points, x]), Needs.JOINT)
+        mean, var = moments.mean, moments.variance  # H x (m + b)
+        c = moments.covariance[:, m:, :m]  # H x b x m
+        y = mean.new_tensor([1.0, -1.0]).view(2, 1, 1)
+        log_probability, A, B, _ = seen_between(mean[:, m:], var[:, m:], *yes_or_no(y))  # 2 x H x b
+        weights = torch.softmax(self.latent.weights.log()[:, None] + log_probability, 1)
+        moved = mean[:, None, :m] + c * A.unsqueeze(-1)
+        left = (var[:, None, :m] - c.square() * B.unsqueeze(-1)).clamp_min(0.0)
+        each = 0.5 * torch.erfc(moved * -math.sqrt(0.5) / (1.0 + left).sqrt())
+        return (self.latent.weights[:, None] * log_probability[0].exp()).sum(0), (weights.unsqueeze(-1) * each).sum(1)

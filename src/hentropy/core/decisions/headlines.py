@@ -1,0 +1,145 @@
+"""What a decision says in one sentence: numbers with the digits that are known, ranges, shares, chances.
+
+A decision writes its own `headline` from these; `Quantity` is the outcome it is about, in the user's words.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+LARGEST, MOST_DECIMALS = 1e12, 7
+"""Numbers that are larger or finer have an exponent."""
+
+SURE = 0.95
+"""A label counts as sure from this probability on."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """The outcome that a decision is about: its name, its unit, and whether it is believed as its logarithm."""
+
+    name: str = "value"
+    unit: str = ""
+    log: bool = False
+    event: str = ""
+    """What may happen, where the value is its probability."""
+    likely: tuple[tuple[float, float], ...] = ()
+    """Of a probability at each point, the range that holds it in nine of ten cases."""
+
+    @classmethod
+    def chance(cls, event: str) -> "Quantity":
+        """The probability of something."""
+        return cls(f"probability of {event}", event=event)
+
+    def of(self, mean: float, sd: float) -> str:
+        """A value with its error: yield 78.3 ± 1.1 %, crystal with 93 % probability."""
+        return (
+            f"{self.event} with {percent(mean)} probability" if self.event else f"{self.name} {self.amount(mean, sd)}"
+        )
+
+    def amount(self, mean: float, sd: float) -> str:
+        """A value with its error, without the name: 78.3 ± 1.1 %; of a probability 93 % (71 to 99 %)."""
+        if self.event:
+            low, high = (f"{100.0 * end:.0f}" for end in (self.likely[0] if len(self.likely) == 1 else (mean, mean)))
+            return percent(mean) if low == high else f"{percent(mean)} ({low} to {high} %)"
+        digits = known_digits(sd, mean)
+        error = f" ± {rounded(sd, digits)}" if sd > 0 and float(rounded(sd, digits)) > 0 else ""
+        return self._with_unit(f"{rounded(mean, digits)}{error}")
+
+    def difference(self, amount: float, error: float = 0.0) -> str:
+        """How much a value is better than another: 0.4 % yield, 2 percentage points, 5 % of the impurity."""
+        size = 100.0 * math.expm1(amount) if self.log else 100.0 * amount if self.event else amount
+        known = error < 0.5 * amount
+        said = (
+            f"{'about' if known else 'less than'} {two_digits(size if known else size * (1.0 + 2.0 * error / amount))}"
+        )
+        if self.event:
+            return f"{said} percentage points of probability"
+        if self.log:
+            return f"{said} % of the {self.name}"
+        return f"{said}{f' {self.unit}' if self.unit else ''} {'in ' if not self.unit else ''}{self.name}"
+
+    def among(self, means: Sequence[float], sds: Sequence[float]) -> str:
+        """Several values: yield 78 to 79 % (± 1), the error of the least certain one."""
+        if self.event:
+            low, high = percent(min(means)), percent(max(means))
+            return f"{self.event} with {low if low == high else f'{low} to {high}'} probability"
+        worst = max(sds)
+        digits = known_digits(worst, max(means, key=abs))
+        low, high = rounded(min(means), digits), rounded(max(means), digits)
+        error = f" (± {rounded(worst, digits)})" if worst > 0 and float(rounded(worst, digits)) > 0 else ""
+        return f"{self.name} {self._with_unit(low if low == high else f'{low} to {high}')}{error}"
+
+    def level(self, value: float) -> str:
+        """A number that somebody chose: 3 %."""
+        if self.event:
+            return f"{100.0 * value:g} %"
+        return self._with_unit(f"{value:g}")
+
+    def _with_unit(self, text: str) -> str:
+        return f"{text} {self.unit}" if self.unit else text
+
+
+SHORT = 3.55
+"""An error is written with two digits if they are below 35, else with one: it is never rounded by more than a tenth."""
+
+
+def known_digits(sd: float, value: float) -> int:
+    """The decimals of a number known to a standard deviation, for both of them, wherever they are written.
+
+    Without an error, four significant digits.
+    """
+    if sd > 0 and math.isfinite(sd):
+        first = math.floor(math.log10(sd))
+        leading = sd / 10.0**first
+        digits = -first + (1 if leading < SHORT else 0)
+    else:
+        digits = 3 - (math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0)
+    # more than a double holds says nothing
+    return min(digits, 15 - (math.floor(math.log10(abs(value))) + 1 if value and math.isfinite(value) else 0))
+
+
+def two_digits(value: float) -> str:
+    """A number of which no more than two digits matter."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
+def rounded(value: float, decimals: int) -> str:
+    """A number with so many decimals; a negative count rounds away digits of the whole part."""
+    if not math.isfinite(value):
+        return f"{value:g}"
+    if value and (abs(value) >= LARGEST or decimals > MOST_DECIMALS):
+        first = math.floor(math.log10(abs(value)))
+        return f"{value:.{max(0, min(decimals + first, 15))}e}"
+    number = round(value, decimals) + 0.0
+    return f"{number:.{max(decimals, 0)}f}"
+
+
+def percent(share: float) -> str:
+    """A share of a whole, never 0 % or 100 % unless it is."""
+    if 0.0 < share < 0.005:
+        return "less than 1 %"
+    if 0.995 <= share < 1.0:
+        return "more than 99 %"
+    return f"{100.0 * share:.0f} %"
+
+
+def of_success(chances: Sequence[float], at_least: float) -> str:
+    """A sentence about the chances of success of an action's designs; empty where nothing is known of them."""
+    if not chances:
+        return ""
+    least = percent(min(chances))
+    if min(chances) < at_least:
+        wanted = percent(at_least)
+        return f"No run succeeds with {wanted} probability or more; this is the likeliest to, with {least}."
+    if len(chances) == 1:
+        return f"A run there succeeds with {least} probability."
+    return f"A run succeeds at each of them with at least {least} probability."
+
+
+def in_words(count: int, noun: str, plural: str = "") -> str:
+    """Three designs; 25 designs."""
+    number = NUMBERS[count].capitalize() if count < len(NUMBERS) else f"{count:,}"
+    return f"{number} {noun if count == 1 else plural or noun + 's'}"

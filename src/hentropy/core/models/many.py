@@ -1,0 +1,74 @@
+"""Many observations: hyperparameters of some of them, on a schedule, and the posterior of all.
+
+Which of them choose the hyperparameters depends on n and the first ones alone: a study that is continued from its
+records fits the same as one that kept the last fit.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Frame, Gaussian
+from hentropy.core.beliefs.inducing import summarised
+from hentropy.core.models.hyperparameters import NOISE_FLOOR
+
+FITTED = 1000
+"""The most observations that hyperparameters are fitted to: some at random. They are the inducing points of more."""
+
+EXACT = 1500
+"""Up to so many observations the posterior is exact; beyond, inducing points stand for them."""
+
+GROWTH = 1.25
+"""Hyperparameters are fitted anew when the observations have become so many times as many."""
+
+
+def whole_fit(n: int) -> int:
+    """How many of n observations, the first ones, choose the hyperparameters: the last full fit was with so many."""
+    count = FITTED
+    while (more := int(count * GROWTH)) <= n:
+        count = more
+    return count
+
+
+@dataclass(frozen=True)
+class InUserUnits:
+    """Observations in the user's units: designs (n x d), values (n), standard errors (n) or None."""
+
+    X: Tensor
+    Y: Tensor
+    errors: Tensor | None
+
+    def chosen(self, seed: int) -> "InUserUnits":
+        """Those to which the hyperparameters are fitted."""
+        rows = torch.randperm(whole_fit(len(self.X)), generator=torch.Generator().manual_seed(seed))[:FITTED]
+        rows = rows.to(self.X.device)
+        return InUserUnits(self.X[rows], self.Y[rows], None if self.errors is None else self.errors[rows])
+
+    def known(self, earlier: Gaussian | None) -> Gaussian | None:
+        """The belief of these observations in a belief of more, if that is where its hyperparameters come from."""
+        part = None if earlier is None or earlier.summary is None else earlier.summary.part
+        if part is None or not torch.equal(part.X, self.X):
+            return None
+        same = torch.allclose(part.observed, self.Y, rtol=0.0, atol=1e-9 * float(part.frame.scale))
+        if same and self.errors is not None:
+            same = torch.allclose(self.noise(part.frame), part.noise[0], rtol=1e-9, atol=0.0)
+        return part if same else None
+
+    def noise(self, frame: Frame) -> Tensor:
+        """The variances of the standard errors in the model's units: n."""
+        assert self.errors is not None
+        return (self.errors / frame.scale).square().clamp_min(NOISE_FLOOR)
+
+
+def posterior(part: Gaussian, whole: InUserUnits) -> Gaussian:
+    """The belief after all observations, with the hyperparameters of some."""
+    n = len(whole.X)
+    noise = part.future_noise.unsqueeze(-1).expand(-1, n)
+    if whole.errors is not None:
+        noise = whole.noise(part.frame).expand(part.components, n)
+    if n > EXACT:
+        return summarised(part, whole.X, whole.Y, noise)
+    outcomes = (whole.Y - part.frame.shift) / part.frame.scale
+    own = (part.future_noise, part.kernel, part.prior_mean, part.frame, part.weights)
+    return replace(Gaussian.from_data(whole.X, outcomes, noise, *own), stacked=part.stacked)

@@ -1,0 +1,276 @@
+r"""`fit_success` and `fit_grades`: beliefs about what is seen as success or failure, yes or no, or as ordered grades.
+
+A latent Gaussian process g, seen with unit noise between bounds: above 0 for a success, P(success at x) = Phi(g(x)),
+or between the cuts of a grade (ordered probit). It has the kernels, length scales and priors of `fit`. Its posterior is
+not normal. Two approximations make it so (Rasmussen and Williams 2006, chapter 3); K and m are the prior covariance and
+mean of g at the data, A and B derivatives of the log probability of what was seen:
+
+Laplace   the normal distribution at the mode, for the hyperparameters: its evidence and the slope of it cost one
+          factor and one inverse beside Newton's steps.
+
+    g = m + K a,  a = A(g)      W = B(g)      R = (K + 1/W)^-1      q = (I - R K) diag(Sigma) (d^3 log p) / 2
+    log Z = log p(y | g) - a (g - m) / 2 - log|I + W K| / 2
+    d log Z = 1/2 <a a^T - R + 2 q a^T, dK> + <a + q, dm>
+
+EP        each outcome is replaced by a normal observation of g_i, its site, with precision t_i and natural mean u_i,
+          such that the mean and the variance of g_i are what they would be with the outcome itself in its place.
+
+    Sigma = K - K (K + 1/t)^-1 K                  mean = m + Sigma (u - t m)
+    cavity:  1/v = 1/Sigma_ii - t_i               c = v (mean_i / Sigma_ii - u_i)
+    site:    t_i = B / (1 - v B)                  u_i = (c + v A) t_i + A            A, B at (c, v)
+
+What EP leaves is a Gaussian process with the data u / t and the noise variances 1 / t: a `Gaussian`, as fast to ask as
+any other. With 20 outcomes in two dimensions and g of variance 1, 4 and 10, its chances were off by at most 0.001,
+0.005 and 0.010 from those of half a million weighted draws; Laplace's were off by 0.02, 0.06 and 0.12.
+
+All sites are updated at once, by a share of the way only: with 300 outcomes in twelve dimensions whole steps overshot
+for more than a hundred rounds, where eleven of these were enough.
+
+The posterior of the hyperparameters has one summit: wherever sixteen draws of the prior began to climb, on six sets of
+data, they met. While outcomes are few, components are drawn around it and weighted; an ensemble of chains would take
+seconds. With many the summit stands alone: on four sets of 300 outcomes in twelve dimensions, held-out outcomes had a
+log score of -0.045 so, and of -0.053 with 4 or 16 components.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Frame, Gaussian, Graded
+from hentropy.core.beliefs.kernels import Profile
+from hentropy.core.beliefs.success import Success, seen_between
+from hentropy.core.given import as_table, check_seed
+from hentropy.core.models.gp import MIXTURE_LIMIT, ConstantMean
+from hentropy.core.models.hyperparameters import KernelPosterior, Normal, ascend, stand_ins
+from hentropy.core.spaces import DesignSpace
+from hentropy.errors import InputError
+
+NEWTON, CLOSE = 30, 1e-3
+"""The most steps to the mode; they end where its height changes by no more than this."""
+
+ROUNDS, SHARE, SETTLED = 50, 0.8, 5e-3
+"""The most rounds of EP, the share of the way that a site moves in one, and how little it then still has to move."""
+
+ARRIVED = 0.03
+"""Hyperparameters climb until no slope per prior standard deviation is above this: the summit is 1e-3 higher."""
+
+LEAST_PRECISION = 1e-8
+"""A site with less says nothing, and its noise variance must stay a number that can be added to a kernel."""
+
+OUTPUTSCALE = Normal(1.0, 1.0)
+"""log s: where experiments fail is mostly decided by the design, so g is large beside the unit noise of the link."""
+
+COMPONENTS = 4
+"""So many components stand for the posterior of the hyperparameters."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Where the posterior of g is highest, for C priors: g, a = K^-1 (g - m) and W (C x n each).
+
+    L is the Cholesky factor of I + W^1/2 K W^1/2 (C x n x n).
+    """
+
+    g: Tensor
+    a: Tensor
+    W: Tensor
+    L: Tensor
+
+    @classmethod
+    def of(cls, K: Tensor, m: Tensor, low: Tensor, high: Tensor) -> "Mode":
+        """By Newton's method, steps halved where they lead down: K is C x n x n, m is C, bounds are n or C x n."""
+        m, eye, zero = m.unsqueeze(-1), torch.eye(K.shape[-1]).to(K), K.new_zeros(())
+        a = K.new_zeros(K.shape[:2])
+        height = torch.full_like(a[:, 0], -torch.inf)
+        way, length = torch.zeros_like(a), torch.ones_like(height)
+        for _ in range(NEWTON):
+            tried = a + length.unsqueeze(-1) * way
+            pull = (K @ tried.unsqueeze(-1)).squeeze(-1)
+            log_each, A, W, _ = seen_between(m + pull, zero, low, high)
+            W = W.clamp_min(LEAST_PRECISION)
+            reached = log_each.sum(-1) - 0.5 * (tried * pull).sum(-1)
+            rises = reached >= height - CLOSE
+            done = bool((rises & ((reached - height).abs() < CLOSE)).all())
+            a = torch.where(rises.unsqueeze(-1), tried, a)
+            root = W.sqrt()
+            L = torch.linalg.cholesky(root.unsqueeze(-1) * K * root.unsqueeze(-2) + eye)
+            if done:
+                break
+            b = W * pull + A
+            inner = root.unsqueeze(-1) * (K @ b.unsqueeze(-1))
+            newton = b - root * torch.cholesky_solve(inner, L).squeeze(-1)
+            way = torch.where(rises.unsqueeze(-1), newton - a, way)
+            length = torch.where(rises, 1.0, 0.5 * length)
+            height = torch.where(rises, reached, height)
+        return cls(m + pull, tried, W, L)
+
+
+@torch.no_grad()
+def sites(K: Tensor, m: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """The data and the noise variances (C x n each) that EP puts in place of seeing g between bounds (n or C x n each),
+    under priors N(m, K).
+    """
+    mode = Mode.of(K, m, low, high)
+    t, m, eye = mode.W, m.unsqueeze(-1), torch.eye(K.shape[-1]).to(K)
+    u = t * mode.g + mode.a
+    for _ in range(ROUNDS):
+        root = t.sqrt().unsqueeze(-1)
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(root * K * root.mT + eye))
+        var = ((1.0 - inverse.diagonal(dim1=-2, dim2=-1)) / t).clamp_min(1e-12)
+        pull = K @ (u - t * m).unsqueeze(-1)
+        mean = m + (pull - K @ (root * (inverse @ (root * pull)))).squeeze(-1)
+        v = 1.0 / (1.0 / var - t).clamp_min(1e-12)
+        c = v * (mean / var - u)
+        _, A, B, _ = seen_between(c, v, low, high)
+        new_t = (B / (1.0 - v * B)).clamp_min(LEAST_PRECISION)
+        new_u = (c + v * A) * new_t + A
+        left = torch.maximum((new_t - t).abs().amax(), (new_u - u).abs().amax())
+        t, u = t + SHARE * (new_t - t), u + SHARE * (new_u - u)
+        if bool(left < SETTLED):
+            break
+    return u / t, 1.0 / t
+
+
+@dataclass(frozen=True)
+class GradesPosterior(KernelPosterior):
+    """Given inputs (n x d, unit cube) and outcomes (n): the grades, from 0 on, of which there are two for yes and no.
+
+    Grade j is seen where g with unit noise lies between the cuts c_j and c_j+1. The cut below the grade that is
+    `wanted` is zero, so that g is above it where that grade, or a better one, is more likely than not. theta = (log l_1
+    ... log l_g, log s, m, log(c_2 - c_1), log(c_3 - c_2) ...).
+    """
+
+    inputs: Tensor
+    outcomes: Tensor
+    profile: Profile
+    scales: tuple[int, ...] | None
+    shares: tuple[float, ...]
+    """Of each grade. Priors of m and the cuts lie where, far from all data, the chances are these."""
+
+    wanted: int = 1
+
+    @classmethod
+    def of(cls, designs: Tensor, grades: Tensor, count: int, wanted: int, space: DesignSpace) -> "GradesPosterior":
+        """Given designs (n x d) and which of so many grades each had (n)."""
+        seen = grades.long().bincount(minlength=count).double() + 1.0
+        shares = tuple((seen / seen.sum()).tolist())
+        return cls(space.to_unit(designs), grades, Profile.MATERN52, space.scales, shares, wanted)
+
+    @property
+    def own_priors(self) -> list[Normal]:
+        """Those of log s, m and the widths of the grades between the first and the last."""
+        below = torch.tensor(self.shares, dtype=torch.float64).cumsum(0)[:-1]
+        cuts = torch.special.ndtri(below) * (1.0 + OUTPUTSCALE.median) ** 0.5
+        widths = [Normal(location, 1.0) for location in cuts.diff().log().tolist()]
+        return [OUTPUTSCALE, Normal(-float(cuts[self.wanted - 1]), 1.0), *widths]
+
+    def cuts(self, theta: Tensor) -> Tensor:
+        """c_1 ... c_G-1: C x p to C x (G - 1)."""
+        steps = theta[:, self.groups + 2 :].exp()
+        cuts = torch.cat([torch.zeros_like(theta[:, :1]), steps.cumsum(-1)], -1)
+        return cuts - cuts[:, self.wanted - 1 : self.wanted]
+
+    def bounds(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Between which cuts g was seen: C x n each."""
+        end = torch.full_like(theta[:, :1], torch.inf)
+        edges, grade = torch.cat([-end, self.cuts(theta), end], -1), self.outcomes.long()
+        return edges[:, grade], edges[:, grade + 1]
+
+    def subset(self, rows: Tensor) -> "GradesPosterior":
+        """The same given some of the observations only."""
+        rows = rows.to(self.inputs.device)
+        return replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows])
+
+    def log_likelihood(self, theta: Tensor) -> Tensor:
+        """The log probability of the outcomes by Laplace's method: C x p to C."""
+        K, m = self.covariance(theta), theta[:, self.groups + 1]
+        bounds = self.bounds(theta)
+        with torch.no_grad():
+            mode = Mode.of(K.detach(), m.detach(), *(bound.detach() for bound in bounds))
+            log_each, *_, third = seen_between(mode.g, mode.g.new_zeros(()), *bounds)
+            pull = 0.5 * (mode.a * (mode.g - m.unsqueeze(-1))).sum(-1)
+            value = log_each.sum(-1) - pull - mode.L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+            if not theta.requires_grad:
+                return value
+            inverse, root = torch.cholesky_inverse(mode.L), mode.W.sqrt()
+            R = root.unsqueeze(-1) * inverse * root.unsqueeze(-2)
+            var = (1.0 - inverse.diagonal(dim1=-2, dim2=-1)) / mode.W
+            bend = 0.5 * var * third
+            q = bend - (R @ (K @ bend.unsqueeze(-1))).squeeze(-1)
+            by_K = 0.5 * (mode.a.unsqueeze(-1) * mode.a.unsqueeze(-2) - R) + q.unsqueeze(-1) * mode.a.unsqueeze(-2)
+            moved = (K @ q.unsqueeze(-1)).squeeze(-1)
+        # what follows has the slope of the evidence, and its value is taken off again
+        linear = (by_K * K).sum((-2, -1)) + (mode.a + q).sum(-1) * m
+        if len(self.shares) > 2:
+            log_each, A, B, _ = seen_between(mode.g, mode.g.new_zeros(()), *bounds)
+            linear = linear + (log_each - 0.5 * var * B + moved * A).sum(-1)
+        return value + linear - linear.detach()
+
+    def component(self, X: Tensor, frame: Frame, theta: Tensor, weights: Tensor) -> Gaussian:
+        """The belief about g as a mixture over rows of theta (H x p) with weights (H)."""
+        K, m = self.covariance(theta), theta[:, self.groups + 1]
+        data, noise = sites(K, m, *self.bounds(theta))
+        unit = torch.ones_like(m)  # the noise of the link
+        return Gaussian.from_data(X, data, noise, unit, self.kernel(theta), ConstantMean(m), frame, weights)
+
+
+def fit_success(
+    X: Any,
+    succeeded: Sequence[bool] | Tensor,
+    *,
+    space: DesignSpace,
+    at_least: float = 0.5,
+    seed: int = 0,
+) -> Success:
+    """The belief after experiments at designs X (n x d) of which some `succeeded` (n).
+
+    An action is decided only if each of its designs succeeds with a chance of `at_least`.
+    """
+    designs = as_table("X", X)
+    told = torch.as_tensor(succeeded, dtype=torch.bool)
+    if designs.dim() != 2 or 0 in designs.shape or tuple(told.shape) != designs.shape[:1]:
+        raise InputError(
+            f"X must be n x d and succeeded must have n truth values; got shapes {tuple(designs.shape)} and"
+            f" {tuple(told.shape)}"
+        )
+    check_at_least(at_least)
+    check_seed(seed)
+    space.check(designs)
+    return Success(fit_grades(designs, told.to(designs), space=space, seed=seed).latent, at_least)
+
+
+def fit_grades(
+    X: Tensor,
+    grades: Tensor,
+    *,
+    space: DesignSpace,
+    count: int = 2,
+    wanted: int = 1,
+    single: bool = False,
+    seed: int = 0,
+) -> Graded:
+    """The belief about an outcome that has one of `count` ordered grades, from 0 on, seen (n) at designs X (n x d).
+
+    It is about the probability of the grade that is `wanted`, or a better one; of a `single` component with the most
+    probable hyperparameters, or of a few where data are few.
+    """
+    if not len(grades) or len(X) != len(grades):
+        raise InputError(f"grades need at least one experiment, each with its design; got {len(grades)} and {len(X)}")
+    target = GradesPosterior.of(X, grades, count, wanted, space)
+    found = ascend(target, target.priors[0].unsqueeze(0), ARRIVED)
+    theta, weights = found.theta, torch.ones_like(found.value)
+    if not single and len(grades) <= MIXTURE_LIMIT:
+        theta, weights = stand_ins(target, found, COMPONENTS, torch.Generator().manual_seed(seed))
+    frame = Frame(space.to_unit, X.new_zeros(()), X.new_ones(()))
+    return Graded(target.component(X, frame, theta, weights), target.cuts(theta))
+
+
+def check_at_least(at_least: Any) -> None:
+    """Refuse what is no probability below 1."""
+    if isinstance(at_least, bool) or not isinstance(at_least, int | float) or not 0.0 <= at_least < 1.0:
+        raise InputError(
+            f"at_least, the least chance of success of a decided action, must be in [0, 1), got {at_least!r}"
+        )

@@ -1,0 +1,380 @@
+"""The outcomes of a study: what is measured or computed from the design, what may be told, and what is known of them.
+
+What was not measured in a trial is missing: NaN in the observations that models are fitted to, never zero.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Needs
+from hentropy.core.decisions import Decision
+from hentropy.core.decisions.headlines import Quantity
+from hentropy.core.given import closest
+from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces.evaluation import check, evaluate
+from hentropy.core.spaces.expressions import parse
+from hentropy.errors import Advice, InputError
+from hentropy.studies.assays import Assays
+from hentropy.studies.records import UNKNOWN, Measurement, State, Trial, Value
+from hentropy.studies.records.numbers import number_told
+from hentropy.studies.records.outcome import LONGEST, Outcome, check_unit
+
+RESERVED = frozenset(
+    [
+        *(field.name for field in fields(Trial)),
+        *("std_error", "failed", "status", "trial", "design", "measured", "asked_at", "ended_at"),
+        *("mean", "sd", "probability"),
+    ]
+)
+"""What outcomes cannot be called: other columns of tables and files have these names."""
+
+ERROR_COLUMN = "{}_se"
+"""The column of the standard errors of an outcome."""
+
+CHECKED = 256
+"""Designs at which a computed outcome must be a finite number."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An outcome that follows from the design, by an expression such as "2 * loading + 0.3 * minutes"."""
+
+    name: str
+    expression: str
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        check_unit(self.unit)
+        if not isinstance(self.name, str) or not isinstance(self.expression, str):
+            raise InputError(f"a computed outcome has a name and an expression, got {self!r}")
+
+    def at(self, space: DesignSpace, x: Tensor) -> Tensor:
+        """Its values at designs ... x d: ... ."""
+        return evaluate(parse(self.expression), space.free_columns(x), space.all_tables).to(x)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What models of m outcomes are fitted to: designs X (n x d), values Y and standard errors (n x m), maybe of logs.
+
+    NaN in Y is "not measured", NaN in the errors "not told".
+    """
+
+    X: Tensor
+    Y: Tensor
+    errors: Tensor
+
+    def noise(self, column: int) -> Tensor | None:
+        """The standard errors of one outcome: n; None if none was told.
+
+        Where only some were told, the others get the median of those.
+        """
+        errors = self.errors[:, column]
+        known = errors[~(errors.isnan() | self.Y[:, column].isnan())].sort().values
+        return errors.nan_to_num(nan=float(known[len(known) // 2])) if len(known) else None
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The outcomes of a study on a space, by name and in their order."""
+
+    by_name: Mapping[str, Outcome | Computed]
+    space: DesignSpace
+    assays: Assays
+    """Which of them one experiment may measure."""
+
+    @classmethod
+    def of(cls, given: Any, space: DesignSpace, assays: Any = None) -> "Outcomes":
+        """Checked; without any, the one outcome "value"."""
+        if given is None or (isinstance(given, Mapping) and not given):
+            return cls({"value": Outcome()}, space, Assays.of(assays, ("value",)))
+        if not isinstance(given, Mapping) or not all(isinstance(one, Outcome | Computed) for one in given.values()):
+            raise InputError(f'outcomes must be a table such as {{"yield": Outcome(unit="%")}}, got {given!r}')
+        for name, one in given.items():
+            _check_name(name, given, space)
+            if isinstance(one, Computed):
+                _check_computed(name, one, space)
+        measured = [name for name, one in given.items() if isinstance(one, Outcome)]
+        if not measured:
+            raise InputError("all outcomes are computed; at least one must be measured")
+        return cls(dict(given), space, Assays.of(assays, measured))
+
+    @cached_property
+    def measured(self) -> tuple[str, ...]:
+        """Those that experiments measure."""
+        return tuple(name for name, one in self.by_name.items() if isinstance(one, Outcome))
+
+    @cached_property
+    def computed(self) -> tuple[str, ...]:
+        """Those that follow from the design."""
+        return tuple(name for name, one in self.by_name.items() if isinstance(one, Computed))
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of those that have one."""
+        return {name: one.unit for name, one in self.by_name.items() if one.unit}
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What columns of them are called: their names, with units."""
+        return {name: f"{name} ({one.unit})" if one.unit else name for name, one in self.by_name.items()}
+
+    def decided(self, decision: Decision) -> tuple[str, ...]:
+        """The outcomes that a decision looks at, or an error if it could never decide about them."""
+        names = self._named(decision.outcomes)
+        graded = [name for name in names if self.words(name)]
+        if graded and len(names) > 1:
+            decision.check_graded(graded)
+        elif graded and not decision.by_sides and decision.needs is not Needs.MEAN:
+            raise InputError(
+                f"{graded[0]} is {self.kind(graded[0])}, so all that is known of it is a probability, and this decision"
+                " needs the values themselves; decide for the greatest or the least probability, the top k, level sets"
+                " or an improvement"
+            )
+        for stated in decision.stated:
+            name = names[0] if stated.outcome is None else stated.outcome
+            inside = 0.0 <= stated.value <= 1.0 if stated.extreme else 0.0 < stated.value < 1.0
+            if name in graded and not inside:
+                raise InputError(
+                    f"{stated.what} is {stated.value:g}, and {name} is {self.kind(name)}: what is known of it is a"
+                    " probability; give a number between 0 and 1"
+                )
+            if self.is_log(name) and not stated.value > 0:
+                raise InputError(
+                    f"{stated.what} is {stated.value:g}, and {name} is modelled on a logarithmic scale, where all"
+                    f" values are above 0; give a number above 0, or model {name} as it is"
+                )
+        return names
+
+    def kind(self, name: str) -> str:
+        """What is seen of an outcome, in words."""
+        words = self.words(name)
+        return "yes or no" if words == ("no", "yes") else f"one of {', '.join(words)}" if words else "a number"
+
+    def _named(self, named: Sequence[str]) -> tuple[str, ...]:
+        """Those that a decision names, or the only one that is measured."""
+        for name in named:
+            self.check_known(name)
+        if named and not any(name in self.measured for name in named):
+            raise InputError(f"{', '.join(named)} is computed, so there is nothing to learn; name what is measured")
+        if named or len(self.measured) == 1:
+            self.assays.check_decided(named or self.measured)
+            return tuple(named) or self.measured
+        raise InputError(
+            f"the study has the outcomes {', '.join(self.by_name)}; say which of them the decision is about, such as"
+            f' outcome = "{self.measured[0]}"'
+        )
+
+    def also_modelled(self, decided: Sequence[str]) -> tuple[str, ...]:
+        """Other numbers than those decided on that assays measure: correlated with these, they would tell of them."""
+        numbers = [name for name in decided if name in self.measured and not self.words(name)]
+        if not self.assays or not numbers:
+            return ()
+        return tuple(name for name in self.assays.everything if name not in decided and not self.words(name))
+
+    def known_columns(self, decided: Sequence[str]) -> dict[str, str]:
+        """The columns of a verdict that say what is known of the outcomes that are decided on, with these outcomes.
+
+        Where a parameter is called as one of the columns, that is "mean of f".
+        """
+        if len(decided) > 1:
+            return {label: name for name in decided for label in (name, f"{name} sd")}
+        names, graded = self.space.names, bool(decided) and self.words(decided[0])
+        labels = ("probability" if graded else "mean", "sd")
+        return {f"{label} of f" if label in names else label: name for name in decided for label in labels}
+
+    def verdict_units(self, decided: Sequence[str]) -> dict[str, str]:
+        """The units of the columns of a verdict: those of the design, and of what is known of the outcomes."""
+        known = {label: self.units.get(name, "") for label, name in self.known_columns(decided).items()}
+        own = {field.name: field.unit for field in self.space.fields}
+        return {label: unit for label, unit in (own | known).items() if unit}
+
+    def check_known(self, name: Any) -> None:
+        """An `InputError` unless there is an outcome of this name."""
+        if name not in self.by_name:
+            close = closest(str(name), self.by_name)
+            meant = f"; did you mean {close}?" if close else ""
+            raise InputError(f"there is no outcome {name!r}; the outcomes are {', '.join(self.by_name)}{meant}")
+
+    def read(self, told: Any) -> dict[str, Measurement | None]:
+        """What was told, by outcome and in their order: a value where there is one outcome, else values by name."""
+        if not isinstance(told, Mapping):
+            if len(self.measured) > 1:
+                checked_value(told)
+                listed = ", ".join(self.measured)
+                raise InputError(f"{told!r} does not say which outcome it is ({listed})", Advice.NAME_OUTCOMES)
+            told = {self.measured[0]: told}
+        for name in told:
+            self.check_known(name)
+            if name in self.computed:
+                raise InputError(f"{name} is computed from the design, so its value is not told; leave it out")
+        return {name: self._measurement(name, told[name]) for name in self.measured if name in told}
+
+    def _measurement(self, name: str, value: Any) -> Measurement | None:
+        if value is None:
+            return None
+        outcome = self.by_name[name]
+        if isinstance(outcome, Outcome) and outcome.kind != "number":
+            return Measurement(outcome.grade(value, name))
+        one = Measurement(*checked_value(value, "" if len(self.measured) == 1 else f" for {name}"))
+        if isinstance(outcome, Outcome) and outcome.log and one.value <= 0:
+            raise InputError(
+                f"the value told for {name} is {one.value:g}; it must be above 0, as {name} is modelled on a"
+                " logarithmic scale"
+            )
+        return one
+
+    def given(self, told: Any) -> dict[str, Measurement]:
+        """What was told of a new trial; an `InputError` if that is nothing."""
+        found = {name: one for name, one in self.read(told).items() if one is not None}
+        if not found:
+            raise InputError(f"nothing was measured; tell at least one of {', '.join(self.measured)}")
+        return found
+
+    def shown(self, trial: Trial) -> dict[str, Measurement | None]:
+        """What is known of each outcome of a trial: measured, computed, or nothing."""
+        known: dict[str, Measurement | None] = {}
+        for name, one in self.by_name.items():
+            if isinstance(one, Computed):
+                known[name] = Measurement(float(one.at(self.space, self.space.encode(trial.params))))
+            else:
+                known[name] = trial.measurements.get(name)
+        return known
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """What can be seen of an outcome; none where it is a number."""
+        one = self.by_name[name]
+        return one.words if isinstance(one, Outcome) and one.kind != "number" else ()
+
+    def grades(self, name: str) -> tuple[int, int] | None:
+        """How many grades an outcome has and which one is wanted; None where it is a number."""
+        one = self.by_name[name]
+        return (len(one.words), one.wanted) if isinstance(one, Outcome) and one.kind != "number" else None
+
+    @property
+    def words_of_measured(self) -> dict[str, tuple[str, ...]]:
+        """The words of each outcome that is measured."""
+        return {name: self.words(name) for name in self.measured}
+
+    def as_told(self, name: str, one: Measurement) -> Value:
+        """A measurement as it would be told: a word, a value, or a value with its standard error."""
+        words = self.words(name)
+        if not words:
+            return one.value if one.std_error is None else (one.value, one.std_error)
+        if one.value not in range(len(words)):
+            raise InputError(f"{name} is {one.value:g}; the places of its grades are 0 to {len(words) - 1}")
+        return words[int(one.value)]
+
+    @property
+    def quantities(self) -> dict[str, Quantity]:
+        """What sentences call the outcomes."""
+        found = {}
+        for name, one in self.by_name.items():
+            chance = isinstance(one, Outcome) and one.kind != "number"
+            number = Quantity(name, one.unit, log=self.is_log(name))
+            found[name] = Quantity.chance(one.event(name)) if chance else number  # type: ignore[union-attr]
+        return found
+
+    def is_log(self, name: str) -> bool:
+        """Whether models are of the logarithm of an outcome."""
+        one = self.by_name[name]
+        return isinstance(one, Outcome) and one.log
+
+    def modelled(self, name: str, trial: Trial) -> Measurement | None:
+        """What was measured of an outcome as models see it: its logarithm where it is known by its ratios."""
+        one = trial.measurements.get(name)
+        if one is None or not self.is_log(name):
+            return one
+        return Measurement(math.log(one.value), None if one.std_error is None else one.std_error / one.value)
+
+    def exact(self, trial: Trial) -> frozenset[str]:
+        """The outcomes of a trial that were measured without noise."""
+        return frozenset(name for name, one in trial.measurements.items() if one.std_error == 0)
+
+    def taken(self, trial: Trial) -> frozenset[str]:
+        """The outcomes that are measured of a trial now, or were with a noise that nobody knows: not again so soon."""
+        told = trial.measurements.values()
+        if trial.state is not State.RUNNING and not any(one.std_error is None for one in told):
+            return frozenset()
+        return frozenset((*self.assays.asked(trial.measures), *trial.measurements))
+
+    def observed(self, names: Sequence[str], trials: Iterable[Trial], row_of: Callable[[Trial], Tensor]) -> Observed:
+        """What the model of some outcomes is fitted to: the trials in which one of them was measured."""
+        told = [trial for trial in trials if any(name in trial.measurements for name in names)]
+        X = torch.stack([row_of(trial) for trial in told]) if told else self.space.bounds[:0]
+        columns = [self._column(name, told, X) for name in names]
+        Y, errors = (torch.tensor(part, dtype=torch.float64).mT for part in zip(*columns, strict=True))
+        return Observed(X, Y, errors)
+
+    def _column(self, name: str, trials: Sequence[Trial], X: Tensor) -> tuple[list[float], list[float]]:
+        """The values and the standard errors of one outcome, NaN where there is none."""
+        one = self.by_name[name]
+        if isinstance(one, Computed):
+            return one.at(self.space, X).tolist(), [0.0] * len(trials)
+        told = [self.modelled(name, trial) for trial in trials]
+        values = [math.nan if one is None else one.value for one in told]
+        return values, [math.nan if one is None or one.std_error is None else one.std_error for one in told]
+
+
+def _check_name(name: Any, given: Mapping[Any, Any], space: DesignSpace) -> None:
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
+        raise InputError(f"an outcome is called {name!r}; its name must be a text without spaces around it")
+    if len(name) > LONGEST:
+        raise InputError(f"the name of the outcome {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
+    if name in RESERVED or name.startswith("param_") or not re.fullmatch(r"[^=±'+@-][^=±]*", name):
+        raise InputError(
+            f"an outcome cannot be called {name!r}: columns of tables have this name, or the command line would not"
+            " understand it; give it another name"
+        )
+    if name in space.names:
+        raise InputError(f"{name!r} is a parameter and an outcome; give one of them another name")
+    if ERROR_COLUMN.format(name) in given:
+        raise InputError(
+            f"{ERROR_COLUMN.format(name)!r} is the column of the standard errors of {name}; give that outcome another"
+            " name"
+        )
+
+
+def _check_computed(name: str, one: Computed, space: DesignSpace) -> None:
+    if one.name != name:
+        raise InputError(f"the computed outcome {one.name!r} stands under the name {name!r}; give it one name")
+    try:
+        check(parse(one.expression), space.kinds, space.all_tables, condition=False)
+    except InputError as error:
+        raise InputError(f"the outcome {name}: {error}") from None
+    rows = space.sample(CHECKED, 0)
+    bad = (~one.at(space, rows).isfinite()).nonzero()
+    if len(bad):
+        design = space.decode(rows[int(bad[0])])
+        raise InputError(f"the outcome {name} is not a finite number at the design {design}; change its expression")
+
+
+def checked_value(value: Any, of: str = "") -> tuple[float, float | None]:
+    """A value told (`of` some outcome), as number and standard error, or an error that says what is wrong with it."""
+    given, error = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
+    number = number_told(given)
+    spread = None if error is None else number_told(error)
+    if number is None or (error is not None and spread is None):
+        raise InputError(f"the value told{of} is {(given if error is None else value)!r}", Advice.GIVE_NUMBER)
+    if not math.isfinite(number):
+        raise InputError(f"the value told{of} is {number}", Advice.TELL_FAILED)
+    if spread is not None and not (math.isfinite(spread) and spread >= 0):
+        raise InputError(f"the standard error told{of} is {spread}; it must be finite and not negative, or left out")
+    return number, spread
+
+
+def checked_told_cost(cost: Any) -> float | None:
+    """A cost that was told, or an error that says what is wrong with it; None where none is known."""
+    if cost is None or (isinstance(cost, str) and cost == UNKNOWN):
+        return None
+    number = number_told(cost)
+    if number is None or not (math.isfinite(number) and number > 0):
+        raise InputError(f"the cost told is {cost!r}; it must be a finite number above 0, or {UNKNOWN!r}")
+    return number

@@ -1,0 +1,101 @@
+"""`Outcome`: something that experiments measure: a number, yes or no, or one of several grades."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from hentropy.errors import InputError
+from hentropy.studies.records.numbers import number_told
+
+LONGEST = 100
+"""Letters of a name, a unit or a grade."""
+
+MOST_GRADES = 20
+
+Kind = Literal["number", "yes/no", "grades"]
+"""What is seen of an experiment: a number, whether something happens, or one of several grades in their order."""
+
+YES = {"y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+"""What else yes and no are called."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Something that is measured: its unit, and whether it is above 0 and known by its ratios (`log`).
+
+    The model is then one of the natural logarithm, and so is the loss of a decision about it; limits and thresholds
+    stay in the units of the outcome.
+
+    With kind="yes/no", what is seen is yes or no, and the model and decisions are about the probability of yes. With
+    kind="grades", it is one of `grades`, from the worst to the best, and they are about the probability of the grade
+    `at_least` (the best one, if left out) or a better one.
+    """
+
+    unit: str = ""
+    log: bool = False
+    kind: Kind = "number"
+    grades: tuple[str, ...] = ()
+    at_least: str | None = None
+
+    def __post_init__(self) -> None:
+        check_unit(self.unit)
+        if not isinstance(self.log, bool):
+            raise InputError(f"log must be True or False, got {self.log!r}")
+        if self.kind not in get_args(Kind):
+            raise InputError(f"the kind of an outcome is {', '.join(get_args(Kind))}; got {self.kind!r}")
+        object.__setattr__(self, "grades", (self.grades,) if isinstance(self.grades, str) else tuple(self.grades))
+        if self.kind != "grades" and (self.grades or self.at_least is not None):
+            raise InputError(f'grades and at_least go with kind="grades"; the kind is {self.kind!r}')
+        if self.kind != "number" and (self.unit or self.log):
+            raise InputError(f"an outcome of kind {self.kind!r} has no unit and no logarithm; leave unit and log out")
+        if self.kind == "grades":
+            _check_grades(self.grades)
+            if self.at_least is not None and self.at_least not in self.grades[1:]:
+                raise InputError(f"at_least is one of {', '.join(self.grades[1:])}; got {self.at_least!r}")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What can be seen, from the worst to the best; none where it is a number."""
+        return ("no", "yes") if self.kind == "yes/no" else self.grades
+
+    @property
+    def wanted(self) -> int:
+        """Which of the words, or a better one, the probability is about."""
+        return len(self.words) - 1 if self.at_least is None else self.grades.index(self.at_least)
+
+    def event(self, name: str) -> str:
+        """What the probability is about, for an outcome of this name."""
+        if self.kind == "yes/no":
+            return name
+        return f"{name} {'' if self.wanted == len(self.words) - 1 else 'at least '}{self.words[self.wanted]}"
+
+    def grade(self, told: Any, name: str) -> float:
+        """The place among the words of what was told: a word, or for programs its place, unless words are numbers."""
+        value, error = told if isinstance(told, tuple | list) and len(told) == 2 else (told, None)
+        if error is not None:
+            raise InputError(f"{name} is one of {', '.join(self.words)}, which has no standard error; leave it out")
+        number = None if isinstance(value, str) else number_told(value)
+        whole = number is not None and number in range(MOST_GRADES)
+        text = str(int(number) if whole and number is not None else value).strip().casefold()
+        for place, word in enumerate(self.words):
+            if text == word.casefold():
+                return float(place)
+        if self.kind == "yes/no" and text in YES:
+            return YES[text]
+        if whole and number in range(len(self.words)) and not any(word.isdecimal() for word in self.words):
+            return float(number or 0.0)
+        raise InputError(f"the value told for {name} is {value!r}; it must be one of {', '.join(self.words)}")
+
+
+def _check_grades(grades: tuple[Any, ...]) -> None:
+    if not all(isinstance(one, str) and one == one.strip() and one.isprintable() and one for one in grades):
+        raise InputError(f"grades are names, from the worst to the best; got {list(grades)}")
+    if not 2 <= len(grades) <= MOST_GRADES or len({one.casefold() for one in grades}) < len(grades):
+        raise InputError(f"an outcome has 2 to {MOST_GRADES} different grades; got {list(grades)}")
+    if any(len(one) > LONGEST for one in grades):
+        raise InputError(f"the name of a grade has at most {LONGEST} letters")
+
+
+def check_unit(unit: Any) -> None:
+    """Refuse what is no unit."""
+    if not isinstance(unit, str) or len(unit) > LONGEST or (unit and not unit.isprintable()):
+        raise InputError(f"the unit of an outcome must be a short text, such as '%', got {unit!r}")

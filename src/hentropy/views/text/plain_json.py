@@ -1,0 +1,19 @@
+"""Plain values as JSON: for stores, scripts and pages."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A plain value as JSON, which knows no infinite numbers: they become null; what is not plain becomes text."""
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(inside) for key, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inside) for inside in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

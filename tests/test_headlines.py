@@ -1,0 +1,179 @@
+"""The sentence that a verdict begins with: every decision says its answer, in the digits that are known."""
+
+import math
+import re
+
+import pytest
+import torch
+
+import hentropy as he
+from hentropy.core.decisions.headlines import Quantity, in_words, known_digits, percent, rounded
+
+YIELD = Quantity("yield", "%")
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "text"),
+    [
+        (78.3456, 1.13, "78.3 ± 1.1 %"),
+        (78.3456, 0.42, "78.3 ± 0.4 %"),
+        (1234.5, 200.0, "1230 ± 200 %"),
+        (50.13, 20.3, "50 ± 20 %"),
+        (62.04, 8.52, "62 ± 9 %"),
+        (78.3456, 0.4963, "78.3 ± 0.5 %"),
+        (-0.0001, 0.5, "0.0 ± 0.5 %"),
+        (78.3456, 0.0, "78.35 %"),
+        (0.0, 0.0, "0.000 %"),
+        (1000000020.345, 1.5, "1000000020.3 ± 1.5 %"),
+        (1.5e-9, 2e-10, "1.50e-09 ± 2.0e-10 %"),
+        (3.2e12, 1e10, "3.200e+12 ± 10000000000 %"),
+        (math.inf, 1.0, "inf ± 1.0 %"),
+    ],
+)
+def test_a_number_has_the_digits_that_are_known(mean: float, sd: float, text: str) -> None:
+    assert YIELD.amount(mean, sd) == text
+
+
+def test_rounding_never_moves_a_number_by_more_than_half_its_error() -> None:
+    generator = torch.Generator().manual_seed(0)
+    for mean, size in (torch.randn(200, 2, generator=generator, dtype=torch.float64) * 4).tolist():
+        sd = 10.0**size
+        assert abs(float(rounded(100 * mean, known_digits(sd, 100 * mean))) - 100 * mean) <= 0.5 * sd
+
+
+def test_the_table_writes_what_the_headline_writes() -> None:
+    """Also of a logarithm under a mixture, whose spread is not that of one lognormal value."""
+    study = he.Study(SPACE, he.Maximize("value"), outcomes={"value": he.Outcome(log=True)}, hyperparameters="mixture")
+    rows = [SPACE.decode(row) for row in SPACE.sample(5, 0)]
+    study.attach_many([(row, math.exp(math.sin(row["x"]) + row["y"])) for row in rows])
+    verdict = study.decide()
+    mean, sd = verdict.cells[0][-2:]
+    assert f"value {mean} ± {sd}." in verdict.headline
+
+
+def test_what_a_difference_is_worth_is_said_in_units() -> None:
+    assert YIELD.difference(0.4407, 0.05) == "about 0.44 % yield"
+    assert Quantity("score").difference(139.1) == "about 140 in score"
+    assert Quantity("impurity", "%", log=True).difference(0.05) == "about 5.1 % of the impurity"
+    assert Quantity.chance("crystal").difference(0.023) == "about 2.3 percentage points of probability"
+    assert YIELD.difference(0.05, 0.05) == "less than 0.15 % yield"  # all that is known
+
+
+def test_another_run_is_worth_what_the_proposal_said_until_something_is_told() -> None:
+    study = told(he.Maximize())
+    assert study.decide().worth == ""
+    trial = study.ask()
+    said = study.decide()
+    assert said.worth == f"Another run is worth {Quantity().difference(trial.gain or 0.0, trial.gain_error or 0.0)}."
+    assert said.heading.endswith(f"After 9 observations. {said.worth}")
+    study.tell(trial, 60.0)
+    assert study.decide().worth == ""
+
+
+def test_several_values_are_a_range_with_the_worst_error() -> None:
+    assert YIELD.among([78.2, 79.4, 78.9], [0.5, 1.2, 0.3]) == "yield 78.2 to 79.4 % (± 1.2)"
+    assert YIELD.among([78.2, 78.2], [0.0, 0.0]) == "yield 78.20 %"
+
+
+def test_shares_are_never_rounded_to_certainty() -> None:
+    shares = [0.0, 0.001, 0.5, 0.97, 0.9999, 1.0]
+    assert [percent(s) for s in shares] == ["0 %", "less than 1 %", "50 %", "97 %", "more than 99 %", "100 %"]
+    assert [in_words(1, "design"), in_words(3, "guess", "guesses"), in_words(25, "design")] == [
+        "One design",
+        "Three guesses",
+        "25 designs",
+    ]
+
+
+SPACE = he.Space(x=he.Real(0, 10), y=he.Real(0, 5))
+
+DECISIONS = {
+    "The best design: value ": he.Maximize(),
+    "The design with the lowest value: ": he.Minimize(),
+    "The highest value measured: ": he.BestObserved(),
+    "The lowest value measured: ": he.BestObserved(largest=False),
+    "The last design: value above 65 with ": he.Improve(65.0),
+    "Three designs, each different: value ": he.TopK(3, weight=1.0),
+    "Two designs: value ": he.TopK(2, weight=0.0),
+    "Two guesses; the best of them is expected to reach a value of ": he.KGuesses(2),
+    "The value runs from ": he.MinMax(),
+    "Two designs with value near 55, 60: off by ": he.Sequence([55.0, 60.0]),
+    "The value is above 60 at ": he.LevelSets(60.0, at=SPACE.sample(40, 1)),
+    "40 points: value ": he.Estimate(at=SPACE.sample(40, 1)),
+    "One point: value ": he.Estimate(at=[[1.0, 2.0]]),
+    "The value is greatest with ": he.Identify("argmax", candidates=16),
+    "The greatest value is ": he.Identify("max", candidates=16),
+    "2 points: value ": he.Identify([[1.0, 2.0], [3.0, 4.0]]),
+}
+
+
+def told(decision: he.Decision, log: bool = False) -> he.Study:
+    """A study that knows nine values between 40 and 70."""
+    study = he.Study(SPACE, decision, outcomes={"value": he.Outcome(log=log)}, hyperparameters="map")
+    rows = SPACE.sample(9, 0)
+    study.attach_many([(SPACE.decode(row), 60 + 10 * math.sin(row[0]) - float(row[1] - 2) ** 2) for row in rows])
+    return study
+
+
+@pytest.mark.parametrize("begins", DECISIONS)
+def test_every_decision_says_its_answer(begins: str) -> None:
+    verdict = told(DECISIONS[begins]).decide()
+    assert verdict.headline.startswith(begins)
+    assert verdict.headline.endswith(".")
+    assert verdict.heading == f"{verdict.headline} After 9 observations."
+    assert " ".join(str(verdict).split()).startswith(verdict.heading)
+    assert verdict.heading in verdict._repr_html_()
+
+
+@pytest.mark.parametrize("begins", DECISIONS)
+def test_values_that_are_believed_as_logarithms_are_said_in_their_units(begins: str) -> None:
+    verdict = told(DECISIONS[begins], log=True).decide()
+    assert verdict.headline.startswith(begins)
+    said = [float(number) for number in re.findall(r"\d+\.?\d*", verdict.headline.removeprefix(begins))]
+    if not any(word in verdict.headline for word in ("above", "near", "probability at")):
+        assert 35.0 < said[0] < 80.0
+    values = [row[name] for row in verdict.action for name in ("estimate", "max", "mean") if name in row]
+    assert all(35.0 < value < 80.0 for value in values)
+
+
+def test_a_headline_says_what_the_belief_says() -> None:
+    study = told(he.Maximize())
+    verdict = study.decide()
+    mean, sd = verdict.action[0]["mean"], verdict.action[0]["sd"]
+    assert verdict.headline == f"The best design: {Quantity().of(mean, sd)}."
+
+
+def test_level_sets_say_the_share_and_put_the_answer_first() -> None:
+    points = SPACE.sample(40, 1)
+    study = told(he.LevelSets(60.0, at=points))
+    verdict = study.decide()
+    above = sum(row["level"] for row in verdict.action) / len(points)
+    assert f"above 60 at {percent(above)} of 40 points" in verdict.headline
+    assert verdict.columns[0] == "level"
+
+
+def test_an_own_decision_has_a_headline_too() -> None:
+    def regret(f: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+        return (f[..., 0] - 60.0).abs()
+
+    verdict = told(he.decision(regret, he.Points(1))).decide()
+    assert verdict.headline.startswith("One design: value ")
+
+
+def test_limits_and_several_outcomes_are_said() -> None:
+    outcomes = {"yield": he.Outcome(unit="%"), "impurity": he.Outcome(unit="%")}
+    rows = [SPACE.decode(row) for row in SPACE.sample(9, 0)]
+    data = [(p, {"yield": 60 + p["x"] - (p["y"] - 2) ** 2, "impurity": 0.5 * p["x"]}) for p in rows]
+
+    def headline(decision: he.Decision) -> str:
+        study = he.Study(SPACE, decision, outcomes=outcomes, hyperparameters="map")
+        study.attach_many(data)
+        return study.decide().headline
+
+    limited = headline(he.Maximize("yield", subject_to=["impurity <= 3"]))
+    assert limited.startswith("The best design: yield ")
+    assert re.search(r" %, impurity <= 3 with (more than )?\d+ % probability\.$", limited)
+    own = headline(he.Maximize("yield", subject_to=["yield >= 50"]))
+    assert re.search(r", yield >= 50 with (more than )?\d+ % probability\.$", own)
+    front = headline(he.Pareto(2, {"yield": "max", "impurity": "min"}))
+    assert re.match(r"Two designs: yield \S+( to \S+)? %( \(± \S+\))?, impurity \S+( to \S+)? %( \(± \S+\))?\.$", front)
