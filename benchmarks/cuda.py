@@ -1,16 +1,21 @@
-"""The same gains on the CPU and on a GPU, for every decision; and the time of a proposal on both.
+"""The same gains on the CPU and on a GPU, for every decision; and the times of large proposals on both.
 
-Run it on a machine with CUDA: `python -m benchmarks.cuda`.
+Run it on a machine with CUDA: `python -m benchmarks.cuda`; `--agreement` compares gains alone, `--times` times alone.
 """
 
+import argparse
 import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from statistics import median
+from typing import Any
 
 import torch
 
 import hentropy as he
 from benchmarks.posteriors import alpine_case
-from benchmarks.timing import proposed, repeated
-from hentropy.bench.problems import alpine
+from benchmarks.timing import proposed, timed
+from hentropy.bench.problems import alpine, standard
 
 DECISIONS = (
     he.TopK(5, weight=10.0, cap=1.25),
@@ -29,14 +34,16 @@ DECISIONS = (
     he.BestObserved(),
     he.Improve(0.8),
 )
+KINDS = ("map", "mixture", "families")
+REPEATS = 3
 
 
-def agreement(kind: str) -> None:
+def agreement(kind: Any) -> None:
     """Gains of five designs under beliefs of the same data, and a proposal on the GPU, for every decision."""
     problem = alpine(2)
     X = problem.space.sample(40, 0)
-    fitted = he.fit(X, problem(X), space=problem.space, hyperparameters=kind)  # type: ignore[arg-type]
-    there = he.fit(X.cuda(), problem(X).cuda(), space=problem.space, hyperparameters=kind)  # type: ignore[arg-type]
+    fitted = he.fit(X, problem(X), space=problem.space, hyperparameters=kind)
+    there = he.fit(X, problem(X), space=problem.space, hyperparameters=kind, device="cuda")
     designs = problem.space.sample(5, 3)
     for decision in DECISIONS:
         here = he.gain(decision, fitted, designs, problem.space)
@@ -46,20 +53,70 @@ def agreement(kind: str) -> None:
         print(f"{kind:8s} {decision!r:60.60s} relative difference {apart:.1e}, on {proposal.x.device}", flush=True)
 
 
-def speed(n: int) -> None:
-    """A proposal of `TopK(5)` on Alpine-6 after n observations."""
-    case = alpine_case(6, n, seed=0, fitted=False)
-    for device in ("cpu", "cuda"):
-        belief = he.from_botorch(case.model.to(device))
-        he.propose(DECISIONS[0], belief, case.problem.space)
-        run = repeated(lambda belief=belief: proposed(DECISIONS[0], belief, case.problem.space), 3)  # type: ignore[misc]
-        print(f"n = {n}, {device}: {run.seconds:.3f} s, gain {run.result.gain:.4f}", flush=True)
+def large() -> Iterator[tuple[str, Callable[[str], Callable[[], Any]]]]:
+    """Pieces of work, each made for a device: what a study with its default belief does."""
+
+    def million(device: str) -> Callable[[], Any]:
+        rows = torch.rand(1_000_000, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        pool, X = he.Pool(rows), rows[:60]
+        t = 10.0 * (X - 0.5)
+        belief = he.fit(X, -(t * torch.sin(t) + 0.1 * t).abs().sum(-1), space=pool, device=device)
+        return partial(proposed, he.TopK(10, weight=2.0, cap=1.0), belief, pool)
+
+    hartmann = standard("hartmann-6")
+    observed = hartmann.space.sample(100, 0)
+
+    def on_hartmann(decision: he.Decision, device: str, **options: Any) -> Callable[[], Any]:
+        belief = he.fit(observed, -hartmann(observed), space=hartmann.space, device=device)
+        return partial(proposed, decision, belief, hartmann.space, **options)
+
+    def exact(device: str) -> Callable[[], Any]:
+        made = alpine_case(6, 2000, seed=0, fitted=False)
+        belief = he.from_botorch(made.model.to(device))
+        return partial(proposed, DECISIONS[0], belief, made.problem.space)
+
+    def fitted(device: str) -> Callable[[], Any]:
+        problem = alpine(6)
+        X = problem.space.sample(1000, 0)
+        return partial(he.fit, X, problem(X), space=problem.space, device=device)
+
+    yield "TopK(10) on a pool of 1,000,000 rows, n = 60", million
+    levels = he.LevelSets(0.5, at=hartmann.space.sample(10_000, 1))
+    yield "LevelSets at 10,000 points, n = 100", partial(on_hartmann, levels)
+    yield "TopK(5), one exact model, n = 2,000", exact
+    yield "Maximize, a batch of 64 designs, n = 100", partial(on_hartmann, he.Maximize(), q=64)
+    yield "fit, n = 1,000, 6 parameters", fitted
+
+
+def times() -> None:
+    """Seconds on the CPU and on the GPU, medians, after a first turn that does not count."""
+    print(f"{torch.get_num_threads()} threads of the CPU; {torch.cuda.get_device_name()}")
+    print("| work | CPU, s | GPU, s | times as fast |\n|---|---|---|---|")
+    for name, make in large():
+        seconds = {}
+        for device in ("cpu", "cuda"):
+            work = make(device)
+            work()
+            seconds[device] = median(timed(partial(_waited, work)).seconds for _ in range(REPEATS))
+        fast = seconds["cpu"] / seconds["cuda"]
+        print(f"| {name} | {seconds['cpu']:.2f} | {seconds['cuda']:.2f} | {fast:.1f} |", flush=True)
+
+
+def _waited(work: Callable[[], Any]) -> Any:
+    """The work, until the GPU has done it."""
+    found = work()
+    torch.cuda.synchronize()
+    return found
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print(torch.cuda.get_device_name())
-    agreement("map")
-    agreement("mixture")
-    speed(200)
-    speed(2000)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agreement", action="store_true", help="gains alone")
+    parser.add_argument("--times", action="store_true", help="times alone")
+    options = parser.parse_args()
+    if not options.times:
+        for each in KINDS:
+            agreement(each)
+    if not options.agreement:
+        times()

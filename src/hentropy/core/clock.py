@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import torch
+
 from hentropy.core.given import is_number
 from hentropy.errors import InputError
 
@@ -14,6 +16,9 @@ DEFAULT_MEMORY = 64 * 2**20
 
 CACHE = 4 * 2**20
 """Bytes of an array that a processor's cache holds: work on long lists is cut into pieces of this size."""
+
+GPU_PIECE = 512 * 2**20
+"""Bytes of such a piece on another device: a GPU has no use for its many threads in small arrays."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,10 @@ class Clock:
         return replace(self, seconds=part * self.seconds)
 
 
-def pieces(numbers_per_row: int) -> int:
-    """How many rows of so many float64 numbers fit the cache."""
-    return max(16, CACHE // (8 * max(1, numbers_per_row)))
+def pieces(numbers_per_row: int, device: torch.device) -> int:
+    """How many rows of so many float64 numbers a device works on at once."""
+    room = CACHE if device.type == "cpu" else GPU_PIECE
+    return max(16, room // (8 * max(1, numbers_per_row)))
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ A task is a problem, how it begins, how long it runs, and who takes part. A meth
 it looks in figures, and the solver that chooses its queries.
 
 All methods see the belief that is fitted to their data at each step by the same procedure (the most probable
-hyperparameters), so that only the choice of the query differs. The one exception is `hentropy-mixture`, which has
-a mixture over the hyperparameters of one kernel. `hentropy-points` may query only the points that
+hyperparameters), so that only the choice of the query differs. The exceptions are `hentropy-mixture`, which has
+a mixture over the hyperparameters of one kernel, and `hentropy-families`, which has a mixture of two families of
+kernels, the default of a study. `hentropy-points` may query only the points that
 level sets are about, as the probability of misclassification does by its nature.
 """
 
@@ -82,6 +83,15 @@ METHODS = {
             "D",
             lambda _: Auto(),
             hyperparameters="mixture",
+            own=True,
+        ),
+        Method(
+            "hentropy-families",
+            "hentropy (families)",
+            "#1b9e9e",
+            "h",
+            lambda _: Auto(),
+            hyperparameters="families",
             own=True,
         ),
         Method(
@@ -178,3 +188,21 @@ TASKS = {
         Task("multihills-sequence", 5, 40, (*OWN, *PAPER, "kg", "ei", *PLAIN)),
     )
 }
+
+BELIEFS = ("hentropy-mixture", "hentropy-families")
+"""The default belief of a study before families of kernels, and with them."""
+
+BELIEF_TASKS = {
+    task.problem: task
+    for task in (
+        *(replace(task, methods=BELIEFS) for task in TASKS.values()),
+        Task("night-light-one-level", 10, 40, (*BELIEFS, "pom", "straddle", "random")),
+        Task("levy-4-two-levels", 10, 40, (*BELIEFS, "pom", "straddle", "random")),
+        Task("griewank-5-min-max", 10, 40, BELIEFS),
+        Task("styblinski-tang-3-top-4", 10, 40, BELIEFS),
+        Task("ackley-10-top-3", 20, 40, BELIEFS),
+        Task("branin-3-guesses", 10, 40, BELIEFS),
+        Task("rosenbrock-4", 10, 40, BELIEFS),
+    )
+}
+"""What two beliefs are compared on: the tasks of the paper, and those that one kernel had lost."""

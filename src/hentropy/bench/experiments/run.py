@@ -86,7 +86,7 @@ class RunKey:
             start = time.perf_counter()
             trial = study.ask()
             seconds = time.perf_counter() - start if contender.own else watch.seconds
-            trial = study.tell(trial, float(on(on.space.encode(trial.params))))
+            trial = study.tell(trial, _measured(on, trial, self.seed))
             yield _step(study, on, number, trial, seconds)
 
 
@@ -166,13 +166,18 @@ def replayed(job: RunKey, on: Problem, done: Sequence[Step], solver: Solver | No
     }
     study = Study(on.space, on.decision, **options)
     for trial in study.ask_many(job.task.first):
-        study.tell(trial, float(on(on.space.encode(trial.params))))
+        study.tell(trial, _measured(on, trial, job.seed))
     asked = [(step.query, step.value) for step in done if step.query is not None and step.value is not None]
     later = [
         Trial(number, query, State.COMPLETE, measured(value))
         for number, (query, value) in enumerate(asked, start=len(study.records))
     ]
     return Study(on.space, on.decision, records=[*study.records, *later], **options)
+
+
+def _measured(on: Problem, trial: Trial, seed: int) -> float:
+    """What the experiment of a trial gives; its noise is the same whenever the run resumes."""
+    return on.measured(on.space.encode(trial.params), 100_000 * seed + trial.number)
 
 
 def measured(value: float | dict[str, float]) -> dict[str, Measurement]:

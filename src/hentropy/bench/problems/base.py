@@ -37,7 +37,7 @@ class Problem:
     """A function to experiment on. `best` is what the true function would allow; None where nobody looked for it.
 
     Experiments give no value where `fails` says so (designs ... x d to ...); the function has what deciding for such a
-    design is worth.
+    design is worth. `noise` is the standard deviation of what an experiment adds to the function.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Problem:
     best: Best | None = None
     credit: str = ""
     fails: Function | None = None
+    noise: float = 0.0
 
     def __call__(self, x: Tensor) -> Tensor:
         """Values at designs ... x d: ... , or ... x o of several outcomes, as the decision names them."""
@@ -61,6 +62,12 @@ class Problem:
         """What an experiment at a row (d) gives; of several outcomes, each by its name."""
         values, names = self(row), self.decision.outcomes
         return dict(zip(names, values.tolist(), strict=True)) if names else float(values)
+
+    @torch.no_grad()
+    def measured(self, row: Tensor, seed: int) -> float:
+        """What an experiment at a row (d) measures, where there is one outcome: the value with its noise."""
+        drawn = torch.randn((), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        return float(self(row) + self.noise * drawn)
 
     @torch.no_grad()
     def loss(self, action: Any) -> float:

@@ -1,4 +1,7 @@
-"""The test functions of BoTorch, by name: `standard("branin")`, `standard("ackley-4")`. The number is the dimension."""
+"""The test functions of BoTorch, by name: `standard("branin")`, `standard("ackley-4")`. The number is the dimension.
+
+And some of them with other decisions than the least value, on which beliefs are compared.
+"""
 
 from collections.abc import Callable, Container
 from dataclasses import replace
@@ -27,8 +30,8 @@ from botorch.test_functions.synthetic import (
     ThreeHumpCamel,
 )
 
-from hentropy.bench.problems.base import Best, Problem, unknown
-from hentropy.core.decisions import Maximize, Minimize
+from hentropy.bench.problems.base import Best, Problem, best_labels, unknown
+from hentropy.core.decisions import KGuesses, LevelSets, Maximize, Minimize, MinMax, TopK
 from hentropy.core.spaces import Space
 from hentropy.errors import InputError
 
@@ -92,3 +95,32 @@ def _stated(problem: Problem, function: SyntheticTestFunction) -> Best | None:
         return Best(problem.loss(action), "at the design that BoTorch states", action)
     sign = 1.0 if function.is_minimization_problem else -1.0
     return Best(sign * function.optimal_value, "as BoTorch states it")
+
+
+def levy_levels() -> Problem:
+    """Where Levy-4 exceeds each of two levels, a third of the 600 points in between."""
+    on = standard("levy-4")
+    decision = LevelSets((25.0, 50.0), at=on.space.sample(600, 0))
+    best = best_labels(on.function, on.space, decision)
+    return replace(on, name="levy-4-two-levels", decision=decision, best=best)
+
+
+def griewank_min_max() -> Problem:
+    """A least and a greatest value of Griewank-5 near its centre, where its waves are as high as its bowl."""
+    on = standard("griewank-5")
+    return replace(on, name="griewank-5-min-max", space=Space.box([-5.0] * 5, [5.0] * 5), decision=MinMax(), best=None)
+
+
+def least_top_k(name: str, k: int, cap: float) -> Problem:
+    """k designs with low values, apart from each other."""
+    return replace(
+        standard(name), name=f"{name}-top-{k}", decision=TopK(k, weight=10.0, cap=cap, largest=False), best=None
+    )
+
+
+def branin_guesses() -> Problem:
+    """Three guesses at the least value of Branin, measured with a noise of 10."""
+    on = standard("branin")
+    assert on.best is not None
+    best = Best(on.best.loss, on.best.how)
+    return replace(on, name="branin-3-guesses", decision=KGuesses(3, largest=False), best=best, noise=10.0)

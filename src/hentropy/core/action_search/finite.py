@@ -161,7 +161,7 @@ class FiniteSearch(ActionSearch):
         b, N, C = after.shape
         parts = [
             self._solved(part, R, start, QUICK_SWEEPS if steps == 0 else SWEEPS)
-            for part in after.flatten(0, 1).split(pieces(C))
+            for part in after.flatten(0, 1).split(pieces(C, after.device))
         ]
         index, loss, stay = (torch.cat(each) for each in zip(*parts, strict=True))
         stay = stay.reshape(b, N)
@@ -202,7 +202,8 @@ class FiniteSearch(ActionSearch):
         b, N, _ = taken[0].shape
         clock, order, passed = self.clock.share(AUDIT_SHARE), self._audited, 0
         score = taken[0].new_empty(b, len(order))
-        for part in order.split(pieces(b * N + self.belief.components * self.belief.sites)):
+        numbers = b * N + self.belief.components * self.belief.sites
+        for part in order.split(pieces(numbers, order.device)):
             each = [(s - t).amax(1) for s, t in zip(standing(part), taken, strict=True)]
             score[:, passed : passed + len(part)] = torch.stack(each).amax(0)
             passed += len(part)
@@ -247,7 +248,7 @@ class FiniteSearch(ActionSearch):
 
         def gain(x: Tensor) -> Tensor:
             look = belief.look_ahead(x)
-            size = pieces(belief.sites + len(x))
+            size = pieces(belief.sites + len(x), x.device)
             s = torch.cat([look.whitened_cross(part)[0, ..., 0] for part in self.points.split(size)], -1)
             s, m = sign * self.factor * s, (sign * self.worth).expand(s.shape)
             rows = _near_the_top(m, s)

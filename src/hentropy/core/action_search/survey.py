@@ -31,7 +31,7 @@ def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor
     # one array for all: small results between large pieces would keep the memory of all pieces from being reused
     several = (len(belief.outcomes),) if len(belief.outcomes) > 1 else ()
     found, seen = points.new_empty(2, points.shape[0], *several), 0
-    for part in order.split(pieces(belief.components * (belief.sites + 1))):
+    for part in order.split(pieces(belief.components * (belief.sites + 1), points.device)):
         rows = points[part] if clock.limited else points[seen : seen + len(part)]
         total = torch.stack(belief.moments(rows, Needs.VARIANCE).total())
         found[:, seen : seen + len(part)] = total.reshape(2, len(part), *several)

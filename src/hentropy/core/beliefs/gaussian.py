@@ -39,6 +39,9 @@ class Frame:
 CHUNK = 2**18
 """Numbers in the largest array of a chunk: 2 MiB stay in the cache, and memory is used again instead of fetched."""
 
+GPU_CHUNK = 2**26
+"""The same on another device, which needs large arrays to be busy."""
+
 
 @dataclass(frozen=True)
 class GaussianLookAhead(LookAhead):
@@ -153,7 +156,8 @@ class GaussianFantasy(Fantasy):
     def chunks(self, numbers: int) -> Iterator["GaussianFantasy"]:
         """A few designs at a time, so that an array with so many numbers for each outcome stays in the cache."""
         b, N = self.V.shape[1:3]
-        size = max(1, CHUNK // (N * numbers))
+        room = CHUNK if self.V.device.type == "cpu" else GPU_CHUNK
+        size = max(1, room // (N * numbers))
         return (self if size >= b else self._part(slice(start, start + size)) for start in range(0, b, size))
 
     def _part(self, designs: slice) -> "GaussianFantasy":
