@@ -33,10 +33,10 @@ from hentropy.bench.experiments import (
     sweep,
 )
 from hentropy.bench.experiments.crew import one_thread
-from hentropy.bench.experiments.methods import method
+from hentropy.bench.experiments.methods import BELIEF_TASKS, method
 from hentropy.bench.experiments.scores import best_score, score
 from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
-from hentropy.bench.experiments.tables import markdown, task_table
+from hentropy.bench.experiments.tables import belief_markdown, belief_rows, markdown, task_table
 from hentropy.bench.problems import problem
 from support.steps import HeldRun, step_with, swept
 
@@ -297,7 +297,7 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
 
 
 def test_every_task_has_its_problem_and_its_methods() -> None:
-    for name, each in TASKS.items():
+    for name, each in (*TASKS.items(), *BELIEF_TASKS.items()):
         on = problem(name)
         assert on.name == name
         assert best_score(on) is not None
@@ -383,6 +383,25 @@ def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) 
     assert "| +0.200 |" in text  # two seeds are too few for an interval
     assert "has another model" not in text
     assert "the best baseline |" in text
+
+
+def test_beliefs_are_compared_seed_by_seed_and_with_the_best_rule(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    task = replace(SMALL, methods=("hentropy-mixture", "hentropy-families", "pom", "random"))
+    told = {"hentropy-mixture": 0.8, "hentropy-families": 0.9, "pom": 0.85, "random": 0.7}
+    for name, value in told.items():
+        for seed in range(6):
+            job = RunKey(task, name, seed)
+            ledger.begin(job)
+            for number in range(task.queries + 1):
+                ledger.add(job, step_with(number, value + 0.01 * seed))
+    rows = belief_rows(Results(ledger, Plan((task,), 6)))
+    assert [(row.gap.mean, row.rule, row.against and row.against.mean) for row in rows] == [
+        (pytest.approx(0.1), METHODS["pom"].label, pytest.approx(0.05))
+    ]
+    text = belief_markdown(rows)
+    assert "| accuracy after 3 | 0.825 ± 0.008 | 0.925 ± 0.008 | +0.100 [+0.100, +0.100] | 6 |" in text
+    assert "| probability of misclassification | +0.050 [+0.050, +0.050] | 6 |" in text
 
 
 def test_a_lucky_seed_is_not_the_best_baseline(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 import hentropy as he
 from hentropy.bench.experiments import METHODS, plan
 from hentropy.bench.experiments.figures import FIGURES
-from hentropy.bench.experiments.methods import TASKS
+from hentropy.bench.experiments.methods import BELIEF_TASKS, TASKS
 from hentropy.bench.experiments.timing import CONTENDERS
+from hentropy.views.cli import reproducing
 from hentropy.views.cli.reproduce import MOST_SEEDS, WHAT
 from hentropy.views.cli.reproducing import NAMES
 from support.commands import hentropy
@@ -119,6 +121,15 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
     assert again.code == 0, again.err
     assert {path: path.read_bytes() for path in records} == records
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".svg"}
+
+
+def test_quick_beliefs_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"branin-3-guesses": replace(BELIEF_TASKS["branin-3-guesses"], first=4)}
+    monkeypatch.setattr(reproducing, "BELIEF_TASKS", one)
+    found = hentropy("reproduce", "beliefs", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
+    assert found.code == 0, found.err
+    table = (here / "new" / "tables" / "beliefs.md").read_text()
+    assert "| branin-3-guesses | negative true loss after 2 |" in table
 
 
 def test_figure_1_needs_no_runs(here: Path) -> None:

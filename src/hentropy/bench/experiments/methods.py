@@ -197,6 +197,7 @@ BELIEF_TASKS = {
     for task in (
         *(replace(task, methods=BELIEFS) for task in TASKS.values()),
         Task("night-light-one-level", 10, 40, (*BELIEFS, "pom", "straddle", "random")),
+        Task("night-light-level-labels", 10, 40, (*BELIEFS, "pom", "straddle", "random")),
         Task("levy-4-two-levels", 10, 40, (*BELIEFS, "pom", "straddle", "random")),
         Task("griewank-5-min-max", 10, 40, BELIEFS),
         Task("styblinski-tang-3-top-4", 10, 40, BELIEFS),

@@ -163,6 +163,7 @@ def replayed(job: RunKey, on: Problem, done: Sequence[Step], solver: Solver | No
         "first": job.task.first,
         "hyperparameters": method(job.method).hyperparameters,
         "solver": method(job.method).make(on, job.quick) if solver is None else solver,
+        "stop_when_exhausted": False,  # all methods of a task ask as often
     }
     study = Study(on.space, on.decision, **options)
     for trial in study.ask_many(job.task.first):

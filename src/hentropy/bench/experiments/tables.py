@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from hentropy.bench.experiments.methods import METHODS
+from hentropy.bench.experiments.methods import BELIEFS, METHODS
 from hentropy.bench.experiments.plan import Results
 from hentropy.bench.experiments.run import Step
 from hentropy.bench.experiments.scores import best_score, score_name
@@ -185,3 +185,65 @@ def printed(table: TaskTable, width: int) -> Table:
     for row in table.rows:
         shown.add_row(*(cell(table, row) for cell in heads.values()))
     return shown
+
+
+@dataclass(frozen=True)
+class BeliefRow:
+    """Two beliefs on one task after the last query, and the difference of their scores; `rule` is the best baseline."""
+
+    task: str
+    score: str
+    queries: int
+    before: Curve
+    now: Curve
+    gap: Difference
+    rule: str | None = None
+    against: Difference | None = None
+
+
+def belief_rows(results: Results) -> list[BeliefRow]:
+    """The tasks for which both beliefs have whole runs."""
+    rows = []
+    for task in results.plan.tasks:
+        runs = {method: results.runs(task.problem, method) for method in task.methods}
+        curves = {method: found for method, each in runs.items() if (found := curve(each, task.queries)) is not None}
+        before, now = BELIEFS
+        if before not in curves or now not in curves:
+            continue
+        gap = difference(runs[now], runs[before], task.queries)
+        if gap is None:
+            continue
+        rules = [method for method in curves if method not in BELIEFS]
+        best = max(rules, key=lambda method: curves[method].mean[-1], default=None)
+        rows.append(
+            BeliefRow(
+                task=task.problem,
+                score=score_name(problem(task.problem)),
+                queries=task.queries,
+                before=curves[before],
+                now=curves[now],
+                gap=gap,
+                rule=None if best is None else METHODS[best].label,
+                against=None if best is None else difference(runs[now], runs[best], task.queries),
+            )
+        )
+    return rows
+
+
+def belief_markdown(rows: list[BeliefRow]) -> str:
+    """A table of Markdown: a row for each task, and the best rule where there are some."""
+    lines = [
+        "| task | score | one kernel | two families | difference | runs |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        scores = (_with_error(each, row.queries) for each in (row.before, row.now))
+        cells = (row.task, f"{row.score} after {row.queries}", *scores, _interval(row.gap), str(row.gap.seeds))
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", "| task | best rule | two families - best rule | runs |", "|---|---|---|---|"]
+    lines += [
+        f"| {row.task} | {row.rule} | {_interval(row.against)} | {row.against.seeds} |"
+        for row in rows
+        if row.against is not None
+    ]
+    return "\n".join([*lines, ""])

@@ -38,6 +38,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "multihills-one-level": multihills_level,
     "multihills-sequence": multihills_sequence,
     "multihills-two-levels": multihills_levels,
+    "night-light-level-labels": partial(night_light, "misclassification"),
     "night-light-one-level": night_light,
     "photo-pce10-levels": photo_pce10_levels,
     "photo-pce10-top-5": photo_pce10_top_k,

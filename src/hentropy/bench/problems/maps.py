@@ -16,6 +16,7 @@ from torch import Tensor
 
 from hentropy.bench.problems.base import Best, Function, Problem, UnitL1, best_labels, grid, named
 from hentropy.core.decisions import LevelSets, Sequence, TopK
+from hentropy.core.decisions.level_sets import Relation
 from hentropy.core.spaces import Real, Space
 
 
@@ -272,9 +273,9 @@ def pennsylvania_at_night() -> Raster:
     return Raster(torch.from_numpy(pixels.astype(np.float64)), WEST, NORTH, STEP)
 
 
-def night_light() -> Problem:
+def night_light(relation: Relation = "difference") -> Problem:
     """Where Pennsylvania is at least half as bright as its brightest place, on 15 x 15 points."""
     function, space = pennsylvania_at_night(), PENNSYLVANIA.space
-    decision = LevelSets(0.5, at=grid(space, 15, 0.02, 0.98))
-    best = best_labels(function, space, decision)
-    return Problem("night-light-one-level", function, space, decision, best, NIGHT_LIGHT_CREDIT)
+    decision = LevelSets(0.5, at=grid(space, 15, 0.02, 0.98), relation=relation)
+    name = "night-light-one-level" if relation == "difference" else "night-light-level-labels"
+    return Problem(name, function, space, decision, best_labels(function, space, decision), NIGHT_LIGHT_CREDIT)

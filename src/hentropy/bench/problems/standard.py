@@ -6,6 +6,7 @@ And some of them with other decisions than the least value, on which beliefs are
 from collections.abc import Callable, Container
 from dataclasses import replace
 
+import torch
 from botorch.test_functions.synthetic import (
     Ackley,
     Beale,
@@ -106,21 +107,46 @@ def levy_levels() -> Problem:
 
 
 def griewank_min_max() -> Problem:
-    """A least and a greatest value of Griewank-5 near its centre, where its waves are as high as its bowl."""
-    on = standard("griewank-5")
-    return replace(on, name="griewank-5-min-max", space=Space.box([-5.0] * 5, [5.0] * 5), decision=MinMax(), best=None)
+    """A least and a greatest value of Griewank-5 near its centre, where its waves are higher than its bowl."""
+    box = Space.box([-5.0] * 5, [5.0] * 5)
+    on = replace(standard("griewank-5"), name="griewank-5-min-max", space=box, decision=MinMax())
+    return _with_best(on, [[0.0] * 5, [0.0, 4.44733029, 0.0, 0.0, 0.0]], "searched: 400 descents")
 
 
 def least_top_k(name: str, k: int, cap: float) -> Problem:
     """k designs with low values, apart from each other."""
-    return replace(
-        standard(name), name=f"{name}-top-{k}", decision=TopK(k, weight=10.0, cap=cap, largest=False), best=None
-    )
+    on = replace(standard(name), name=f"{name}-top-{k}", decision=TopK(k, weight=10.0, cap=cap, largest=False))
+    return _with_best(on, *LEAST[on.name])
 
 
 def branin_guesses() -> Problem:
     """Three guesses at the least value of Branin, measured with a noise of 10."""
-    on = standard("branin")
+    on = replace(standard("branin"), name="branin-3-guesses", decision=KGuesses(3, largest=False), noise=10.0)
     assert on.best is not None
-    best = Best(on.best.loss, on.best.how)
-    return replace(on, name="branin-3-guesses", decision=KGuesses(3, largest=False), best=best, noise=10.0)
+    assert on.best.action is not None
+    return _with_best(on, on.best.action.expand(3, -1).tolist(), on.best.how)
+
+
+def _with_best(on: Problem, action: list[list[float]], how: str) -> Problem:
+    best = torch.tensor(action, dtype=torch.float64)
+    return replace(on, best=Best(on.loss(best), how, best))
+
+
+NEAR, FAR, LOW = 0.019575430, 0.973939258, -0.003242656
+
+LEAST = {
+    "styblinski-tang-3-top-4": (
+        [
+            [-3.038759019281, -2.854117705396, -2.950604992970],
+            [-2.746802764792, -2.950604998708, -2.746802774759],
+            [-2.854117703433, -2.746802766708, -3.038759023422],
+            [-2.950605002016, -3.038759021943, -2.854117723784],
+        ],
+        "searched: thousands of descents, polish, hops until nothing better came; two seeds agree",
+    ),
+    "ackley-10-top-3": (
+        [[LOW] * 10, [FAR] * 5 + [NEAR] * 5, [NEAR] * 5 + [FAR] * 5],
+        "searched: polished from the best of the patterns of its lattice of minima",
+    ),
+}
+"""The best actions known, and how they were found."""

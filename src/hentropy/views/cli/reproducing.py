@@ -14,12 +14,13 @@ from hentropy.bench.experiments.crew import Crew
 from hentropy.bench.experiments.figures import FIGURES
 from hentropy.bench.experiments.figures.peers import draw_peers
 from hentropy.bench.experiments.ledger import Ledger
+from hentropy.bench.experiments.methods import BELIEF_TASKS
 from hentropy.bench.experiments.peer_tables import ABOUT, peer_markdown, peer_panels
 from hentropy.bench.experiments.peers import COMPARISONS, PEER_TASKS, peer_plan
 from hentropy.bench.experiments.plan import Plan, Results
 from hentropy.bench.experiments.run import RunJob
 from hentropy.bench.experiments.sweep import Kind, Report, RunNews, crew_of
-from hentropy.bench.experiments.tables import markdown, printed, task_table
+from hentropy.bench.experiments.tables import belief_markdown, belief_rows, markdown, printed, task_table
 from hentropy.bench.experiments.timing import markdown as timing_markdown
 from hentropy.bench.experiments.timing import printed as timing_printed
 from hentropy.bench.experiments.timing import timings
@@ -61,8 +62,8 @@ def watched(done: Mapping[RunJob, int], console: Console) -> Iterator[Report]:
 
 
 WIDTH_OF_FILES = 140
-EVERYTHING, TIMING = "all", "timing"
-NAMES = (*FIGURES, TIMING, EVERYTHING, *COMPARISONS)
+EVERYTHING, TIMING, BELIEFS = "all", "timing", "beliefs"
+NAMES = (*FIGURES, TIMING, EVERYTHING, BELIEFS, *COMPARISONS)
 """What can be made."""
 
 
@@ -83,6 +84,7 @@ def make(
     console = Console() if Console().is_terminal else Console(width=WIDTH_OF_FILES)
     chosen = [name for name in FIGURES if name in wanted or EVERYTHING in wanted]
     plan = Plan.of([task for name in chosen for task in FIGURES[name].tasks], seeds, quick)
+    beliefs = Plan.of(BELIEF_TASKS if BELIEFS in wanted else (), seeds, quick, BELIEF_TASKS)
     compared = {name: peer_plan(name, seeds, quick, data, baybe) for name in COMPARISONS if name in wanted}
     ledger = Ledger.open(folder)
     results = Results(ledger, plan)
@@ -98,10 +100,13 @@ def make(
                 console.print(f"  {path}", soft_wrap=True, highlight=False)
         if {EVERYTHING, TIMING} & set(wanted):
             _time(folder, quick, console)
+        if beliefs.tasks:
+            _run(beliefs, ledger, crew, console)
+            _show(folder / "tables" / "beliefs.md", belief_markdown(belief_rows(Results(ledger, beliefs))), console)
         for name, against in compared.items():
             _run(against, ledger, crew, console)
             _compare(name, Results(ledger, against), console)
-    failures = [Results(ledger, each).failures() for each in (plan, *compared.values())]
+    failures = [Results(ledger, each).failures() for each in (plan, beliefs, *compared.values())]
     _tell_failures({job: why for each in failures for job, why in each.items()}, ledger, console)
 
 
@@ -126,9 +131,8 @@ def _compare(name: str, results: Results, console: Console) -> None:
     text = "\n".join([ABOUT[name], "", *(peer_markdown(panel) for panel in panels)])
     if any("baybe" in PEER_TASKS[task.problem].methods and "baybe" not in task.methods for task in results.plan.tasks):
         text += "\nBayBE was left out: say with --baybe which Python has it.\n"
-    _write(folder / "tables" / f"{name}.md", text)
-    console.print(Markdown(text), "")
-    for path in (folder / "tables" / f"{name}.md", *draw_peers(panels, folder / "figures", name)):
+    table = _show(folder / "tables" / f"{name}.md", text, console)
+    for path in (table, *draw_peers(panels, folder / "figures", name)):
         console.print(f"  {path}", soft_wrap=True, highlight=False)
 
 
@@ -139,6 +143,13 @@ def _time(folder: Path, quick: bool, console: Console) -> None:
         )
     _write(folder / "tables" / "timing.md", timing_markdown(rows))
     console.print(timing_printed(rows), "")
+
+
+def _show(path: Path, text: str, console: Console) -> Path:
+    """A text of Markdown, as a file and in the terminal."""
+    _write(path, text)
+    console.print(Markdown(text), "")
+    return path
 
 
 def _write(path: Path, text: str) -> None:
