@@ -33,9 +33,20 @@ def hypervolume(y: Tensor) -> Tensor:
     return (thick * hypervolume(torch.where(above, rest.unsqueeze(-3), 0.0))).sum(-1)
 
 
+PIECE = 2**14
+"""So many areas at a time stay within the cache of a processor: twice as fast as all at once."""
+
+
 def area(wide: Sequence[Tensor], high: Sequence[Tensor]) -> Tensor:
     """The same for two outcomes, each of the k corners a tensor by itself: 2 lists of k tensors ... to ... ."""
-    return _Area.apply(len(wide), *wide, *high)
+    sloped = torch.is_grad_enabled() and any(corner.requires_grad for corner in (*wide, *high))
+    if sloped or wide[0].numel() <= PIECE:
+        return _Area.apply(len(wide), *wide, *high)
+    shape = wide[0].shape
+    longest = max(range(len(shape)), key=shape.__getitem__)
+    rows = max(1, PIECE * shape[longest] // wide[0].numel())
+    pieces = zip(*(corner.split(rows, longest) for corner in (*wide, *high)), strict=True)
+    return torch.cat([_Area.apply(len(wide), *piece) for piece in pieces], longest)
 
 
 class _Area(torch.autograd.Function):
