@@ -12,8 +12,9 @@ from hentropy import DecisionError, InputError, Pareto
 from hentropy.core.action_search.base import listed_moments
 from hentropy.core.action_search.exchange import replacement_losses
 from hentropy.core.beliefs import Moments, Needs, value_draws
+from hentropy.core.clock import pieces
 from hentropy.core.decisions.base import monte_carlo_loss
-from hentropy.core.decisions.hypervolume import PIECE, area, area_with, hypervolume, sorting_network
+from hentropy.core.decisions.hypervolume import area, area_with, hypervolume, sorting_network
 from support.beliefs import designs, two_sided
 from support.value_moments import average_loss, moments
 
@@ -85,6 +86,9 @@ def test_areas_are_volumes_of_two_outcomes_with_the_same_gradient(k: int) -> Non
     flat = corners(30, k, 2, seed=k)
     twice = torch.cat([flat, flat[:, :1]], 1)
     assert torch.allclose(area(*apart(twice)), hypervolume(flat), rtol=1e-12)
+
+
+PIECE = pieces(2 * 3, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("shape", [(PIECE + 5,), (3, PIECE // 2, 1), (2 * PIECE, 2)])

@@ -23,8 +23,8 @@ What EP leaves is a Gaussian process with the data u / t and the noise variances
 any other. With 20 outcomes in two dimensions and g of variance 1, 4 and 10, its chances were off by at most 0.001,
 0.005 and 0.010 from those of half a million weighted draws; Laplace's were off by 0.02, 0.06 and 0.12.
 
-Newton's method begins at the g of the hyperparameters before (`Trail`): on 200 outcomes it then takes 2 to 3 steps in
-place of 6.
+Newton's method begins at the g of the hyperparameters before (`Trail`): on crash-12 a fit then takes 85 factors in
+place of 114 with 200 outcomes, and 88 in place of 131 with 300.
 
 All sites are updated at once, by a share of the way only: with 300 outcomes in twelve dimensions whole steps overshot
 for more than a hundred rounds, where eleven of these were enough.
