@@ -33,7 +33,7 @@ AROUND = 24
 WIDTH = 0.25
 """Exchange after an outcome: for so many of the outcomes, with so many points around the new design, so far from it."""
 
-DRAWS_PER_VALUE = 1
+DRAWS_PER_VALUE = 4
 NUDGE = 0.005
 MOST_POINTS = 96
 MOST_OPTIONS = 64
