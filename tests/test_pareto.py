@@ -12,6 +12,7 @@ from hentropy import DecisionError, InputError, Pareto
 from hentropy.core.action_search.base import listed_moments
 from hentropy.core.action_search.exchange import replacement_losses
 from hentropy.core.beliefs import Moments, Needs, value_draws
+from hentropy.core.clock import pieces
 from hentropy.core.decisions.base import monte_carlo_loss
 from hentropy.core.decisions.hypervolume import area, area_with, hypervolume, sorting_network
 from support.beliefs import designs, two_sided
@@ -87,6 +88,15 @@ def test_areas_are_volumes_of_two_outcomes_with_the_same_gradient(k: int) -> Non
     assert torch.allclose(area(*apart(twice)), hypervolume(flat), rtol=1e-12)
 
 
+PIECE = pieces(2 * 3, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("shape", [(PIECE + 5,), (3, PIECE // 2, 1), (2 * PIECE, 2)])
+def test_areas_of_many_fronts_are_those_of_each(shape: tuple[int, ...]) -> None:
+    y = corners(*shape, 3, 2, seed=2)
+    assert torch.allclose(area(*apart(y)), hypervolume(y), rtol=1e-12)
+
+
 def test_areas_have_their_gradients() -> None:
     y = torch.rand(4, 5, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda y: area(*apart(y)), y.requires_grad_())
@@ -106,6 +116,21 @@ def test_expected_areas_are_those_of_the_same_draws(k: int, components: int) -> 
     draws = value_draws(64 * components, 2 * k, seed=1)
     slow = monte_carlo_loss(decision, there, a, draws)
     assert torch.allclose(decision.expected_loss(there, a, draws), slow, rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 6])
+def test_outcomes_that_are_independent_need_no_joint_root(k: int) -> None:
+    decision, there, a = front(k, 2), moments(k, 2, 3, seed=k), designs(k, seed=k)
+    same = torch.eye(2, dtype=torch.bool).repeat(k, k)  # each outcome of a design with the same one of another
+    mean, cov = there.mean.requires_grad_(), torch.where(same, there.covariance, 0.0).requires_grad_()
+    draws, found = value_draws(48, 2 * k, seed=1), []
+    for independent in (False, True):
+        own = Moments(there.weights, mean, cov.diagonal(dim1=-2, dim2=-1), cov, outcomes=2, apart=independent)
+        loss = decision.expected_loss(own, a, draws)
+        by_mean, by_cov = torch.autograd.grad(loss.sum(), [mean, cov])
+        found.append((loss, by_mean, torch.where(same, by_cov, 0.0)))
+    for joint, separate in zip(*found, strict=True):
+        assert torch.allclose(separate, joint, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (5, 2), (3, 3)])

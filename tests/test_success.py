@@ -20,7 +20,7 @@ from hentropy.core.clock import Clock
 from hentropy.core.failures import MayFail, SuccessNews, restricted
 from hentropy.core.gain import Effort
 from hentropy.core.models.gp import ConstantMean
-from hentropy.core.models.success import fit_success, sites
+from hentropy.core.models.success import Mode, fit_success, sites
 
 pytestmark = pytest.mark.core
 
@@ -218,6 +218,30 @@ def priced_loss(belief: he.Belief, success: Success, decision: MayFail, x: Tenso
     """The expected loss of each design (n x d) by the formula for one: n."""
     chance = success.chance(x)
     return -chance * belief.moments(x, he.Needs.MEAN).mean[0] + (1.0 - chance) * decision.fallback
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+def test_the_mode_is_the_same_wherever_its_search_begins(scale: float) -> None:
+    X, y = outcomes(30)
+    mean, (low, high) = torch.tensor([MEAN, -1.0]).double(), yes_or_no(y)
+    K = kernel(scale)(X, X).expand(2, -1, -1)
+    mode = Mode.of(K, mean, low, high)
+    _, slope, _, _ = seen_between(mode.g, mode.g.new_zeros(()), low, high)
+    assert torch.allclose(mode.g, mean.unsqueeze(-1) + (K @ mode.a.unsqueeze(-1)).squeeze(-1))
+    assert torch.allclose(mode.a, slope, atol=5e-3)
+    for near in (Mode.of(0.5 * K, mean + 1.0, low, high).g, torch.full((1, 30), 40.0).double(), -40.0 * y.unsqueeze(0)):
+        found = Mode.of(K, mean, low, high, near)
+        assert torch.allclose(found.g, mode.g, atol=0.02)
+
+
+@pytest.mark.parametrize("at_least", [0.3, 0.5, 0.8])
+def test_designs_pass_by_their_chance(success: Success, at_least: float) -> None:
+    points = torch.rand(200, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    for latent in (success.latent, success.latent.component(0)):
+        own = Success(latent, at_least)
+        chance = own.chance(points)
+        assert 0 < int((chance < at_least).sum()) < 200
+        assert torch.equal(own.passes(points), chance >= at_least)
 
 
 def test_chances_know_where_experiments_fail(success: Success) -> None:

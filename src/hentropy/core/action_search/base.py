@@ -137,7 +137,8 @@ def take(moments: Moments, index: Tensor) -> Moments:
             -2, chosen.expand(H, *chosen.shape).unsqueeze(-1).expand(*[-1] * (chosen.dim() + 1), o * o)
         )
         between = between.reshape(H, *batch, *points.shape[len(batch) :], o, o)
-    return Moments(weights, pick(moments.mean), var, cov, moments.point_mass, moments.outcomes, between)
+    shape = moments.point_mass, moments.outcomes
+    return Moments(weights, pick(moments.mean), var, cov, *shape, between, moments.apart)
 
 
 WIDE, WIDE_SEVERAL = 8, 2

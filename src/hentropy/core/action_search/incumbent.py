@@ -134,9 +134,10 @@ steps with those components; the best go on with all."""
 POLISHED = 10
 FIRST_ROUNDS, ROUNDS, STEPS = 1, 12, 8
 LEAST_GO_ON = 6
-ENOUGH = 1e-7
+ENOUGH, ENOUGH_DRAWN = 1e-7, 1e-4
 """Rounds of a few steps, after each of which a half goes on, until one lowers the loss by less than this share of the
-spread of the losses."""
+spread of the losses; by less than the other where losses of several outcomes are averaged over draws, whose error is
+far greater."""
 
 CROSSINGS = 2
 CROSSED, CROSSED_STARTS = 48, 8
@@ -250,7 +251,8 @@ def refine(
     )
     with torch.no_grad():
         value = loss(u)
-    spread = value.max() - value.min()
+    drawn = decision.needs is Needs.JOINT and len(decision.outcomes) > 1
+    enough = (ENOUGH_DRAWN if drawn else ENOUGH) * (value.max() - value.min())
     best = value.argsort()[:POLISHED]
     generator = torch.Generator().manual_seed(SEED)
     noise = torch.randn(len(best), domain.size, generator=generator, dtype=torch.float64).to(u)
@@ -260,7 +262,7 @@ def refine(
     for _ in range(rounds):
         before = last_value.min()
         last, last_value, last_metric = polish(loss, last, STEPS, clock, last_metric, fresh)
-        if not bool(before - last_value.min() > ENOUGH * spread):
+        if not bool(before - last_value.min() > enough):
             break
         go_on = last_value.argsort()[: max(LEAST_GO_ON, len(last) // 2)]
         last, last_value, last_metric, fresh = last[go_on], last_value[go_on], last_metric[go_on], None

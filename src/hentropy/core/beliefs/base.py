@@ -46,7 +46,8 @@ class Moments:
 
     The batch dimensions of the fields broadcast against each other. `point_mass` says that all covariances are zero.
     With `outcomes` above 1, so many values that stand next to each other belong to one point. Where these are
-    correlated, `between` (H x ... x K x o x o) is their covariance at each point, given with variances.
+    correlated, `between` (H x ... x K x o x o) is their covariance at each point, given with variances; `apart` says
+    that they are known to be independent, each from all others.
     """
 
     weights: Tensor
@@ -56,6 +57,7 @@ class Moments:
     point_mass: bool = False
     outcomes: int = 1
     between: Tensor | None = None
+    apart: bool = False
 
     def expect(self, values: Tensor) -> Tensor:
         """The average over components of values that each component has: H x ... to ... ."""
@@ -83,6 +85,13 @@ class Moments:
     def root(self) -> Tensor:
         """A lower triangular root of each component's covariance: H x ... x m x m."""
         return robust_root(self.covariance) if self.outcomes == 1 else scaled_root(self.covariance)
+
+    @property
+    def roots_apart(self) -> Tensor:
+        """Roots of the covariance of each outcome, where these are `apart`: H x ... x o x K x K."""
+        each = (-1, self.outcomes)
+        own = self.covariance.unflatten(-1, each).unflatten(-3, each).diagonal(dim1=-3, dim2=-1)
+        return scaled_root(own.movedim(-1, -3))
 
     def averaged(self) -> "Moments":
         """The means alone, averaged over the components: 1 x ... x m, all that an affine loss needs."""

@@ -493,4 +493,5 @@ def _side_by_side(each: Sequence[Moments], places: list[int]) -> Moments:
         of_points = [m.variance[..., None, None] if m.between is None else m.between for m in each]  # ... x K x w x w
         between = _in_blocks([block[..., None, :, None, :] for block in of_points], places).squeeze(-4).squeeze(-2)
     point_mass = all(moments.point_mass for moments in each)
-    return Moments(weights, flat([m.mean for m in each]), var, cov, point_mass, sum(widths), between)
+    apart = all(width == 1 for width in widths)
+    return Moments(weights, flat([m.mean for m in each]), var, cov, point_mass, sum(widths), between, apart)

@@ -73,7 +73,11 @@ class Success:
 
     def passes(self, points: Tensor) -> Tensor:
         """Which designs (... x d) may be part of an action that is decided: ... ."""
-        return self.chance(points) >= self.at_least
+        if self.latent.components > 1 or self.at_least != 0.5:
+            return self.chance(points) >= self.at_least
+        # Phi is at least a half where m is not below zero, whatever the variance
+        flat = points.reshape(-1, points.shape[-1]).to(self.latent.X)
+        return (self.latent.moments(flat, Needs.MEAN).mean[0] >= 0.0).reshape(points.shape[:-1]).to(points.device)
 
     @torch.no_grad()
     def sample(self, points: Tensor, count: int, seed: int) -> Tensor:

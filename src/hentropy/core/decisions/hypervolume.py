@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hentropy.core.clock import pieces
+
 
 def hypervolume(y: Tensor) -> Tensor:
     """The volume of the union of boxes from 0 to each of k corners y >= 0 (... x k x m): ... , differentiable.
@@ -35,7 +37,15 @@ def hypervolume(y: Tensor) -> Tensor:
 
 def area(wide: Sequence[Tensor], high: Sequence[Tensor]) -> Tensor:
     """The same for two outcomes, each of the k corners a tensor by itself: 2 lists of k tensors ... to ... ."""
-    return _Area.apply(len(wide), *wide, *high)
+    sloped = torch.is_grad_enabled() and any(corner.requires_grad for corner in (*wide, *high))
+    count, most = wide[0].numel(), pieces(2 * len(wide), wide[0].device)
+    if sloped or count <= most:
+        return _Area.apply(len(wide), *wide, *high)
+    shape = wide[0].shape
+    longest = max(range(len(shape)), key=shape.__getitem__)
+    rows = max(1, most * shape[longest] // count)
+    parts = zip(*(corner.split(rows, longest) for corner in (*wide, *high)), strict=True)
+    return torch.cat([_Area.apply(len(wide), *part) for part in parts], longest)
 
 
 class _Area(torch.autograd.Function):

@@ -113,22 +113,30 @@ class Pareto(Decision):
     def _drawn_loss(self, moments: Moments, draws: Tensor) -> Tensor:
         """The expected loss of k designs by base samples M x 2k, two outcomes: moments H x ... x 2k to H x ... .
 
-        The values of each design and outcome are kept apart, for `area`.
+        The values of each design and outcome are kept apart, for `area`. Roots lack the dimensions in which only means
+        differ.
         """
-        signs, origin = self._signs.to(moments.mean).repeat(self.k), self.origin.to(moments.mean).repeat(self.k)
-        means = ((moments.mean - origin) * signs).unbind(-1)
+        signs = self._signs.to(moments.mean)
+        means = ((moments.mean - self.origin.to(signs).repeat(self.k)) * signs.repeat(self.k)).unflatten(-1, (-1, 2))
+        means = means.movedim((-1, -2), (1, 2))  # H x 2 x k x ...
         if moments.point_mass:
-            corners = [mean.clamp_min(0.0) for mean in means]
-            return -area(corners[::2], corners[1::2])
-        root = moments.root  # H x ... x 2k x 2k, without the dimensions in which only means differ
-        H, batch = root.shape[0], root.shape[1:-2]
-        noise = shares_of_draws(draws, H).movedim(1, 0)  # H x M' x 2k
-        corners = []
-        for j, mean in enumerate(means):
-            row = root[..., j, : j + 1].reshape(H, -1, j + 1)
-            moves = noise[..., : j + 1] @ (signs[j] * row).mT  # H x M' x batch
-            corners.append((moves.reshape(H, -1, *batch) + mean.unsqueeze(1)).clamp_min(0.0))
-        return -area(corners[::2], corners[1::2]).mean(1)
+            return -area(*_corners(means))
+        noise = shares_of_draws(draws, len(moments.covariance)).movedim(0, -1).unflatten(1, (-1, 2))  # H x k x 2 x M'
+        if moments.apart:
+            roots = moments.roots_apart.movedim((-3, -2), (1, 2))  # H x 2 x k x ... x k
+            own = noise.transpose(1, 2)
+        else:
+            roots = moments.root.unflatten(-2, (-1, 2)).movedim((-2, -3), (1, 2))  # H x 2 x k x ... x 2k
+            own = noise.flatten(1, 2).unsqueeze(1).expand(-1, 2, -1, -1)
+        moves = roots.flatten(2, -2) @ (signs[:, None, None] * own)  # H x 2 x (k ...) x M'
+        values = moves.reshape(*roots.shape[:-1], -1) + means.unsqueeze(-1)
+        return -area(*_corners(values)).mean(-1)
 
     def __repr__(self) -> str:
         return f"Pareto(k={self.k}, outcomes={self.ways}, reference={self.reference})"
+
+
+def _corners(values: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """How far the corners reach in either outcome, each corner by itself: H x 2 x k x ... to 2 x k of H x ... ."""
+    wide, high = values.clamp_min(0.0).unbind(1)
+    return wide.unbind(1), high.unbind(1)

@@ -23,6 +23,9 @@ What EP leaves is a Gaussian process with the data u / t and the noise variances
 any other. With 20 outcomes in two dimensions and g of variance 1, 4 and 10, its chances were off by at most 0.001,
 0.005 and 0.010 from those of half a million weighted draws; Laplace's were off by 0.02, 0.06 and 0.12.
 
+Newton's method begins at the g of the hyperparameters before (`Trail`): on crash-12 a fit then takes 85 factors in
+place of 114 with 200 outcomes, and 88 in place of 131 with 300.
+
 All sites are updated at once, by a share of the way only: with 300 outcomes in twelve dimensions whole steps overshot
 for more than a hundred rounds, where eleven of these were enough.
 
@@ -33,7 +36,7 @@ log score of -0.045 so, and of -0.053 with 4 or 16 components.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -80,12 +83,20 @@ class Mode:
     L: Tensor
 
     @classmethod
-    def of(cls, K: Tensor, m: Tensor, low: Tensor, high: Tensor) -> "Mode":
-        """By Newton's method, steps halved where they lead down: K is C x n x n, m is C, bounds are n or C x n."""
+    def of(cls, K: Tensor, m: Tensor, low: Tensor, high: Tensor, near: Tensor | None = None) -> "Mode":
+        """By Newton's method, steps halved where they lead down: K is C x n x n, m is C, bounds are n or C x n.
+
+        It begins at a g `near` the mode (C x n or 1 x n), at m without one.
+        """
         m, eye, zero = m.unsqueeze(-1), torch.eye(K.shape[-1]).to(K), K.new_zeros(())
         a = K.new_zeros(K.shape[:2])
         height = torch.full_like(a[:, 0], -torch.inf)
         way, length = torch.zeros_like(a), torch.ones_like(height)
+        if near is not None:
+            g = near.expand_as(a)
+            _, A, W, _ = seen_between(g, zero, low, high)
+            W = W.clamp_min(LEAST_PRECISION)
+            way = _newton(K, _factor(K, W, eye), W, W * (g - m) + A)
         for _ in range(NEWTON):
             tried = a + length.unsqueeze(-1) * way
             pull = (K @ tried.unsqueeze(-1)).squeeze(-1)
@@ -95,25 +106,47 @@ class Mode:
             rises = reached >= height - CLOSE
             done = bool((rises & ((reached - height).abs() < CLOSE)).all())
             a = torch.where(rises.unsqueeze(-1), tried, a)
-            root = W.sqrt()
-            L = torch.linalg.cholesky(root.unsqueeze(-1) * K * root.unsqueeze(-2) + eye)
+            L = _factor(K, W, eye)
             if done:
                 break
-            b = W * pull + A
-            inner = root.unsqueeze(-1) * (K @ b.unsqueeze(-1))
-            newton = b - root * torch.cholesky_solve(inner, L).squeeze(-1)
-            way = torch.where(rises.unsqueeze(-1), newton - a, way)
+            way = torch.where(rises.unsqueeze(-1), _newton(K, L, W, W * pull + A) - a, way)
             length = torch.where(rises, 1.0, 0.5 * length)
             height = torch.where(rises, reached, height)
         return cls(m + pull, tried, W, L)
 
 
+def _factor(K: Tensor, W: Tensor, eye: Tensor) -> Tensor:
+    """The Cholesky factor of I + W^1/2 K W^1/2: C x n x n."""
+    root = W.sqrt()
+    return torch.linalg.cholesky(root.unsqueeze(-1) * K * root.unsqueeze(-2) + eye)
+
+
+def _newton(K: Tensor, L: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """(I + W K)^-1 b, the a to which Newton's method steps: C x n."""
+    root = W.sqrt().unsqueeze(-1)
+    return b - (root * torch.cholesky_solve(root * (K @ b.unsqueeze(-1)), L)).squeeze(-1)
+
+
+@dataclass
+class Trail:
+    """The g of the mode that was found last (C x n): while hyperparameters climb, the next one is near."""
+
+    g: Tensor | None = None
+
+    def mode(self, K: Tensor, m: Tensor, low: Tensor, high: Tensor) -> Mode:
+        """The mode, searched from the last one."""
+        fits = self.g is not None and len(self.g) in (1, len(K))
+        mode = Mode.of(K, m, low, high, self.g if fits else None)
+        self.g = mode.g if bool(mode.g.isfinite().all()) else None
+        return mode
+
+
 @torch.no_grad()
-def sites(K: Tensor, m: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+def sites(K: Tensor, m: Tensor, low: Tensor, high: Tensor, trail: Trail | None = None) -> tuple[Tensor, Tensor]:
     """The data and the noise variances (C x n each) that EP puts in place of seeing g between bounds (n or C x n each),
     under priors N(m, K).
     """
-    mode = Mode.of(K, m, low, high)
+    mode = (Trail() if trail is None else trail).mode(K, m, low, high)
     t, m, eye = mode.W, m.unsqueeze(-1), torch.eye(K.shape[-1]).to(K)
     u = t * mode.g + mode.a
     for _ in range(ROUNDS):
@@ -151,6 +184,7 @@ class GradesPosterior(KernelPosterior):
     """Of each grade. Priors of m and the cuts lie where, far from all data, the chances are these."""
 
     wanted: int = 1
+    trail: Trail = field(default_factory=Trail, compare=False)
 
     @classmethod
     def of(cls, designs: Tensor, grades: Tensor, count: int, wanted: int, space: DesignSpace) -> "GradesPosterior":
@@ -182,14 +216,14 @@ class GradesPosterior(KernelPosterior):
     def subset(self, rows: Tensor) -> "GradesPosterior":
         """The same given some of the observations only."""
         rows = rows.to(self.inputs.device)
-        return replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows])
+        return replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows], trail=Trail())
 
     def log_likelihood(self, theta: Tensor) -> Tensor:
         """The log probability of the outcomes by Laplace's method: C x p to C."""
         K, m = self.covariance(theta), theta[:, self.groups + 1]
         bounds = self.bounds(theta)
         with torch.no_grad():
-            mode = Mode.of(K.detach(), m.detach(), *(bound.detach() for bound in bounds))
+            mode = self.trail.mode(K.detach(), m.detach(), *(bound.detach() for bound in bounds))
             log_each, *_, third = seen_between(mode.g, mode.g.new_zeros(()), *bounds)
             pull = 0.5 * (mode.a * (mode.g - m.unsqueeze(-1))).sum(-1)
             value = log_each.sum(-1) - pull - mode.L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -212,7 +246,7 @@ class GradesPosterior(KernelPosterior):
     def component(self, X: Tensor, frame: Frame, theta: Tensor, weights: Tensor) -> Gaussian:
         """The belief about g as a mixture over rows of theta (H x p) with weights (H)."""
         K, m = self.covariance(theta), theta[:, self.groups + 1]
-        data, noise = sites(K, m, *self.bounds(theta))
+        data, noise = sites(K, m, *self.bounds(theta), self.trail)
         unit = torch.ones_like(m)  # the noise of the link
         return Gaussian.from_data(X, data, noise, unit, self.kernel(theta), ConstantMean(m), frame, weights)
 
