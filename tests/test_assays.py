@@ -175,7 +175,7 @@ def test_a_study_goes_on_from_its_records_and_its_store(tmp_path: Path) -> None:
     stored = he.load_study("lab", f"sqlite:///{tmp_path / 'lab.db'}")
     assert stored.records == replayed.records == whole.records
     assert stored.records[-1].measures == waits.measures
-    assert stored.outcomes.assays.by_name == ASSAYS
+    assert stored.outcomes.assays == ASSAYS
     expected = replayed.ask()
     assert stored.ask() == expected
     with pytest.raises(he.HentropyError, match=r"assays\.full\.cost: 2\.0 there, 7\.0 here"):

@@ -9,9 +9,8 @@ from torch import Tensor
 import hentropy as he
 from hentropy.core.beliefs import Gaussian, Needs, Several
 from hentropy.core.beliefs.kernels import Composed, Profile
-from hentropy.core.beliefs.leave_one_out import leave_one_out
 from hentropy.core.beliefs.terms import Basis
-from hentropy.core.models.families import FAMILIES, basis_of, carried, evened, fit_families, stacked
+from hentropy.core.models.families import FAMILIES, basis_of, carried, evened, fit_families, leave_one_out, stacked
 from hentropy.core.models.hyperparameters import MANY, NOISE_FLOOR, LogPosterior
 from hentropy.studies.testing import check_belief
 from support.studies import hill

@@ -27,9 +27,9 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "studies": (
         ("files", "records", "stopping"),
-        ("assays",),
-        ("outcomes", "setting"),
-        ("fitting", "storage", "definition"),
+        ("setting",),
+        ("outcomes",),
+        ("storage", "definition"),
         ("study", "testing"),
         ("execution",),
     ),

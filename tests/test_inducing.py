@@ -13,8 +13,8 @@ from hentropy.core.acquisition import as_botorch
 from hentropy.core.beliefs import Frame, Gaussian, Needs
 from hentropy.core.beliefs.inducing import summarised
 from hentropy.core.beliefs.kernels import Profile, Stationary
-from hentropy.core.beliefs.leave_one_out import leave_one_out
 from hentropy.core.models import many
+from hentropy.core.models.families import leave_one_out
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.many import whole_fit
 from hentropy.studies.testing import check_belief

@@ -7,8 +7,8 @@ from torch import Tensor
 import hentropy as he
 from hentropy.core.beliefs import Frame, Gaussian, Needs
 from hentropy.core.beliefs.kernels import Profile, Stationary
-from hentropy.core.beliefs.leave_one_out import leave_one_out
 from hentropy.core.beliefs.nodes import mixture_quantiles
+from hentropy.core.models.families import leave_one_out
 from hentropy.core.models.gp import ConstantMean
 
 pytestmark = pytest.mark.numerics

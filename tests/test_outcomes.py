@@ -9,9 +9,9 @@ import torch
 
 import hentropy as he
 from hentropy.errors import InputError, StudyError
-from hentropy.studies.fitting import Fitting
-from hentropy.studies.outcomes import RESERVED, Outcomes
+from hentropy.studies.outcomes import Fitting, Outcomes
 from hentropy.studies.records import State
+from hentropy.studies.records.outcome import RESERVED
 from hentropy.views.text.trial_files import AFTER, NEEDED
 
 SPACE = he.Space(loading=he.Real(0.5, 5.0), minutes=he.Real(5, 60))

@@ -9,8 +9,8 @@ import torch
 
 import hentropy as he
 from hentropy.core.beliefs import Graded, Needs
-from hentropy.core.beliefs.leave_one_out import chances_left_out
 from hentropy.core.decisions.hypervolume import hypervolume
+from hentropy.core.models.success import chances_left_out
 from hentropy.views.plots.front import FrontInfo, _steps, front_picture
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.marks import Contour, Dots, Panel, Rule

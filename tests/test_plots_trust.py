@@ -11,7 +11,7 @@ import torch
 import hentropy as he
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.beliefs.kernels import Stationary
-from hentropy.core.beliefs.leave_one_out import leave_one_out
+from hentropy.core.models.families import leave_one_out
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Dots, Line, Panel, Role
 from hentropy.views.plots.scene import scene_of

@@ -1,42 +1,33 @@
-"""The outcomes of a study: what is measured or computed from the design, what may be told, and what is known of them.
+"""The outcomes of a study: what is measured or computed from the design, what may be told, and the model of them.
 
 What was not measured in a trial is missing: NaN in the observations that models are fitted to, never zero.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Needs
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
+from hentropy.core.beliefs.known import Known
+from hentropy.core.beliefs.several import Part, Several
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.given import closest
+from hentropy.core.models import fit, fit_outcomes
+from hentropy.core.models.own import Model, ModelData, believed
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
-from hentropy.errors import Advice, InputError
-from hentropy.studies.assays import Assays
-from hentropy.studies.records import UNKNOWN, Measurement, State, Trial, Value
-from hentropy.studies.records.numbers import number_told
-from hentropy.studies.records.outcome import LONGEST, Outcome, check_unit
-
-RESERVED = frozenset(
-    [
-        *(field.name for field in fields(Trial)),
-        *("std_error", "failed", "status", "trial", "design", "measured", "asked_at", "ended_at"),
-        *("mean", "sd", "probability"),
-    ]
-)
-"""What outcomes cannot be called: other columns of tables and files have these names."""
-
-ERROR_COLUMN = "{}_se"
-"""The column of the standard errors of an outcome."""
+from hentropy.errors import Advice, InputError, StudyError
+from hentropy.studies.records import Measurement, State, Trial, Value
+from hentropy.studies.records.numbers import checked_value
+from hentropy.studies.records.outcome import Outcome, check_name, check_unit
+from hentropy.studies.setting import Assays
 
 CHECKED = 256
 """Designs at which a computed outcome must be a finite number."""
@@ -98,7 +89,7 @@ class Outcomes:
         if not isinstance(given, Mapping) or not all(isinstance(one, Outcome | Computed) for one in given.values()):
             raise InputError(f'outcomes must be a table such as {{"yield": Outcome(unit="%")}}, got {given!r}')
         for name, one in given.items():
-            _check_name(name, given, space)
+            check_name(name, given, space.names)
             if isinstance(one, Computed):
                 _check_computed(name, one, space)
         measured = [name for name, one in given.items() if isinstance(one, Outcome)]
@@ -323,23 +314,98 @@ class Outcomes:
         return values, [math.nan if one is None or one.std_error is None else one.std_error for one in told]
 
 
-def _check_name(name: Any, given: Mapping[Any, Any], space: DesignSpace) -> None:
-    if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
-        raise InputError(f"an outcome is called {name!r}; its name must be a text without spaces around it")
-    if len(name) > LONGEST:
-        raise InputError(f"the name of the outcome {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
-    if name in RESERVED or name.startswith("param_") or not re.fullmatch(r"[^=±'+@-][^=±]*", name):
-        raise InputError(
-            f"an outcome cannot be called {name!r}: columns of tables have this name, or the command line would not"
-            " understand it; give it another name"
+@dataclass(frozen=True)
+class Fitting:
+    """How a study fits its model: to which outcomes, with which treatment of the hyperparameters and seed.
+
+    `names` are the outcomes that are decided on. `also` are others that may tell of them, once they were measured.
+    """
+
+    outcomes: Outcomes
+    names: tuple[str, ...]
+    hyperparameters: Any
+    seed: int
+    also: tuple[str, ...] = ()
+    model: Model | None = None
+    device: Any = None
+
+    def __post_init__(self) -> None:
+        if self.model is None:
+            return
+        if not callable(self.model):
+            raise InputError(f"the model is {self.model!r}; it must be a function from he.ModelData to a belief")
+        if len(self.names) > 1:
+            raise InputError(f"a model of your own is about one outcome; the decision looks at {', '.join(self.names)}")
+        if self.outcomes.words(self.names[0]) or self.outcomes.is_log(self.names[0]):
+            raise InputError(
+                f"a model of your own is given numbers as they are told; let {self.names[0]} be an Outcome without"
+                " log, kind or grades, and transform its values in the model"
+            )
+        if self.hyperparameters != "auto":
+            raise InputError("hyperparameters are those of the model that a study fits itself; leave them out")
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The outcomes that are decided on and measured; the others are computed."""
+        return tuple(name for name in self.names if name in self.outcomes.measured)
+
+    def told(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        """The trials in which something was measured that the model is of."""
+        names = (*self.measured, *self.also)
+        return tuple(trial for trial in trials if any(name in trial.measurements for name in names))
+
+    def is_known(self, trials: Sequence[Trial]) -> bool:
+        """Whether each of them was measured at least once."""
+        return all(any(name in trial.measurements for trial in trials) for name in self.measured)
+
+    def belief(
+        self, trials: Sequence[Trial], row_of: Callable[[Trial], Tensor], earlier: Belief | None = None
+    ) -> Belief:
+        """The belief about the outcomes: of one its own, of several one beside the other.
+
+        `earlier`, the belief after the first of these trials, spares some of the work and changes nothing.
+        """
+        missing = [name for name in self.measured if not any(name in trial.measurements for trial in trials)]
+        if missing:
+            what = "nothing has been told yet" if len(self.names) == 1 else f"{missing[0]} was never measured"
+            raise StudyError(f"{what}, so nothing is known", Advice.ASK_AND_TELL, between=": ")
+        also = tuple(name for name in self.also if any(name in trial.measurements for trial in trials))
+        names, every = (*self.measured, *also), (*self.names, *also)
+        observed = self.outcomes.observed(names, trials, row_of)
+        if self.model is not None:
+            data = ModelData(observed.X, observed.Y[:, 0], self.outcomes.space, observed.noise(0), self.seed)
+            return believed(self.model, data, self.measured[0])
+        options = {
+            "space": self.outcomes.space,
+            "hyperparameters": self.hyperparameters,
+            "seed": self.seed,
+            "device": self.device,
+        }
+        if len(every) == 1 and not self.outcomes.words(names[0]):
+            known = earlier if isinstance(earlier, Gaussian) else None
+            alone = fit(observed.X, observed.Y, noise=observed.noise(0), earlier=known, **options)
+            return self._with_logs(replace(alone, outcomes=names))
+        fitted = fit_outcomes(
+            observed.X,
+            observed.Y,
+            names,
+            noise={name: observed.noise(i) for i, name in enumerate(names)},
+            grades={name: grades for name in names if (grades := self.outcomes.grades(name))},
+            earlier=earlier,
+            **options,
         )
-    if name in space.names:
-        raise InputError(f"{name!r} is a parameter and an outcome; give one of them another name")
-    if ERROR_COLUMN.format(name) in given:
-        raise InputError(
-            f"{ERROR_COLUMN.format(name)!r} is the column of the standard errors of {name}; give that outcome another"
-            " name"
+        own = fitted.parts if isinstance(fitted, Several) else (fitted,)
+        parts = tuple(self._with_logs(part) for part in own) + tuple(
+            Known(fitted.X[:0], partial(one.at, self.outcomes.space), (name,))
+            for name in self.names
+            if isinstance(one := self.outcomes.by_name[name], Computed)
         )
+        return parts[0] if len(every) == 1 else Several(parts, every)
+
+    def _with_logs(self, part: Part) -> Part:
+        """Values come as they are modelled: here is said which of them are logarithms."""
+        logs = frozenset(name for name in part.outcomes if self.outcomes.is_log(name))
+        return part if isinstance(part, Known | Graded) else replace(part, logs=logs)
 
 
 def _check_computed(name: str, one: Computed, space: DesignSpace) -> None:
@@ -354,27 +420,3 @@ def _check_computed(name: str, one: Computed, space: DesignSpace) -> None:
     if len(bad):
         design = space.decode(rows[int(bad[0])])
         raise InputError(f"the outcome {name} is not a finite number at the design {design}; change its expression")
-
-
-def checked_value(value: Any, of: str = "") -> tuple[float, float | None]:
-    """A value told (`of` some outcome), as number and standard error, or an error that says what is wrong with it."""
-    given, error = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
-    number = number_told(given)
-    spread = None if error is None else number_told(error)
-    if number is None or (error is not None and spread is None):
-        raise InputError(f"the value told{of} is {(given if error is None else value)!r}", Advice.GIVE_NUMBER)
-    if not math.isfinite(number):
-        raise InputError(f"the value told{of} is {number}", Advice.TELL_FAILED)
-    if spread is not None and not (math.isfinite(spread) and spread >= 0):
-        raise InputError(f"the standard error told{of} is {spread}; it must be finite and not negative, or left out")
-    return number, spread
-
-
-def checked_told_cost(cost: Any) -> float | None:
-    """A cost that was told, or an error that says what is wrong with it; None where none is known."""
-    if cost is None or (isinstance(cost, str) and cost == UNKNOWN):
-        return None
-    number = number_told(cost)
-    if number is None or not (math.isfinite(number) and number > 0):
-        raise InputError(f"the cost told is {cost!r}; it must be a finite number above 0, or {UNKNOWN!r}")
-    return number

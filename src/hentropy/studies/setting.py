@@ -1,4 +1,4 @@
-"""The setting of a study: what can be run, what may be decided on, and what experiments cost.
+"""The setting of a study: what can be run and measured, what may be decided on, and what experiments cost.
 
 Costs, as they are stated or were told, count when the next experiment is chosen:
 
@@ -19,16 +19,16 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Needs
-from hentropy.core.given import is_finite
+from hentropy.core.given import closest, is_finite
 from hentropy.core.models import fit
-from hentropy.core.solvers import Cost, CostFunction, NetOfCost
+from hentropy.core.solvers import Assay, Cost, CostFunction, NetOfCost
 from hentropy.core.solvers.base import checked_cost
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import Expression, parse
-from hentropy.errors import InputError
-from hentropy.studies.assays import Assays
+from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import Trial
+from hentropy.studies.records.outcome import LONGEST
 
 
 def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpace]:
@@ -52,6 +52,117 @@ def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpac
             " they must be the same, with the same options"
         )
     return space, decide_on
+
+
+MOST_ASSAYS = 12
+"""The assays of a study."""
+
+BETWEEN = ";"
+"""What stands between outcomes in a cell of a table, so that no assay measures one with this in its name."""
+
+
+class Assays(dict[str, Assay]):
+    """Assays by name, in their order; none where every experiment measures all that is `measured`."""
+
+    def __init__(self, by_name: Mapping[str, Assay] | None = None, measured: Sequence[str] = ()) -> None:
+        super().__init__(by_name or {})
+        self.measured = tuple(measured)
+
+    @classmethod
+    def of(cls, given: Any, measured: Sequence[str]) -> "Assays":
+        """Checked against the outcomes that are measured."""
+        if given is None or (isinstance(given, Mapping) and not given):
+            return cls({}, measured)
+        if not isinstance(given, Mapping) or not all(isinstance(one, Assay) for one in given.values()):
+            raise InputError(
+                f'assays must be a table such as {{"titration": Assay(["impurity"], cost=1)}}, got {given!r}'
+            )
+        if len(given) > MOST_ASSAYS:
+            raise InputError(f"a study has at most {MOST_ASSAYS} assays, got {len(given)}")
+        seen: dict[frozenset[str], str] = {}
+        for name, one in given.items():
+            _check_assay(name, one, measured)
+            other = seen.setdefault(frozenset(one.measures), name)
+            if other != name:
+                raise InputError(f"{other} and {name} measure the same; keep the one that you would run")
+        return cls(given, measured)
+
+    @cached_property
+    def everything(self) -> tuple[str, ...]:
+        """What all of them measure, or without any all outcomes, in their order."""
+        return self.in_order({name for one in self.values() for name in one.measures} or set(self.measured))
+
+    def in_order(self, names: Collection[str]) -> tuple[str, ...]:
+        """Outcomes in the order of the study."""
+        return tuple(name for name in self.measured if name in names)
+
+    def asked(self, measures: Sequence[str]) -> tuple[str, ...]:
+        """What a trial with this record is to measure: without one, everything."""
+        return tuple(measures) or self.measured
+
+    def chosen(self, measures: str | Sequence[str]) -> str:
+        """The name of the assay that is meant: its name itself, or the outcomes that it measures."""
+        if not self:
+            raise InputError("the study has no assays, so every experiment measures all outcomes; leave measures out")
+        if isinstance(measures, str) and measures in self:
+            return measures
+        wanted = {measures} if isinstance(measures, str) else set(measures)
+        for name, one in self.items():
+            if set(one.measures) == wanted:
+                return name
+        listed = "; ".join(f"{name} ({', '.join(one.measures)})" for name, one in self.items())
+        said = measures if isinstance(measures, str) else ", ".join(map(str, measures)) or "nothing"
+        raise InputError(f"no assay measures just {said}; the assays are {listed}")
+
+    def name_of(self, measures: Collection[str]) -> str:
+        """The assay that measures these; empty where it takes several, or there are none."""
+        return next((name for name, one in self.items() if set(one.measures) == set(measures)), "")
+
+    def cost_of(self, measures: Collection[str]) -> float:
+        """What it costs to measure some outcomes of a design: by the assays that do for the least."""
+        wanted = frozenset(measures)
+        if name := self.name_of(wanted):
+            return self[name].cost
+        least: dict[frozenset[str], float] = {frozenset(): 0.0}
+        for one in self.values():
+            for known, cost in tuple(least.items()):
+                more = known | (wanted & set(one.measures))
+                least[more] = min(cost + one.cost, least.get(more, float("inf")))
+        return least.get(wanted, sum(one.cost for one in self.values()))
+
+    def widest(self, names: Collection[str]) -> str:
+        """The assay that measures most of some outcomes, of several the cheapest."""
+        return max(self, key=lambda name: (len(set(names) & set(self[name].measures)), -self[name].cost))
+
+    def check_by_hand(self, what: str) -> None:
+        """A `StudyError` if there are assays: who calls `what` with a design does not say which one to run."""
+        if self:
+            raise StudyError(
+                f"{what} is called with a design alone, and not told which assay to run; ask and tell, or leave out"
+                " assays"
+            )
+
+    def check_decided(self, decided: Collection[str]) -> None:
+        """An `InputError` if no assay measures something that the decision is about."""
+        missing = [name for name in decided if name in self.measured and name not in self.everything]
+        if self and missing:
+            raise InputError(f"the decision is about {missing[0]}, which no assay measures; add one that does")
+
+
+def _check_assay(name: Any, one: Assay, measured: Sequence[str]) -> None:
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
+        raise InputError(f"an assay is called {name!r}; its name must be a text without spaces around it")
+    if len(name) > LONGEST:
+        raise InputError(f"the name of the assay {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
+    for outcome in one.measures:
+        if outcome not in measured:
+            close = closest(str(outcome), measured)
+            meant = f"; did you mean {close}?" if close else ""
+            raise InputError(f"the assay {name} measures {outcome!r}; measured are {', '.join(measured)}{meant}")
+        if BETWEEN in outcome:
+            raise InputError(f"the assay {name} measures {outcome!r}, with a {BETWEEN!r} in its name; give it another")
+    if len(set(one.measures)) < len(one.measures):
+        raise InputError(f"the assay {name} measures {', '.join(one.measures)}: one of them twice")
 
 
 TOLD = "told"

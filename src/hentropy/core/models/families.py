@@ -18,6 +18,16 @@ Weights by stacking (Yao et al. 2018): they maximise how probable the mixture ho
 by expectation maximisation; a is a pseudo-count of each component. Evidence as a weight, and the leave-one-out
 density of each component by itself, are too sure of themselves with few data.
 
+Leaving one out. Each observation is predicted from all the others, without fitting or factorising anything anew. With
+K = k(X, X) + noise, alpha = K^-1 (y - m(X)), for each of the H components (Rasmussen and Williams 2006, 5.12):
+
+    sd_i^2 = 1 / (K^-1)_ii      mean_i = y_i - alpha_i / (K^-1)_ii      w_ih in proportion to w_h / p_h(y_i | others)
+
+The variance is that of an observation, its own noise included. The weights are divided by what the observation had
+contributed to them; stacked ones, which one observation hardly moves, stay. Hyperparameters are those of all data. Of
+correlated outcomes one is predicted, each time from all other values: those of the other outcomes of the same design
+are known.
+
 Gross errors. An observation that its neighbours contradict is either wrong or the first sight of a peak. Where the
 evidence says that a few are wrong, most components doubt them (their noise has a great variance more) and one of each
 family believes all: an experiment beside the observation will tell.
@@ -31,8 +41,9 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs.correlated import OfOutcome
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary
-from hentropy.core.beliefs.leave_one_out import leave_one_out
+from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
 from hentropy.core.models.hyperparameters import LogPosterior, stand_ins, summits
 
@@ -110,6 +121,60 @@ def fit_families(target: LogPosterior, draws: int, generator: torch.Generator) -
             theta = torch.cat([rows[:-1] if len(rows) > 1 else rows, own.widened(rows[-1:], WIDE)])
         fitted.append(Fitted(own, theta, float(found.value.max())))
     return fitted
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The n observations (n) and what each component says of each from the others (H x n), in the user's units."""
+
+    observed: Tensor
+    weights: Tensor
+    component_mean: Tensor
+    component_sd: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """The predictions, over all components: n."""
+        return (self.weights * self.component_mean).sum(0)
+
+    @property
+    def sd(self) -> Tensor:
+        """The standard deviations of the predicted observations, over all components: n."""
+        second = self.component_sd.square() + (self.component_mean - self.mean).square()
+        return (self.weights * second).sum(0).sqrt()
+
+    @property
+    def log_density(self) -> Tensor:
+        """How likely each component held each observation to be, from the others: log densities H x n."""
+        return torch.distributions.Normal(self.component_mean, self.component_sd).log_prob(self.observed)
+
+    def quantiles(self, shares: Sequence[float]) -> Tensor:
+        """Where so much of the probability of each observation lies below: S x n."""
+        return mixture_quantiles(shares, self.weights, self.component_mean, self.component_sd)
+
+
+@torch.no_grad()
+def leave_one_out(belief: Gaussian) -> LeftOut:
+    """What the belief would have said of each of its observations without it; of many, of those at inducing points."""
+    if belief.summary is not None:
+        return leave_one_out(belief.summary.part)
+    precision = belief.root_inverse.square().sum(-2)  # the diagonal of K^-1 = R^T R: H x n
+    gap = belief.alpha / precision  # observed less predicted, in the model's units
+    observed = belief.residual + belief.prior_mean(belief.inputs)
+    log_density = 0.5 * precision.log() - 0.5 * gap.square() * precision
+    weights = belief.weights.unsqueeze(-1).expand_as(gap)
+    if not belief.stacked:
+        weights = torch.softmax(weights.log() - log_density, 0)
+    shift, scale, transform = belief.frame.shift, belief.frame.scale, belief.frame.transform
+    own = torch.ones_like(belief.inputs[:, -1], dtype=torch.bool)
+    if isinstance(transform, OfOutcome):
+        own = belief.inputs[:, -1] == transform.number
+    return LeftOut(
+        observed=shift + scale * observed[0, own],
+        weights=weights[:, own],
+        component_mean=shift + scale * (observed - gap)[:, own],
+        component_sd=scale * precision[:, own].rsqrt(),
+    )
 
 
 def standard_residuals(belief: Gaussian) -> Tensor:

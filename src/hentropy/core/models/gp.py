@@ -16,7 +16,6 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.kernels import Kernel, Profile
-from hentropy.core.beliefs.leave_one_out import leave_one_out
 from hentropy.core.given import as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
 from hentropy.core.models.ensemble import explore, representatives
@@ -26,6 +25,7 @@ from hentropy.core.models.families import (
     doubting,
     fit_families,
     joined,
+    leave_one_out,
     log_odds,
     stacked,
     standard_residuals,

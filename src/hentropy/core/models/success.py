@@ -46,6 +46,7 @@ from hentropy.core.beliefs import Frame, Gaussian, Graded
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.success import Success, seen_between
 from hentropy.core.given import as_table, check_seed
+from hentropy.core.models.families import leave_one_out
 from hentropy.core.models.gp import MIXTURE_LIMIT, ConstantMean
 from hentropy.core.models.hyperparameters import KernelPosterior, Normal, ascend, stand_ins
 from hentropy.core.spaces import DesignSpace
@@ -308,3 +309,19 @@ def check_at_least(at_least: Any) -> None:
         raise InputError(
             f"at_least, the least chance of success of a decided action, must be in [0, 1), got {at_least!r}"
         )
+
+
+@torch.no_grad()
+def chances_left_out(belief: Graded, happened: Tensor) -> Tensor:
+    """The probability of what is wanted at each observed design, by all other observations: n.
+
+    `happened` (n, of ones and zeros) is whether it was so. A site of EP stands in the latent process as a normal
+    observation of variance t. Left out, it leaves g_i with the variance of the prediction less t: its cavity.
+    """
+    latent = belief.latent
+    left_out = leave_one_out(latent)
+    var = (left_out.component_sd.square() - latent.frame.scale**2 * latent.noise).clamp_min(0.0)
+    each = torch.special.ndtr(left_out.component_mean / (1.0 + var).sqrt())  # H x n
+    seen = torch.where(happened.to(each) > 0.5, each, 1.0 - each).clamp_min(1e-12)
+    weights = torch.softmax(latent.weights.log().unsqueeze(-1) - seen.log(), 0)
+    return (weights * each).sum(0)

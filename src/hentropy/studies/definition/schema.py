@@ -11,7 +11,6 @@ from hentropy.core.given import MOST_FIRST, SEEDS
 from hentropy.core.spaces import DesignSpace, Space
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import InputError, StudyError
-from hentropy.studies.assays import Assays
 from hentropy.studies.definition.base import Label, Number, StudyName, Text, Whole, Words
 from hentropy.studies.definition.decisions import AnyDecision, Named, Own
 from hentropy.studies.definition.designs import DecideOnWords, ParameterWords, PoolWords
@@ -26,7 +25,7 @@ from hentropy.studies.definition.parts import (
     StorageWords,
 )
 from hentropy.studies.outcomes import Outcomes
-from hentropy.studies.setting import Costs, setting
+from hentropy.studies.setting import Assays, Costs, setting
 
 VERSION = 1
 

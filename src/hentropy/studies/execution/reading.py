@@ -8,8 +8,8 @@ from typing import Any
 from hentropy.errors import InputError
 from hentropy.studies.execution.call import clipped
 from hentropy.studies.execution.executor import ONLY, Evaluation, failure
-from hentropy.studies.outcomes import checked_value
 from hentropy.studies.records import Measurement
+from hentropy.studies.records.numbers import checked_value
 
 LINES = 3
 """How many of the last lines of standard error a reason repeats."""

@@ -113,3 +113,17 @@ def number_told(value: Any) -> float | None:
         raise InputError(what, Advice.GIVE_NUMBER) from None
     except (TypeError, ValueError, RuntimeError):
         return None
+
+
+def checked_value(value: Any, of: str = "") -> tuple[float, float | None]:
+    """A value told (`of` some outcome), as number and standard error, or an error that says what is wrong with it."""
+    given, error = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
+    number = number_told(given)
+    spread = None if error is None else number_told(error)
+    if number is None or (error is not None and spread is None):
+        raise InputError(f"the value told{of} is {(given if error is None else value)!r}", Advice.GIVE_NUMBER)
+    if not math.isfinite(number):
+        raise InputError(f"the value told{of} is {number}", Advice.TELL_FAILED)
+    if spread is not None and not (math.isfinite(spread) and spread >= 0):
+        raise InputError(f"the standard error told{of} is {spread}; it must be finite and not negative, or left out")
+    return number, spread

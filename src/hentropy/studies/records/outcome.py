@@ -1,15 +1,30 @@
-"""`Outcome`: something that experiments measure: a number, yes or no, or one of several grades."""
+"""`Outcome`: something that experiments measure: a number, yes or no, or one of several grades; and its name."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import number_told
+from hentropy.studies.records.trial import Trial
 
 LONGEST = 100
 """Letters of a name, a unit or a grade."""
 
 MOST_GRADES = 20
+
+RESERVED = frozenset(
+    [
+        *(field.name for field in fields(Trial)),
+        *("std_error", "failed", "status", "trial", "design", "measured", "asked_at", "ended_at"),
+        *("mean", "sd", "probability"),
+    ]
+)
+"""What outcomes cannot be called: other columns of tables and files have these names."""
+
+ERROR_COLUMN = "{}_se"
+"""The column of the standard errors of an outcome."""
 
 Kind = Literal["number", "yes/no", "grades"]
 """What is seen of an experiment: a number, whether something happens, or one of several grades in their order."""
@@ -99,3 +114,23 @@ def check_unit(unit: Any) -> None:
     """Refuse what is no unit."""
     if not isinstance(unit, str) or len(unit) > LONGEST or (unit and not unit.isprintable()):
         raise InputError(f"the unit of an outcome must be a short text, such as '%', got {unit!r}")
+
+
+def check_name(name: Any, others: Collection[Any], parameters: Collection[str]) -> None:
+    """An `InputError` unless an outcome can have this name beside other outcomes and parameters."""
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
+        raise InputError(f"an outcome is called {name!r}; its name must be a text without spaces around it")
+    if len(name) > LONGEST:
+        raise InputError(f"the name of the outcome {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
+    if name in RESERVED or name.startswith("param_") or not re.fullmatch(r"[^=±'+@-][^=±]*", name):
+        raise InputError(
+            f"an outcome cannot be called {name!r}: columns of tables have this name, or the command line would not"
+            " understand it; give it another name"
+        )
+    if name in parameters:
+        raise InputError(f"{name!r} is a parameter and an outcome; give one of them another name")
+    if ERROR_COLUMN.format(name) in others:
+        raise InputError(
+            f"{ERROR_COLUMN.format(name)!r} is the column of the standard errors of {name}; give that outcome another"
+            " name"
+        )

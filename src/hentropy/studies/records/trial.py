@@ -1,11 +1,14 @@
 """Trials, one experiment each, and what a store keeps of them: entries, all that was ever told, verdicts."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Final, Literal
 
 from hentropy.core.spaces import Params
+from hentropy.errors import InputError
+from hentropy.studies.records.numbers import number_told
 from hentropy.studies.records.verdict import Verdict
 
 Value = float | str | tuple[float | str, float | None]
@@ -50,6 +53,16 @@ UNKNOWN: Final = "unknown"
 
 ToldCost = float | Literal["unknown"] | None
 """What an experiment cost, if anything is told about it."""
+
+
+def checked_told_cost(cost: Any) -> float | None:
+    """A cost that was told, or an error that says what is wrong with it; None where none is known."""
+    if cost is None or (isinstance(cost, str) and cost == UNKNOWN):
+        return None
+    number = number_told(cost)
+    if number is None or not (math.isfinite(number) and number > 0):
+        raise InputError(f"the cost told is {cost!r}; it must be a finite number above 0, or {UNKNOWN!r}")
+    return number
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ from hentropy.core.solvers import Cost, Proposal, Solver, observing, propose
 from hentropy.core.solvers.base import per_cost
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import StudyError
-from hentropy.studies.assays import Assays
-from hentropy.studies.fitting import Fitting
+from hentropy.studies.outcomes import Fitting
 from hentropy.studies.records import State, Trial, in_state
 from hentropy.studies.records.numbers import short
-from hentropy.studies.setting import Costs
+from hentropy.studies.setting import Assays, Costs
 from hentropy.studies.study.left_to_ask import (
     ALL_FAILED,
     NONE_LEFT,
@@ -50,7 +49,8 @@ class Asker:
     decision: Decision
     seed: int
     solver: Solver
-    costs: Costs
+    costs: Costs | None
+    """What experiments cost; None where nothing is known of it."""
     limits: Limits
     decide_on: DesignSpace
     fitting: Fitting
@@ -81,18 +81,18 @@ class Asker:
         if self.log.space.same_in_batch and len(made) < count:
             few = f"fewer than {count}: no more designs left have one {' and '.join(self.log.space.same_in_batch)}"
             made = [replace(trial, note="; ".join(filter(None, (trial.note, few)))) for trial in made]
-        return self._with_costs(made) if self.costs.are_known else made
+        return made if self.costs is None else self._with_costs(made, self.costs)
 
     def _measured_by(self, assay: str) -> tuple[str, ...]:
         return self._assays.in_order(self._assays[assay].measures)
 
-    def _with_costs(self, made: Sequence[Trial]) -> list[Trial]:
+    def _with_costs(self, made: Sequence[Trial], costs: Costs) -> list[Trial]:
         """The trials with what they are expected to cost."""
         found: dict[int, float | None] = {}
         for measures in dict.fromkeys(trial.measures for trial in made):
             own = [trial for trial in made if trial.measures == measures]
             rows = [self.log.space.encode(trial.params) for trial in own]
-            expected = self.costs.expected(rows, self.log.trials, self.log.row, measures)
+            expected = costs.expected(rows, self.log.trials, self.log.row, measures)
             found |= {trial.number: cost for trial, cost in zip(own, expected, strict=True)}
         return [replace(trial, expected_cost=found[trial.number]) for trial in made]
 
@@ -214,7 +214,7 @@ class Asker:
 
     def _outlay(self, trials: Sequence[Trial], measures: Sequence[str]) -> Cost | None:
         """How the costs of measuring count, and failures, where nothing is learned from them."""
-        cost = self.costs.outlay(trials, self.log.row, measures)
+        cost = None if self.costs is None else self.costs.outlay(trials, self.log.row, measures)
         if self.success() is not None:
             return cost
         return cost_per_success(self.log.space, trials, self.log.row, cost)
@@ -244,7 +244,7 @@ class Asker:
         if not self._assays:
             return self._proposal(count, trials, ()) or _none_left(trials)
         best: tuple[float, Proposal] | None = None
-        for name in self._assays.by_name if assay is None else (assay,):
+        for name in self._assays if assay is None else (assay,):
             measures = self._measured_by(name)
             if assay is None and not self._tells(measures):
                 continue

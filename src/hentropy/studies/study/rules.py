@@ -14,8 +14,9 @@ from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
-from hentropy.studies.outcomes import Outcomes, checked_told_cost
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, Failed, Measurement, State, ToldCost, Trial, Values
+from hentropy.studies.records.trial import checked_told_cost
 from hentropy.studies.stopping import Budget, Standing, StoppingRule
 
 

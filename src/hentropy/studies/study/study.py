@@ -30,8 +30,7 @@ from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import InputError, Outdated, StudyError
-from hentropy.studies.fitting import Fitting
-from hentropy.studies.outcomes import Computed, Outcomes
+from hentropy.studies.outcomes import Computed, Fitting, Outcomes
 from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
 from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.setting import Costs, setting
@@ -170,7 +169,8 @@ class Study:
         self.log.sync()
         solver = Auto() if solver is None else solver
         known = (lambda: self._belief, lambda: self._success)
-        self._asker = Asker(self.log, *known, decision, seed, solver, self.costs, limits, self.decide_on, self.fitting)
+        costs = self.costs if self.costs.are_known else None
+        self._asker = Asker(self.log, *known, decision, seed, solver, costs, limits, self.decide_on, self.fitting)
         earlier = [checked_record(trial, number, self.outcomes) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")

@@ -6,9 +6,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from hentropy.errors import MissingExtra
-from hentropy.studies.outcomes import ERROR_COLUMN, Outcomes
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, StoredVerdict, Trial
 from hentropy.studies.records.numbers import short
+from hentropy.studies.records.outcome import ERROR_COLUMN
 
 LAST = 5
 """How many of the last trials are shown."""

@@ -83,7 +83,7 @@ def in_words(options: StudyParts) -> dict[str, Any]:
         options.space,
         options.decision,
         outcomes=options.outcomes.by_name,
-        assays=options.outcomes.assays.by_name,
+        assays=options.outcomes.assays,
         seed=options.seed,
         first=options.first,
         hyperparameters=options.hyperparameters,

@@ -19,8 +19,8 @@ import numpy as np
 
 from hentropy.core.given import check_at_once
 from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
-from hentropy.studies.outcomes import checked_value
 from hentropy.studies.records import Failed, ToldCost, Trial, Values, Verdict
+from hentropy.studies.records.numbers import checked_value
 from hentropy.studies.study.tables import trials_table
 from hentropy.views.client.connection import Again, Connection, NotThere
 

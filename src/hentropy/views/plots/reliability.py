@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from hentropy.core.beliefs import Graded
-from hentropy.core.beliefs.leave_one_out import chances_left_out
 from hentropy.core.decisions.headlines import percent
+from hentropy.core.models.success import chances_left_out
 from hentropy.studies.records.numbers import counted
 from hentropy.views.plots.marks import Axis, Dots, Line, Panel, Picture, Role
 from hentropy.views.plots.scene import Scene

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hentropy.core.beliefs import Gaussian, Graded
-from hentropy.core.beliefs.leave_one_out import leave_one_out
-from hentropy.core.models.families import carried, doubted
+from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Axis, Dots, Line, Panel, Picture, Role, Rule
 from hentropy.views.plots.relevance import length_scales, relevance

@@ -302,7 +302,7 @@ def assay_sentences(description: Description) -> list[str]:
         return []
     assays = made_outcomes(description).assays
     unit = f" {description.cost.unit}" if description.cost is not None and description.cost.unit else ""
-    each = [f"{name} ({listed(one.measures)}) for {number(one.cost)}{unit}" for name, one in assays.by_name.items()]
+    each = [f"{name} ({listed(one.measures)}) for {number(one.cost)}{unit}" for name, one in assays.items()]
     every = number(assays.cost_of(assays.everything))
     never = [name for name in assays.measured if name not in assays.everything]
     return [

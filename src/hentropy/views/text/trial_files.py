@@ -11,11 +11,12 @@ from typing import Any
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.parameters import Field
 from hentropy.errors import Advice, InputError
-from hentropy.studies.assays import BETWEEN
-from hentropy.studies.outcomes import ERROR_COLUMN, Outcomes
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.csv_tables import cells, check_rows, csv_table, number_in
 from hentropy.studies.records.numbers import plain_number
+from hentropy.studies.records.outcome import ERROR_COLUMN
+from hentropy.studies.setting import BETWEEN
 from hentropy.studies.study.rules import checked_record, clean
 from hentropy.studies.study.tables import NUMBERS, measured_cells, outcome_columns, titles_of
 from hentropy.views.text.formats import brief, json_text, seconds

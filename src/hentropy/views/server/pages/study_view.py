@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hentropy.core.spaces import Pool
 from hentropy.studies.definition import verdict_units_of
 from hentropy.studies.definition.objectives import Manual
-from hentropy.studies.outcomes import ERROR_COLUMN
 from hentropy.studies.records import Entry, State
+from hentropy.studies.records.outcome import ERROR_COLUMN
 from hentropy.views.server.pages.forms import Form, OutcomeField, outcome_fields
 from hentropy.views.server.pages.own_form import DesignField, design_fields
 from hentropy.views.server.pages.picture_view import PictureTexts, PictureView, picture_views
@@ -207,7 +207,7 @@ def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now:
         jobs=jobs,
         jobs_say=_jobs_say(seen.jobs),
         ask=forms.ask,
-        assays=tuple(case.outcomes.assays.by_name),
+        assays=tuple(case.outcomes.assays),
         ask_key=secrets.token_hex(8),
         enough=sentence(case.enough) if case.enough else "",
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
