@@ -1,5 +1,7 @@
 """The inner search, for actions: the least expected loss now and after each outcome, a file per kind of action."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -14,7 +16,8 @@ from hentropy.core.action_search.solved import SolvedSearch
 from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Belief, Gaussian
 from hentropy.core.clock import Clock
-from hentropy.core.decisions import BestObserved, Decision, Listed, Options, Points, Solved, base_samples
+from hentropy.core.decisions import BestObserved, Decision, Options, Points, Solved, base_samples
+from hentropy.core.decisions.actions import Domain
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 
@@ -60,28 +63,47 @@ def _prepared(
         return ObservedSearch.prepare(decision, belief)
     count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
     draws = base_samples(decision, count, values_per_action(decision, space, belief.X), SEED).to(belief.X)
-    actions = decision.actions
     if decision.follows_data:
         return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
-    domain = actions.domain(space)
-    if domain is not None:
-        return ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, known)
-    if isinstance(actions, Listed):
-        return ListedSearch.prepare(decision, belief, actions.rows.to(belief.X), draws)
-    if isinstance(actions, Options):
-        return OptionsSearch.prepare(decision, belief, actions, draws)
-    if isinstance(actions, Points) and space.points is not None:
-        points = space.points.to(belief.X)
+    search = decision.actions.search(space, _Ways(decision, belief, space, draws, clock, known))
+    if search is None:
+        raise DecisionError(
+            f"the actions of {type(decision).__name__} are {decision.actions!r}; they must be Points(k), Box(low,"
+            " high), Listed or Options(items), or the decision a Solved one"
+        )
+    return search
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """The searches among which an action space chooses (`decisions.actions.Searches`)."""
+
+    decision: Decision
+    belief: Belief
+    space: DesignSpace
+    draws: Tensor
+    clock: Clock
+    known: Tensor | None
+
+    def descent(self, domain: Domain) -> ActionSearch:
+        return ContinuousSearch.prepare(
+            self.decision, self.belief, self.space, domain, self.draws, self.clock, self.known
+        )
+
+    def rows(self, rows: Tensor) -> ActionSearch:
+        return ListedSearch.prepare(self.decision, self.belief, rows.to(self.belief.X), self.draws)
+
+    def items(self, actions: Options) -> ActionSearch:
+        return OptionsSearch.prepare(self.decision, self.belief, actions, self.draws)
+
+    def tuples(self, points: Tensor, actions: Points) -> ActionSearch:
+        points = points.to(self.belief.X)
         if enumerable(points.shape[0], actions):
-            return ListedSearch.prepare(decision, belief, all_tuples(points, actions), draws)
-        sums = decision.sums()
+            return self.rows(all_tuples(points, actions))
+        sums = self.decision.sums()
         if sums is not None:
-            return FiniteSearch.prepare(decision, belief, points, sums, clock)
-        return TupleSearch.prepare(decision, belief, points, actions, draws, clock)
-    raise DecisionError(
-        f"the actions of {type(decision).__name__} are {actions!r}; they must be Points(k), Box(low, high), Listed or"
-        " Options(items), or the decision a Solved one"
-    )
+            return FiniteSearch.prepare(self.decision, self.belief, points, sums, self.clock)
+        return TupleSearch.prepare(self.decision, self.belief, points, actions, self.draws, self.clock)
 
 
 __all__ = [

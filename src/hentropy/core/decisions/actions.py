@@ -12,7 +12,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -140,6 +140,25 @@ class BoxDomain(Domain):
         return a.clamp(low, high)
 
 
+Search_co = TypeVar("Search_co", covariant=True)
+
+
+class Searches(Protocol[Search_co]):
+    """The ways in which actions can be searched, of which an action space takes the one that fits it."""
+
+    def descent(self, domain: Domain) -> Search_co:
+        """Descent in a unit cube."""
+
+    def rows(self, rows: Tensor) -> Search_co:
+        """All of m sets of designs are tried: m x k x d."""
+
+    def items(self, actions: "Options") -> Search_co:
+        """All things of any kind are tried."""
+
+    def tuples(self, points: Tensor, actions: "Points") -> Search_co:
+        """Members are exchanged with other designs of a list, m x d."""
+
+
 class ActionSpace(ABC):
     """What can finally be done: one of the classes of this module.
 
@@ -164,6 +183,11 @@ class ActionSpace(ABC):
     def domain(self, space: DesignSpace) -> Domain | None:
         """The actions as a unit cube in which to descend; None where they are finitely many."""
         return None
+
+    def search(self, space: DesignSpace, ways: Searches[Search_co]) -> Search_co | None:
+        """The search that fits; None where there is none."""
+        domain = self.domain(space)
+        return None if domain is None else ways.descent(domain)
 
     def shapes(self, space: DesignSpace) -> Sequence[Any] | Tensor:
         """Actions that between them have all numbers of points that a loss may look at."""
@@ -217,6 +241,10 @@ class Points(ActionSpace):
     def domain(self, space: DesignSpace) -> Domain | None:
         """All tuples of designs, unless these are listed."""
         return PointsDomain(space, self.k) if space.points is None else None
+
+    def search(self, space: DesignSpace, ways: Searches[Search_co]) -> Search_co | None:
+        """Exchange on a list of designs, descent elsewhere."""
+        return super().search(space, ways) if space.points is None else ways.tuples(space.points, self)
 
     def count_on(self, size: int) -> float:
         """How many actions there are on a finite space of so many designs."""
@@ -286,6 +314,10 @@ class Listed(ActionSpace):
         """The action itself."""
         return a
 
+    def search(self, space: DesignSpace, ways: Searches[Search_co]) -> Search_co:
+        """All rows are tried."""
+        return ways.rows(self.rows)
+
 
 @dataclass(frozen=True)
 class Options(ActionSpace):
@@ -305,6 +337,10 @@ class Options(ActionSpace):
     def points(self, a: Any) -> Tensor | None:
         """The designs `at`, the same for all."""
         return None if self.at is None else torch.as_tensor(self.at, dtype=torch.float64)
+
+    def search(self, space: DesignSpace, ways: Searches[Search_co]) -> Search_co:
+        """All items are tried."""
+        return ways.items(self)
 
     def shapes(self, space: DesignSpace) -> Sequence[Any]:
         """All items: a decision may look elsewhere for each."""

@@ -16,7 +16,7 @@ from hentropy.studies.records import Entry, Measurement, State, StudyRecord, Tri
 from hentropy.studies.storage import Store
 from hentropy.studies.storage.turns import is_alive, is_gone, who
 from hentropy.studies.study import Study
-from hentropy.studies.study.rules import clean
+from hentropy.studies.study.rules import ended
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,7 @@ def finish(study: Study, number: int, owner: str, outcome: Evaluation, terms: Te
             return _again(old, _reason(outcome), outcome.lost, terms, now)
         # why earlier tries failed stays in the history
         note = old.trial.note if old.tries + old.losses == 0 else ""
-        trial = replace(old.trial, state=State.COMPLETE, measurements=measured, note=note)
-        return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
+        return ended(old, State.COMPLETE, note, now, measured)
 
     return study.log.change(number, rule).trial
 
@@ -144,9 +143,10 @@ def _again(old: Entry, why: str, lost: bool, terms: Terms, now: float) -> Entry:
     tries, losses = old.tries + (not lost), old.losses + lost
     spent = losses > terms.lost_retries if lost else tries > terms.retries
     counted = f" (time {losses})" if lost and losses > 1 else f" (try {tries})" if not lost and tries > 1 else ""
-    trial = replace(old.trial, state=State.FAILED if spent else State.RUNNING, note=clean(f"{why}{counted}"))
-    ended, until = (now, None) if spent else (None, now)
-    return replace(old, trial=trial, ended_at=ended, owner=None, lease_until=until, tries=tries, losses=losses)
+    new = replace(ended(old, State.FAILED, f"{why}{counted}", now), tries=tries, losses=losses)
+    if spent:
+        return new
+    return replace(new, trial=replace(new.trial, state=State.RUNNING), ended_at=None, lease_until=now)
 
 
 def _reason(outcome: Evaluation) -> str:

@@ -105,25 +105,32 @@ def told(
         if (values is None) == (failed is None):
             raise StudyError(f"tell trial {was.number} either a value or failed='why'")
         if failed is not None:
-            new = replace(was, state=State.FAILED, note=clean(failed), measurements={})
+            new = ended(old, State.FAILED, failed, now)
         else:
-            kept = was.note if note is None else clean(note)
             read = outcomes.read(values)
             merged = _merged(was.measurements, read, again)
             if not (read and merged):
                 raise InputError(f"nothing was measured; tell at least one of {', '.join(outcomes.measured)}")
-            new = replace(was, state=State.COMPLETE, measurements=merged, note=kept)
+            new = ended(old, State.COMPLETE, was.note if note is None else note, now, merged)
         if cost is not None:
-            new = replace(new, cost=spent)
+            new = replace(new, trial=replace(new.trial, cost=spent))
         if was.state in (State.COMPLETE, State.FAILED) and not again:
-            if (was.state, was.measurements) == (new.state, new.measurements):
-                return replace(old, trial=new)  # only the note may be another one
-            known = [name for name, one in was.measurements.items() if new.measurements.get(name) != one]
-            if known or was.state is not new.state:
+            if (was.state, was.measurements) == (new.trial.state, new.trial.measurements):
+                return replace(old, trial=new.trial)  # only the note may be another one
+            known = [name for name, one in was.measurements.items() if new.trial.measurements.get(name) != one]
+            if known or was.state is not new.trial.state:
                 raise StudyError(f"trial {was.number} already has a result: {_outcome(was, known)}", Advice.CORRECT)
-        return replace(old, trial=new, ended_at=now, owner=None, lease_until=None)
+        return new
 
     return rule
+
+
+def ended(
+    old: Entry, state: State, note: str, now: float, measurements: Mapping[str, Measurement] | None = None
+) -> Entry:
+    """An entry whose trial comes to its end, in whatever state: nobody has it any more."""
+    trial = replace(old.trial, state=state, measurements=measurements or {}, note=clean(note))
+    return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
 
 
 def _merged(
@@ -143,8 +150,7 @@ def withdrawn(note: str, now: float) -> Callable[[Entry], Entry]:
             raise StudyError(
                 f"trial {old.trial.number} is {old.trial.state.value}; only a running one can be withdrawn"
             )
-        trial = replace(old.trial, state=State.WITHDRAWN, note=clean(note))
-        return replace(old, trial=trial, ended_at=now, owner=None, lease_until=None)
+        return ended(old, State.WITHDRAWN, note, now)
 
     return rule
 
