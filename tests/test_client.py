@@ -105,7 +105,7 @@ def test_a_study_that_took_the_place_of_another_is_refused_and_left_alone(lab: S
     assert lab.create(name=name) == study  # SQLite gives the id again
     with pytest.raises(StudyError, match=r"was deleted, and another one took its place"):
         far.attach({"x": 1.0}, 2.0)
-    assert lab.services.study_service.case(study).entries == ()
+    assert lab.services.study_service.snapshot(study).entries == ()
 
 
 def test_who_cannot_be_reached_and_what_is_not_there(lab: Served) -> None:
@@ -213,7 +213,7 @@ def test_answers_that_are_lost_do_not_double_what_was_done(lab: Served) -> None:
         assert far.attach({"x": 1.0}, 2.0).number == 0
         front.lost = [AWAY, None]
         assert far.ask().number == 1
-        assert len(lab.services.study_service.case(study).entries) == 2
+        assert len(lab.services.study_service.snapshot(study).entries) == 2
         front.lost = [AWAY]
         assert far.tell(1, 3.0).value == 3.0
         front.lost = [None, AWAY]

@@ -112,7 +112,7 @@ def test_the_page_says_the_same_number(folder: Path) -> None:
     done("attach", wide_study(folder), "earlier.csv")
     store = open_store("sqlite:///hentropy.db")
     [record] = store.studies()
-    case = SnapshotCache(store).case(record)
+    case = SnapshotCache(store).snapshot(record)
     assert case.first == 12
     assert case.to_come.startswith("2 first designs are still to come")
     store.close()

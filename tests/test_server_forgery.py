@@ -74,7 +74,7 @@ def test_no_form_is_taken_of_which_no_page_of_ours_is_the_source(token: str | No
             files = {"file": ("a.csv", b"x,value\n2,3\n", "text/csv")}
             assert client.request(method, path, data={"begun": begun}, files=files).status_code == 403, path
             assert client.request(method, path, content=b"{}", headers=JSON).status_code == 403, path
-        assert len(server.services.study_service.case(study).entries) == 1
+        assert len(server.services.study_service.snapshot(study).entries) == 1
         assert server.services.study_service.log(study).find(0).trial.value == 2.0
         assert server.services.job_service.jobs() == ()
         assert client.get("/").status_code == 200  # nobody was signed out
@@ -126,7 +126,7 @@ def test_nothing_is_changed_for_the_pages_of_others(
         answer = server.http.post(path, json=ROWS, headers={**said(headers, server), **bearer})
         assert answer.status_code == 403
         assert "another page" in answer.json()["error"]["sentence"]
-        assert server.services.study_service.case(study).entries == ()
+        assert server.services.study_service.snapshot(study).entries == ()
         own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
         assert server.http.post(path, json=ROWS, headers={**own, **bearer}).is_success
         assert server.http.post(path, json={**ROWS, "again": True}, headers=bearer).is_success  # a program
@@ -140,7 +140,7 @@ def test_programs_say_that_they_are_programs(here: Served, kind: str) -> None:
     answer = here.http.post(f"/api/studies/{study}/attach", content=body, headers=headers)
     assert answer.status_code == 415
     assert here.http.post(f"/api/studies/{study}/ask", headers=headers).status_code == 415
-    assert here.services.study_service.case(study).entries == ()
+    assert here.services.study_service.snapshot(study).entries == ()
     assert here.http.post(f"/api/studies/{study}/attach", content=body, headers=JSON).is_success
 
 
@@ -153,7 +153,7 @@ def test_a_cookie_alone_changes_nothing_through_the_api(guarded: Served) -> None
             assert client.post(path, json=ROWS, headers=said(headers, guarded)).status_code == 403, headers
             deleting = client.delete(f"/api/studies/{study}", params={"name": "lab"}, headers=said(headers, guarded))
             assert deleting.status_code == 403, headers
-        assert guarded.services.study_service.case(study).entries == ()
+        assert guarded.services.study_service.snapshot(study).entries == ()
         assert client.post(path, json=ROWS, headers={"Origin": guarded.url}).is_success
 
 

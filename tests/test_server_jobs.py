@@ -251,16 +251,26 @@ def test_one_change_is_looked_at_once(site: Site) -> None:
     study.log.sync()
     told = study.log.revision
     looks = lambda: [job for job in site.job_service.jobs(record) if job.kind == "look"]  # noqa: E731
+    site.job_service.wait(site.job_service.look(site.empty.log.record).id, PATIENCE)
+    looking = site.job_service.processes[-1]
+    os.kill(looking, signal.SIGSTOP)  # so that the look is under way until the others have asked for it
     site.job_service.renew(record, told, soon=True)
     [job] = looks()
-    until(lambda: known_job(site.job_service, job).state != "waiting")
+    until(lambda: known_job(site.job_service, job).state == "running")
     site.job_service.renew(record, told, soon=False)
+    site.job_service.renew(record, told, soon=False, opened=True)
+    os.kill(looking, signal.SIGCONT)
     site.job_service.wait(job.id, PATIENCE)
     site.job_service.renew(record, told, soon=False)
     assert [one.id for one in looks()] == [job.id]
     study.attach({"x": 0.4}, 2.0)
     site.job_service.renew(record, told + 1, soon=False)
     assert len(looks()) == 2
+    until(lambda: all(one.ended for one in looks()))
+    site.job_service.renew(record, told + 1, soon=False)
+    assert len(looks()) == 2
+    site.job_service.renew(record, told + 1, soon=False, opened=True)  # its definition may be another one by now
+    assert len(looks()) == 3
 
 
 def known_job(job_service: JobService, job: Job) -> Job:

@@ -130,7 +130,7 @@ def test_a_form_of_a_deleted_study_leaves_its_successor_alone(server: Served, vi
             answer = visit.post(f"{page}/{form}", data=data, files=files)
             assert answer.status_code == 404, form
             assert "was deleted, and another one took its place" in answer.text, form
-    [entry] = server.services.study_service.case(study).entries
+    [entry] = server.services.study_service.snapshot(study).entries
     assert entry.trial.state is State.RUNNING
     assert visit.get(f"{page}/events", params={"begun": begun_in(old)}).status_code == 404
 
@@ -262,7 +262,7 @@ def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Clien
     assert "line 3: " in refused.text
     assert "line 4: value is &#39;&lt;b&gt;&#39;: not a number" in refused.text
     assert "line 2: " not in refused.text
-    assert study_service.case(study).entries == ()
+    assert study_service.snapshot(study).entries == ()
     assert "1 row attached." in upload(bad, skip_bad="yes").text
     assert "2 rows attached." in upload(good).text
     repeated = upload(good)
@@ -271,7 +271,7 @@ def test_a_file_is_tried_refused_and_attached(server: Served, visit: httpx.Clien
     assert "2 rows attached." in upload(good, again="yes").text
     assert "This is not text in UTF-8" in upload(b"x,value\n\xff\xfe,1\n").text
     assert "&lt;img&gt;.csv" in upload(bad, name="<img>.csv").text
-    assert len(study_service.case(study).entries) == 5
+    assert len(study_service.snapshot(study).entries) == 5
 
 
 def test_too_many_rows_are_refused(tmp_path: Path) -> None:

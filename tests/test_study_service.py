@@ -30,7 +30,7 @@ def test_a_study_by_the_service_is_the_study_of_the_library(store_url: str) -> N
     same = he.load_study("lab", store_url)
     assert (same.seed, same.first, same.decision) == (5, 2, same.decision)
     trials = same.ask_many(3)
-    assert [entry.trial for entry in it.case(study).entries] == trials
+    assert [entry.trial for entry in it.snapshot(study).entries] == trials
     it.tell(study, 0, (1.5, 0.25), note="first")
     it.fail(study, 1, "broke")
     it.withdraw(study, 2, "no time")
@@ -80,12 +80,12 @@ def test_earlier_data(store_url: str) -> None:
         it.attach_csv(study, bad, columns={"x": "Temp", "value": "yield"})
     assert "line 3" in str(told.value)
     assert "line 4" in str(told.value)
-    assert len(it.case(study).entries) == 4
+    assert len(it.snapshot(study).entries) == 4
     kept = it.attach_csv(study, bad, columns={"x": "Temp", "value": "yield"}, skip_bad=True)
     assert (len(kept.entries), len(kept.bad), kept.unused) == (1, 2, ("x2",))
     with pytest.raises(InputError, match="row 1: "):
         it.attach(study, [EarlierExperiment({"x": 1.0}, 5.0), EarlierExperiment({"y": 1.0}, 5.0)])
-    assert len(it.case(study).entries) == 5
+    assert len(it.snapshot(study).entries) == 5
 
 
 def test_exports_come_back(sqlite_url: str) -> None:
@@ -98,7 +98,7 @@ def test_exports_come_back(sqlite_url: str) -> None:
     for number, text in enumerate((csv, lines)):
         copy = it.create({**SMALL, "name": f"copy {number}"}).id
         it.import_trials(copy, text)
-        assert [e.trial for e in it.case(copy).entries] == [e.trial for e in it.case(study).entries]
+        assert [e.trial for e in it.snapshot(copy).entries] == [e.trial for e in it.snapshot(study).entries]
         with pytest.raises(StudyError, match="has trials already"):
             it.import_trials(copy, text)
 
@@ -148,12 +148,12 @@ def test_a_study_with_code_of_its_own_is_shown_but_not_computed(sqlite_url: str)
     )
     it = StudyService(open_store(sqlite_url))
     own, dear = it.studies()
-    case = it.case(own.record.id)
+    case = it.snapshot(own.record.id)
     assert case.computable is not None
     assert "support.studies:Worst" in case.computable
     it.tell(own.record.id, 0, 2.0)
     assert study.records[0].value == 2.0
-    assert "parts that have no stored form (cost)" in str(it.case(dear.record.id).computable)
+    assert "parts that have no stored form (cost)" in str(it.snapshot(dear.record.id).computable)
     assert made_here.name == "dear"
 
 
@@ -167,7 +167,7 @@ def test_names_are_taken_once_and_deleting_needs_the_name(sqlite_url: str) -> No
     it.delete(study, "a/b <c> ü")
     assert it.studies() == it.named("a/b <c> ü") == ()
     with pytest.raises(Gone):
-        it.case(study)
+        it.snapshot(study)
 
 
 def test_one_made_anew_has_none_of_the_old_trials(sqlite_url: str) -> None:
@@ -175,21 +175,21 @@ def test_one_made_anew_has_none_of_the_old_trials(sqlite_url: str) -> None:
     it.attach_csv(study, CSV)
     it.delete(study, "lab")
     assert it.create(SMALL).id == study
-    assert it.case(study).entries == ()
+    assert it.snapshot(study).entries == ()
 
 
 def test_when_it_has_enough(sqlite_url: str) -> None:
     it, study = study_service(sqlite_url, stop={"trials": 1})
     he.load_study("lab", sqlite_url).ask()
-    case = it.case(study)
+    case = it.snapshot(study)
     assert case.stopped is None
     assert case.enough is not None
     it.tell(study, 0, 1.0)
-    assert it.case(study).stopped == case.enough
+    assert it.snapshot(study).stopped == case.enough
     pool = {"space": None, "pool": {"names": ["x"], "rows": [[0.0], [1.0]]}, "name": "pool"}
     few = it.create({key: value for key, value in {**SMALL, **pool}.items() if value is not None}).id
     it.attach(few, [EarlierExperiment({"x": 0.0}, (1.0, 0.0)), EarlierExperiment({"x": 1.0}, (2.0, 0.0))])
-    assert "every design of the pool" in str(it.case(few).stopped)
+    assert "every design of the pool" in str(it.snapshot(few).stopped)
 
 
 def test_a_summary_counts(sqlite_url: str) -> None:

@@ -94,7 +94,7 @@ class StudyTools:
 
     def state(self, study: str, last: int = 20) -> dict[str, Any]:
         """Where a study stands: parameters, outcomes, rules, running experiments and the last trials."""
-        case = self._service.case(self._record(study))
+        case = self._service.snapshot(self._record(study))
         return {
             "name": case.record.name,
             "decision": decision_sentence(case.description),
@@ -220,13 +220,13 @@ class StudyTools:
         """A study in memory with the same options and trials."""
         self._check_computable(record)
         words = LocatedDescription.recorded(record, Path())
-        trials: list[Trial] = [entry.trial for entry in self._service.case(record).entries]
+        trials: list[Trial] = [entry.trial for entry in self._service.snapshot(record).entries]
         return Study(**words.options(trusted=False), records=trials)
 
     def _scene(self, study: str) -> Scene:
         """What is known of a study now; kept until something is told."""
         record = self._record(study)
-        key = (record, self._service.case(record).revision)
+        key = (record, self._service.snapshot(record).revision)
         if self._looked is None or self._looked[0] != key:
             self._looked = (key, scene_of(self._copy(record)))
         return self._looked[1]

@@ -84,7 +84,7 @@ class Goal:
     """An answer to "what will you decide?": a key, the answer in plain words, the decision, the options to ask for.
 
     `said` is the answer once the options are known, by their names in braces; {best} and {side} are what `largest` and
-    `above` mean.
+    `above` mean, {value} and {values} those of the outcome, {designs} and {candidates} as many as `k`.
     """
 
     key: str
@@ -97,14 +97,14 @@ class Goal:
 _LARGEST = Question("largest", "Are large values good?", True, "yes or no")
 
 CHOICES: tuple[Goal, ...] = (
-    Goal("maximize", "one design with the greatest value", "maximize"),
-    Goal("minimize", "one design with the least value", "minimize"),
+    Goal("maximize", "one design with the greatest value", "maximize", (), "one design with the greatest {value}"),
+    Goal("minimize", "one design with the least value", "minimize", (), "one design with the least {value}"),
     Goal(
         "best_observed",
         "the best of the designs that were really measured",
         "best_observed",
         (_LARGEST,),
-        "the design with the {best} value of those that were really measured",
+        "the design with the {best} {value} of those that were really measured",
     ),
     Goal(
         "improve",
@@ -114,7 +114,7 @@ CHOICES: tuple[Goal, ...] = (
             Question("threshold", "Which value has to be passed?", 0.0, "number"),
             Question("above", "Should values be above it?", True, "yes or no"),
         ),
-        "one design whose value is {side} {threshold}, soon",
+        "one design whose {value} is {side} {threshold}, soon",
     ),
     Goal(
         "top_k",
@@ -130,14 +130,14 @@ CHOICES: tuple[Goal, ...] = (
             ),
             _LARGEST,
         ),
-        "{k} designs with the {best} values that differ from each other",
+        "{k} {designs} with the {best} {values} that differ from each other",
     ),
     Goal(
         "k_guesses",
         "a few candidates, only the best of which counts",
         "k_guesses",
         (Question("k", "How many candidates?", 3, "whole number"), _LARGEST),
-        "{k} candidates, of which only the one with the {best} value counts",
+        "{k} {candidates}, of which only the one with the {best} {value} counts",
     ),
     Goal(
         "level_sets",
@@ -153,7 +153,7 @@ CHOICES: tuple[Goal, ...] = (
                 ("difference", "misclassification"),
             ),
         ),
-        "a map of where the value is above {thresholds}",
+        "a map of where the {value} is above {thresholds}",
     ),
     Goal(
         "sequence",
@@ -163,7 +163,7 @@ CHOICES: tuple[Goal, ...] = (
             Question("targets", "Which values, in their order?", [0.0, 1.0], "numbers"),
             Question("link", "What does a step of length 1 between two designs cost?", 0.0, "number"),
         ),
-        "designs whose values run through {targets}",
+        "designs whose {values} run through {targets}",
     ),
     Goal(
         "pareto",
@@ -178,7 +178,7 @@ CHOICES: tuple[Goal, ...] = (
                 "ways",
             ),
         ),
-        "a front of {k} designs that trade off {outcomes}",
+        "a front of {k} {designs} that trade off {outcomes}",
     ),
     Goal(
         "target",
@@ -187,7 +187,13 @@ CHOICES: tuple[Goal, ...] = (
         (Question("targets", "Which values, bands or limits?", {"yield": 80.0, "impurity": "<= 3"}, "aims"),),
         "one design that comes near to {targets}",
     ),
-    Goal("min_max", "the range: the design with the least value and the one with the greatest", "min_max"),
+    Goal(
+        "min_max",
+        "the range: the design with the least value and the one with the greatest",
+        "min_max",
+        (),
+        "the range: the design with the least {value} and the one with the greatest",
+    ),
     Goal("estimate", "good predictions everywhere, or at points that you list in the file", "estimate"),
     Goal(
         "identify",

@@ -156,13 +156,9 @@ def _width(to: Console) -> int:
 
 def _plain(trial: Trial, outcome: Evaluation, verdict: Verdict | None) -> dict[str, Any]:
     return {
-        "number": trial.number,
-        "params": trial.params,
-        "state": trial.state.value,
-        "measurements": trial.plain()["measurements"],
+        **trial.plain(),
         "failed": outcome.failed,
         "seconds": outcome.seconds,
-        "gain": trial.gain,
         "expected_loss": verdict.expected_loss if verdict else None,
         "action": verdict.action if verdict else None,
     }

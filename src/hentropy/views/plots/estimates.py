@@ -9,7 +9,7 @@ from hentropy.core.decisions import Estimate, Identify
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import intervals_at, option_places, over_pair, panel_axes, side_by_side, titled
-from hentropy.views.plots.marks import Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
+from hentropy.views.plots.marks import DEVIATION, Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import cell, parameter_axis, seen, varying
 from hentropy.views.plots.terrain import SHARES, Terrain, intervals, mean_and_sd, terrains, value_axis
@@ -91,8 +91,8 @@ def _intervals(info: EstimatesInfo, x: np.ndarray, order: np.ndarray, apart: boo
 
 def _pair(info: EstimatesInfo, ground: Terrain) -> tuple[Panel, ...]:
     values = over_pair(ground, ground.mean, "estimate", Role.MEAN)
-    spread = over_pair(ground, ground.sd, "standard deviation", Role.MEAN, (0.0, None))
-    axes, sds = panel_axes(ground, value_axis()), panel_axes(ground, Axis("standard deviation", low=0.0))
+    spread = over_pair(ground, ground.sd, DEVIATION, Role.MEAN, (0.0, None))
+    axes, sds = panel_axes(ground, value_axis()), panel_axes(ground, Axis(DEVIATION, low=0.0))
     return (
         Panel(titled(ground, "the estimates"), *axes, (*values, *_named(info, ground, info.estimates))),
         Panel(titled(ground, "their uncertainty"), *sds, (*spread, *_named(info, ground, info.sd))),

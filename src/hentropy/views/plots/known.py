@@ -9,7 +9,20 @@ from hentropy.core.beliefs import Needs
 from hentropy.core.decisions.headlines import percent
 from hentropy.core.decisions.limits import parse_limits
 from hentropy.views.plots.by_option import over_number, over_pair, panel_axes, titled
-from hentropy.views.plots.marks import Axis, Contour, Dots, Line, Mark, Panel, Picture, Role, Rule, Table, in_rows
+from hentropy.views.plots.marks import (
+    DEVIATION,
+    Axis,
+    Contour,
+    Dots,
+    Line,
+    Mark,
+    Panel,
+    Picture,
+    Role,
+    Rule,
+    Table,
+    in_rows,
+)
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_fields import in_words
 from hentropy.views.plots.shown_trials import ROLES, ShownTrials, near, place_dots, shown_trials, value_dots
@@ -67,7 +80,7 @@ def known_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINT
     others = [name for name in scene.study.fitting.measured if name != scene.outcome]
     return replace(
         _known_over(scene, views),
-        title="value",
+        title=scene.title,
         others=tuple(_known_over(scene.about(name), views) for name in others),
         all_limits=" and ".join(scene.decision.subject_to),
     )
@@ -126,7 +139,7 @@ def known_picture(info: KnownInfo) -> Picture:
     mean_range = _range([view.ground.mean for view in pairs])
     sd_range = (0.0, _range([view.ground.sd for view in pairs])[1])
     means = [_pair(info, view, view.ground.mean, what, mean_range, values) for view in pairs]
-    sds = Axis("standard deviation", 0.0, 1.05 * sd_range[1] or 1.0)
+    sds = Axis(DEVIATION, 0.0, 1.05 * sd_range[1] or 1.0)
     what = "uncertainty (standard deviation)"
     spreads = [_pair(info, view, view.ground.sd, what, sd_range, sds) for view in pairs]
     maps = [(means[0], spreads[0])] if len(pairs) == 1 else [tuple(row) for row in (means, spreads) if row]

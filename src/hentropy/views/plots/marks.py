@@ -34,6 +34,22 @@ class Role(Enum):
     HIGH = "high"
 
 
+class OutcomeTitle(str):
+    """A title that is about the outcome: as it stands where that has no name, else `named`, with the name for {}."""
+
+    named: str
+
+    def __new__(cls, text: str, named: str = "{}") -> "OutcomeTitle":
+        """The title, in both forms."""
+        made = super().__new__(cls, text)
+        made.named = named
+        return made
+
+
+VALUE = OutcomeTitle("value")
+DEVIATION = OutcomeTitle("standard deviation", "standard deviation of {}")
+
+
 @dataclass(frozen=True)
 class Axis:
     """An axis: its title, its range if it is given, a logarithmic scale, whole numbers, names in place of numbers.

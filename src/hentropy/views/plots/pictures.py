@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -15,7 +14,7 @@ from hentropy.studies.study import Study
 from hentropy.views.plots.decided import decided_info, decided_picture
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.loss import loss_info, loss_picture
-from hentropy.views.plots.marks import Heat, Panel, Picture, Table
+from hentropy.views.plots.marks import Heat, OutcomeTitle, Panel, Picture, Table
 from hentropy.views.plots.progress import progress_info, progress_picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.trust import trust_info, trust_picture
@@ -55,26 +54,18 @@ def pictured(scene: Scene, what: str, info: Any) -> Picture:
         return made
     if event := outcomes.quantities[name].event:
         said = f" Values are probabilities of {event}; an experiment is shown at 1 if it was so, else at 0."
-        titled = _titled(made, f"probability of {event}", scene)
-        return dataclasses.replace(titled, caption=made.caption + said)
+        return dataclasses.replace(_titled(made, scene.title), caption=made.caption + said)
     is_log, unit = outcomes.is_log(name), outcomes.units.get(name, "")
     values = "natural logarithms" if is_log else "those"
     said = f" Values are {values} of {name}{f', in {unit}' if unit else ''}."
-    titled = _titled(made, f"ln {name}" if is_log else outcomes.titles[name], scene)
-    return dataclasses.replace(titled, caption=made.caption + said)
+    return dataclasses.replace(_titled(made, scene.title), caption=made.caption + said)
 
 
-OF_VALUES = ("observed", "predicted", "standard deviation of")
-"""Axes that are values without saying so, and how they are called before the name of the outcome."""
-
-
-def _titled(made: Picture, title: str, scene: Scene) -> Picture:
-    """A picture whose axes name the outcome and its unit where they would say "value"; not those of parameters."""
-    own = {field.title for field in scene.space.fields}
+def _titled(made: Picture, title: str) -> Picture:
+    """A picture whose titles that are about the outcome name it, with its unit."""
 
     def named(text: str) -> str:
-        before = next((words for words in OF_VALUES if text == words.removesuffix(" of")), None)
-        return text if text in own else f"{before} {title}" if before else re.sub(r"\bvalue\b", title, text)
+        return text.named.format(title) if isinstance(text, OutcomeTitle) else text
 
     def of_panel(panel: Panel | Table) -> Panel | Table:
         if isinstance(panel, Table):

@@ -61,6 +61,14 @@ class Scene:
         """The outcome that pictures of values show: the first one that the decision looks at and that is measured."""
         return self.shown or self.study.fitting.measured[0]
 
+    @property
+    def title(self) -> str:
+        """What the values are called that pictures show: the outcome as it is modelled, with its unit."""
+        outcomes, name = self.study.outcomes, self.outcome
+        if event := outcomes.quantities[name].event:
+            return f"probability of {event}"
+        return f"ln {name}" if outcomes.is_log(name) else outcomes.titles[name]
+
     def about(self, outcome: str) -> "Scene":
         """The same scene, looked at for another outcome."""
         return replace(self, belief=self.whole.of(outcome).alone(), shown=outcome)

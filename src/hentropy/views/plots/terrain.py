@@ -9,7 +9,7 @@ import torch
 from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.views.plots.by_option import intervals_at, over_pair
-from hentropy.views.plots.marks import Axis, Band, Line, Mark, Role
+from hentropy.views.plots.marks import VALUE, Axis, Band, Line, Mark, Role
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, SliceFrame, slices
 
@@ -94,4 +94,4 @@ def ground_marks(ground: Terrain) -> tuple[Mark, ...]:
 
 def value_axis() -> Axis:
     """The axis of values of f."""
-    return Axis("value")
+    return Axis(VALUE)

@@ -7,7 +7,7 @@ import numpy as np
 from hentropy.core.beliefs import Gaussian, Graded
 from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.errors import InputError
-from hentropy.views.plots.marks import Axis, Dots, Line, Panel, Picture, Role, Rule
+from hentropy.views.plots.marks import Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role, Rule
 from hentropy.views.plots.relevance import length_scales, relevance
 from hentropy.views.plots.reliability import ReliabilityInfo, reliability_info, reliability_picture
 from hentropy.views.plots.scene import Scene
@@ -187,9 +187,9 @@ def _predictions(info: TrustInfo) -> Panel:
         if chosen.any()
     ]
     return Panel(
-        "each value predicted from the others",
-        Axis("observed", *ends.tolist()),
-        Axis("predicted", *ends.tolist()),
+        OutcomeTitle("each value predicted from the others", "each {} predicted from the others"),
+        Axis(OutcomeTitle("observed", "observed {}"), *ends.tolist()),
+        Axis(OutcomeTitle("predicted", "predicted {}"), *ends.tolist()),
         (
             Line(ends, ends, Role.LIMIT, "predicted = observed", dashed=True),
             *dots,

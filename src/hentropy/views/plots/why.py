@@ -11,7 +11,21 @@ from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import over_pair, panel_axes, titled
 from hentropy.views.plots.decided import decided_panels
 from hentropy.views.plots.gain_map import NUMBERS, GainSlice, gain_map
-from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Mark, Panel, Picture, Role, Table, extent, in_rows
+from hentropy.views.plots.marks import (
+    VALUE,
+    Axis,
+    Bars,
+    Dots,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Picture,
+    Role,
+    Table,
+    extent,
+    in_rows,
+)
 from hentropy.views.plots.outcomes import OutcomeInfo, outcomes
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_trials import ShownTrials, place_dots, shown_trials
@@ -166,7 +180,7 @@ def _explained(info: WhyInfo) -> np.ndarray:
 def _outcome_table(info: WhyInfo) -> Table:
     values, losses = _apart(info)
     rows = tuple((each.name, short(each.value, values), short(each.expected_loss, losses)) for each in info.outcomes)
-    value = "probability" if _graded(info) else "value"
+    value = "probability" if _graded(info) else VALUE
     return Table("possible outcome", ("outcome", value, "expected loss afterwards"), rows)
 
 

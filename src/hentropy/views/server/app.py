@@ -33,7 +33,7 @@ from hentropy.views.server.watcher import Watcher
 
 def add_pages(app: FastAPI) -> None:
     """Give an app its pages."""
-    app.state.prints = PictureTexts()
+    app.state.picture_texts = PictureTexts()
     for part in (rendering, reading, posting):
         app.include_router(part.router)
 

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from hentropy.views.server.guard.rates import client_in
-from hentropy.views.server.services import Here, Visitor, check_meant
+from hentropy.views.server.services import Here, Visitor, check_identity
 from hentropy.views.server.watcher import Subscriber
 from hentropy.views.text.formats import json_text
 
@@ -34,7 +34,7 @@ async def listening(
     """A listener for as long as the answer lasts; what cannot be listened to is refused before it begins."""
     case = await run_in_threadpool(here.study_service.case, study_id)
     if begun:
-        check_meant(case.record, begun)
+        check_identity(case.record, begun)
     subscriber = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)
     response.headers["Cache-Control"] = "no-store"  # beside no-cache, which FastAPI says
     try:

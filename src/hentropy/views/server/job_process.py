@@ -40,14 +40,14 @@ class JobRunner:
         kind: Kind,
         start: Message,
         seconds: float,
-        orders: JobQueue,
+        queue: JobQueue,
         task: Callable[[Job], Message],
         heard: Callable[[Job, Message], None],
     ) -> None:
         self.kind = kind
         self._start = start
         self._seconds = seconds
-        self._orders = orders
+        self._queue = queue
         self._task = task
         self._heard = heard
         self._child: Piped | None = None
@@ -58,34 +58,34 @@ class JobRunner:
     @property
     def pid(self) -> int | None:
         """The number of the process that is there now."""
-        with self._orders.changed:
+        with self._queue.changed:
             return self._child.pid if self._child else None
 
     def prepare(self) -> None:
         """Start the process before it is needed: its imports take seconds."""
-        if not self._orders.closed:
+        if not self._queue.closed:
             self._ready()
 
     def kill(self) -> None:
         """End the process, with what it computes."""
-        with self._orders.changed:
+        with self._queue.changed:
             if self._child is not None:
                 self._child.kill()
 
     def close(self) -> None:
-        """Wait for the thread, once the orders are closed and the process is killed."""
+        """Wait for the thread, once the queue is closed and the process is killed."""
         self._thread.join()
         with self._starting:  # one that was being prepared
             self._end()
 
     def _work(self) -> None:
-        while (job := self._orders.next(self.kind)) is not None:
+        while (job := self._queue.next(self.kind)) is not None:
             try:
                 self._do(job)
             except Exception:  # this thread must go on, whatever happens to one job
                 log.exception("the job %s of the study %r", job.id, job.study.name)
                 self._end()
-                self._orders.end(job.id, "failed", "failed", error="it could not be computed; see the log")
+                self._queue.end(job.id, "failed", "failed", error="it could not be computed; see the log")
         self._end()
 
     def _do(self, job: Job) -> None:
@@ -93,12 +93,12 @@ class JobRunner:
             child = self._ready()
         except OSError as error:
             log.exception("no process for the job %s", job.id)
-            self._orders.end(job.id, "failed", "failed", error=f"no process could be started: {error.strerror}")
+            self._queue.end(job.id, "failed", "failed", error=f"no process could be started: {error.strerror}")
             return
         late = False
         try:
             # cancelled before there was a process to kill; who cancels after this kills the one that is there
-            if not self._orders.cancelling(job.id):
+            if not self._queue.cancelling(job.id):
                 child.send(json.dumps(self._task(job)).encode())
                 message = json.loads(child.receive(time.monotonic() + START + self._seconds))
                 deadline = time.monotonic() + self._seconds
@@ -110,33 +110,33 @@ class JobRunner:
         except EOFError:
             pass
         code = self._end()
-        if self._orders.cancelling(job.id):
-            self._orders.end(job.id, "cancelled", "cancelled")
+        if self._queue.cancelling(job.id):
+            self._queue.end(job.id, "cancelled", "cancelled")
         else:
             why = _too_long(self._seconds) if late else _gone(code)
             log.error("the job %s of the study %r: %s", job.id, job.study.name, why)
-            self._orders.end(job.id, "failed", "failed", error=why)
+            self._queue.end(job.id, "failed", "failed", error=why)
         if self.kind == "ask":  # whoever cancels may soon ask again, and shall not wait for the start
             self.prepare()
 
     def _takes(self, job: Job, message: Message) -> bool:
         """Take in a message; True if it is the last one of the job."""
         if "phase" in message:
-            self._orders.change(job.id, phase=message["phase"])
+            self._queue.change(job.id, phase=message["phase"])
         elif "done" in message:
-            self._orders.end(job.id, "done", "done", result=message["done"])
+            self._queue.end(job.id, "done", "done", result=message["done"])
         elif "failed" in message:
             if message.get("details"):
                 log.error("the job %s of the study %r:\n%s", job.id, job.study.name, message["details"])
-            self._orders.end(job.id, "failed", "failed", error=message["failed"])
+            self._queue.end(job.id, "failed", "failed", error=message["failed"])
         else:
             self._heard(job, message)
         return "done" in message or "failed" in message
 
     def _ready(self) -> Piped:
-        """The process, one that is there. The event loop takes the lock of the orders: nothing is started under it."""
+        """The process, one that is there. The event loop takes the lock of the queue: nothing is started under it."""
         with self._starting:
-            with self._orders.changed:
+            with self._queue.changed:
                 child = self._child
             if child is not None and child.alive:
                 return child
@@ -145,14 +145,14 @@ class JobRunner:
             if self.kind == "look":
                 os.setpriority(os.PRIO_PROCESS, child.pid, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
             child.send(json.dumps({**self._start, "kind": self.kind}).encode())
-            with self._orders.changed:
+            with self._queue.changed:
                 self._child = child
-                if self._orders.closed:
+                if self._queue.closed:
                     child.kill()
             return child
 
     def _end(self) -> int:
-        with self._orders.changed:
+        with self._queue.changed:
             child, self._child = self._child, None
         return child.end() if child else 0
 

@@ -91,17 +91,17 @@ class JobService:
     ) -> None:
         if store_url == "memory://":
             raise InputError("a store in memory cannot be shared with other processes; give sqlite:///FILE")
-        self._orders = JobQueue(waiting)
-        self._shelf = LatestLooks()
+        self._queue = JobQueue(waiting)
+        self._results = LatestLooks()
         self._look_seconds = look_seconds
         start = {"store": store_url, "memory": usual_memory() if memory is None else memory}
-        self._asking = JobRunner("ask", start, seconds, self._orders, _asked, self._heard)
-        self._looking = JobRunner("look", start, seconds, self._orders, self._looked, self._heard)
+        self._asking = JobRunner("ask", start, seconds, self._queue, _asked, self._heard)
+        self._looking = JobRunner("look", start, seconds, self._queue, self._looked, self._heard)
 
     @property
     def processes(self) -> tuple[int, ...]:
         """The numbers of the processes that are there now."""
-        return tuple(pid for bench in (self._asking, self._looking) if (pid := bench.pid) is not None)
+        return tuple(pid for runner in (self._asking, self._looking) if (pid := runner.pid) is not None)
 
     def prepare(self) -> None:
         """Start the process that asks now: the first one to ask then does not wait for its start."""
@@ -109,7 +109,7 @@ class JobService:
 
     def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True, measures: str | None = None) -> Job:
         """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
-        return self._orders.place(StudyKey.of(study), "ask", count=count, anyway=anyway, measures=measures)
+        return self._queue.place(StudyKey.of(study), "ask", count=count, anyway=anyway, measures=measures)
 
     def look(self, study: StudyRecord, *, soon: bool = True, revision: int = 0) -> Job:
         """Reach a verdict and make the pictures; one that waits already is as good as a new one.
@@ -118,95 +118,96 @@ class JobService:
         since the last look, nothing is computed.
         """
         key = StudyKey.of(study)
-        with self._orders.changed:
-            for job in self._orders.all():
+        with self._queue.changed:
+            for job in self._queue.all():
                 if (job.study, job.kind, job.state) == (key, "look", "waiting"):
-                    return self._orders.change(job.id, soon=soon or job.soon, revision=max(revision, job.revision))
-            return self._orders.place(key, "look", soon=soon, revision=revision)
+                    return self._queue.change(job.id, soon=soon or job.soon, revision=max(revision, job.revision))
+            return self._queue.place(key, "look", soon=soon, revision=revision)
 
-    def renew(self, study: StudyRecord, revision: int, *, soon: bool) -> None:
+    def renew(self, study: StudyRecord, revision: int, *, soon: bool, opened: bool = False) -> None:
         """See to it that there is a look at the trials of this revision; one done or under way is as good as a new one.
 
-        Whoever changes trials or sees that others did calls this, so the same change is looked at once.
+        Whoever changes trials or sees that others did calls this, so the same change is looked at once. Who has just
+        `opened` a study does not rely on one that is done: the definition may be another one by now.
         """
         key = StudyKey.of(study)
-        with self._orders.changed:
-            look = self._shelf.latest(key)
-            seen = look is not None and look.revision >= revision
+        with self._queue.changed:
+            look = self._results.latest(key)
+            seen = look is not None and look.revision >= revision and not opened
             under_way = any(
                 (job.study, job.kind, job.state) == (key, "look", "running") and job.revision >= revision
-                for job in self._orders.all()
+                for job in self._queue.all()
             )
             if not seen and not under_way:
                 self.look(study, soon=soon, revision=revision)
 
     def job(self, identity: str) -> Job | None:
         """The job with this id, as it stands."""
-        return self._orders.find(identity)
+        return self._queue.find(identity)
 
     def jobs(self, study: StudyRecord | None = None) -> tuple[Job, ...]:
         """The jobs of a study or of all, the oldest first; of those that have ended, the last ones."""
         key = None if study is None else StudyKey.of(study)
-        return tuple(job for job in self._orders.all() if key is None or job.study == key)
+        return tuple(job for job in self._queue.all() if key is None or job.study == key)
 
     def cancel(self, identity: str) -> Job:
         """End a job; if it runs, its process is killed. One that was done just now stays done."""
-        job = known(self._orders.cancel(identity, lambda job: self._bench(job).kill()), identity)
+        job = known(self._queue.cancel(identity, lambda job: self._runner(job).kill()), identity)
         return job if job.ended else self.wait(identity, CANCELLING)
 
     def wait(self, identity: str, seconds: float) -> Job:
         """The job when it has ended, or as it stands after so many seconds."""
-        return known(self._orders.wait(identity, seconds), identity)
+        return known(self._queue.wait(identity, seconds), identity)
 
     def latest(self, study: StudyRecord) -> Look | None:
         """What was last seen of a study, perhaps not complete yet."""
-        with self._orders.changed:
-            return self._shelf.latest(StudyKey.of(study))
+        with self._queue.changed:
+            return self._results.latest(StudyKey.of(study))
 
     def forget(self, study: StudyRecord) -> None:
         """The study was deleted: what was seen of it goes, and what waits for it is cancelled."""
-        with self._orders.changed:
-            self._shelf.forget(StudyKey.of(study))
+        with self._queue.changed:
+            self._results.forget(StudyKey.of(study))
             for job in self.jobs(study):
                 if job.state == "waiting":
-                    self._orders.end(job.id, "cancelled", "cancelled")
+                    self._queue.end(job.id, "cancelled", "cancelled")
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Have a function called with every change of a job and every part of a look; the answer ends that.
 
         It is called from other threads and must return at once.
         """
-        return self._orders.listen(listener)
+        return self._queue.listen(listener)
 
     def close(self) -> None:
         """Kill the processes and wait for their end; what they computed is lost, what is in the store stays."""
-        self._orders.close()
-        for bench in (self._asking, self._looking):
-            bench.kill()
-        for bench in (self._asking, self._looking):
-            bench.close()
+        self._queue.close()
+        for runner in (self._asking, self._looking):
+            runner.kill()
+        for runner in (self._asking, self._looking):
+            runner.close()
 
-    def _bench(self, job: Job) -> JobRunner:
+    def _runner(self, job: Job) -> JobRunner:
         return self._asking if job.kind == "ask" else self._looking
 
     def _looked(self, job: Job) -> dict[str, Any]:
-        with self._orders.changed:
-            look = self._shelf.latest(job.study)
+        with self._queue.changed:
+            look = self._results.latest(job.study)
         known = look.mark if look is not None and look.complete else None
         return {"study": asdict(job.study), "known": known, "seconds": self._look_seconds}
 
     def _heard(self, job: Job, message: Message) -> None:
         """A part of a look."""
-        with self._orders.changed:
+        with self._queue.changed:
             name, look = message["part"], None
             if name == "verdict":
-                look = self._shelf.begin(job.study, message["seen"])
+                look = self._results.begin(job.study, message["seen"])
             elif name == "end":
-                look = self._shelf.finish(job.study, message["order"])
-            elif self._shelf.latest(job.study) is not None:
-                look = self._shelf.add(job.study, name, message.get("picture"), message.get("trouble"))
+                look = self._results.finish(job.study, message["order"])
+            elif self._results.latest(job.study) is not None:
+                look = self._results.add(job.study, name, message.get("picture"), message.get("trouble"))
             if look is not None:
-                self._orders.announce(Part(name, look))
+                self._queue.announce(Part(name, look))
 
 
 def _asked(job: Job) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from hentropy.views.server.work import Job
 from hentropy.views.text.formats import iso
 
 
-def check_meant(record: StudyRecord, begun: str) -> None:
+def check_identity(record: StudyRecord, begun: str) -> None:
     """`Gone` if the study that was begun at that time, in the words of `iso`, is not this one."""
     if begun != iso(record.created_at):
         raise Gone(

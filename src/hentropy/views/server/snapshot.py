@@ -111,7 +111,7 @@ class SnapshotCache:
             self._known[key] = known
         return known
 
-    def case(self, record: StudyRecord) -> Snapshot:
+    def snapshot(self, record: StudyRecord) -> Snapshot:
         """A study with all that is recorded of it."""
         known = self.known(record)
         log = known.log

@@ -42,8 +42,8 @@ class StudyService:
     def __init__(self, store: Store, rows: int = 5_000) -> None:
         self.store = store
         self._rows = rows
-        self._memory = SnapshotCache(store)
-        self._standings = Standings(store, self._memory)
+        self._snapshots = SnapshotCache(store)
+        self._standings = Standings(store, self._snapshots)
         self._names: dict[int, str] = {}
 
     def studies(self) -> tuple[ListedStudy, ...]:
@@ -71,13 +71,13 @@ class StudyService:
             raise Gone(f"there is no study {study}; it may have been deleted")
         return found
 
-    def case(self, study: Which) -> Snapshot:
+    def snapshot(self, study: Which) -> Snapshot:
         """A study with all that is recorded of it."""
-        return self._memory.case(self.record(study))
+        return self._snapshots.snapshot(self.record(study))
 
     def log(self, study: Which) -> TrialLog:
         """The trials of a study as they stand, and the rules of what may become of them."""
-        log = self._memory.known(self.record(study)).log
+        log = self._snapshots.known(self.record(study)).log
         log.sync()
         return log
 
@@ -148,14 +148,14 @@ class StudyService:
 
     def csv(self, study: Which) -> Iterator[str]:
         """All trials as CSV, piece by piece; they are read now, before the first piece is taken."""
-        case = self.case(study)
+        case = self.snapshot(study)
         # the header is one line: names of parameters have no line breaks
         pieces = (csv_text(piece, case.outcomes).partition("\n")[2] for piece in _pieces(case.entries))
         return chain([csv_text((), case.outcomes)], pieces)
 
     def json_lines(self, study: Which) -> Iterator[str]:
         """All trials as JSON lines, piece by piece."""
-        return map(json_lines, _pieces(self.case(study).entries))
+        return map(json_lines, _pieces(self.snapshot(study).entries))
 
     def create(self, words: Any) -> StudyRecord:
         """A new study by its definition, if that needs no code and no file."""

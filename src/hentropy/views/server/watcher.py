@@ -205,10 +205,7 @@ class Watcher:
             return
         if any(trial.state is State.COMPLETE for trial in watch.trials.values()):
             with suppress(Busy):  # then at the next turn
-                if watch.looked:
-                    self._job_service.renew(watch.record, watch.revision, soon=False)
-                else:  # whoever opens the page: the definition may be another one by now
-                    self._job_service.look(watch.record, soon=False, revision=watch.revision)
+                self._job_service.renew(watch.record, watch.revision, soon=False, opened=not watch.looked)
                 watch.wants, watch.looked = False, True
 
     def _lose(self, watch: Watch) -> None:

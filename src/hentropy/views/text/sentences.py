@@ -1,6 +1,5 @@
 """A study in a few plain sentences: its first designs, where its trials stand, and whether they are enough."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from hentropy.core.spaces import Choice, DesignSpace, Field, Fractions, Parameter, Pool, Space, usual_first
@@ -175,14 +174,12 @@ def _decision(description: Description) -> str:
     goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
     given = {ask.option: options[ask.option] for ask in goal.asks if ask.option in options} if goal else options
     if goal is not None and goal.said:
-        said = goal.said.format(**{key: _value(value) for key, value in given.items()}, **_meanings(given))
+        about = _about(options.get("outcome"), description)
+        said = goal.said.format(**{key: _value(value) for key, value in given.items()} | _meanings(given, about))
     else:
         listed_options = ", ".join(f"{key} {_value(value)}" for key, value in given.items())
         said = f"{goal.answer if goal else words.name}{f' ({listed_options})' if given else ''}"
-    if outcome := _about(options.get("outcome"), description):
-        said = re.sub(r"\bvalue\b", outcome, re.sub(r"\bvalues\b", f"values of {outcome}", said))
     limits = options.get("subject_to")
-    said = re.sub(r"\b1 (design|candidate)s\b", r"1 \1", said)
     return f"{said}, with {listed(limits)}" if isinstance(limits, list) else said
 
 
@@ -196,10 +193,19 @@ def _about(named: object, description: Description) -> str:
     return f"probability of {one.event(name)}"
 
 
-def _meanings(options: Mapping[str, object]) -> dict[str, str]:
-    """What options that are yes, no or a keyword mean in a sentence."""
-    best = "greatest" if options.get("largest", True) else "least"
-    return {"best": best, "side": "above" if options.get("above", True) else "below"}
+def _meanings(options: Mapping[str, object], about: str) -> dict[str, str]:
+    """What a sentence says of options that are yes, no, a number or a keyword, and of the outcome it is `about`."""
+    value, several, what = about or "value", "" if options.get("k") == 1 else "s", str(options.get("what"))
+    keywords = {"argmax": f"where the greatest {value} is", "max": f"how great the greatest {value} is"}
+    return {
+        "best": "greatest" if options.get("largest", True) else "least",
+        "side": "above" if options.get("above", True) else "below",
+        "value": value,
+        "values": f"values of {about}" if about else "values",
+        "designs": f"design{several}",
+        "candidates": f"candidate{several}",
+        "what": keywords.get(what, what),
+    }
 
 
 ENDS = {"max": "high", "min": "low"}
@@ -214,9 +220,6 @@ def _wanted(name: str, value: object) -> str:
     return f"{name} {_value(value)}"
 
 
-KEYWORDS = {"argmax": "where the greatest value is", "max": "how great the greatest value is"}
-
-
 def _value(value: object) -> str:
     if isinstance(value, Mapping):
         return listed([_wanted(name, each) for name, each in value.items()])
@@ -227,7 +230,7 @@ def _value(value: object) -> str:
         return f"{', '.join(shown)}, ..." if len(value) > 6 else listed(shown)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return number(value) if isinstance(value, float) else KEYWORDS.get(str(value), str(value))
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def first_sentence(first: int, description: Description, trials: Sequence[Trial] = ()) -> str:

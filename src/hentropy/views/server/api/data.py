@@ -89,7 +89,7 @@ def _attached(study: StudyRecord, attached: Attached) -> dict[str, Any]:
 def import_trials(here: Here, study: Meant, text: Text) -> Any:
     """Put exported trials into a study that has none yet; numbers, states, values, notes and times come back."""
     entries = here.study_service.import_trials(study, text)
-    case = here.study_service.case(study)
+    case = here.study_service.snapshot(study)
     return {**answering.about(case.record), "revision": case.revision, "trials": answering.trials(entries)}
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Header, Path, Request
 from hentropy.errors import InputError
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api.answers import ErrorAnswer, Plain
-from hentropy.views.server.services import Here, check_meant
+from hentropy.views.server.services import Here, check_identity
 
 MOST = 2**53
 """The greatest whole number that every reader of JSON has."""
@@ -28,7 +28,7 @@ def meant(
     """A study, if it is still the one that is meant; what follows is done with this record, so with no other study."""
     record = here.study_service.record(study)
     if created_at is not None:
-        check_meant(record, created_at)
+        check_identity(record, created_at)
     return record
 
 

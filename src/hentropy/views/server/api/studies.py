@@ -43,7 +43,7 @@ def create_study(here: Here, definition: Definition) -> Any:
     refused.
     """
     record = here.study_service.create(definition.words())
-    return answering.study(here.study_service.case(record), here.store.now())
+    return answering.study(here.study_service.snapshot(record), here.store.now())
 
 
 @router.post("/check", response_model=CheckedAnswer)
@@ -68,7 +68,7 @@ def schema_of_definitions() -> dict[str, Any]:
 @router.get("/studies/{study}", response_model=StudyAnswer)
 def show_study(here: Here, study: Meant) -> Any:
     """What a study is and where it stands; nothing is computed."""
-    return answering.study(here.study_service.case(study), here.store.now())
+    return answering.study(here.study_service.snapshot(study), here.store.now())
 
 
 @router.delete("/studies/{study}", status_code=204)
@@ -86,7 +86,7 @@ def delete_study(
 @router.get("/studies/{study}/verdicts", response_model=VerdictsAnswer)
 def list_verdicts(here: Here, study: Meant) -> Any:
     """What was decided so far, the oldest first."""
-    case = here.study_service.case(study)
+    case = here.study_service.snapshot(study)
     return {**answering.about(case.record), "verdicts": [answering.recorded(one) for one in case.verdicts]}
 
 
@@ -101,7 +101,7 @@ def list_trials(
     most: Annotated[int, Query(ge=1, le=10_000, description="How many to list at most.")] = 10_000,
 ) -> Any:
     """The trials of a study in the order of their numbers."""
-    case = here.study_service.case(study)
+    case = here.study_service.snapshot(study)
     listed = answering.trials(case.entries[first : first + most])
     return {**answering.about(case.record), "revision": case.revision, "trials": listed}
 
@@ -137,4 +137,4 @@ def withdraw(here: Here, study: Meant, number: TrialNumber, question: Withdraw) 
 
 
 def _told(here: Services, study: StudyRecord, entry: Entry) -> dict[str, Any]:
-    return {**answering.about(study), "trial": as_json(entry), "stopped": here.study_service.case(study).stopped}
+    return {**answering.about(study), "trial": as_json(entry), "stopped": here.study_service.snapshot(study).stopped}

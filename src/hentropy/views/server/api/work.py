@@ -40,7 +40,7 @@ async def ask(here: Here, study: Meant, response: Response, question: Ask, key: 
     """Ask for the next experiments: a job, whose result are the trials to run."""
 
     def place() -> str:
-        case = here.study_service.case(study)
+        case = here.study_service.snapshot(study)
         return place_ask(here, case, question.count, question.anyway, question.measures).id
 
     job = await run_in_threadpool(here.recent.once, StudyKey.of(study), "ask", key, place)
@@ -141,7 +141,7 @@ def _work(here: Services, record: StudyRecord, job: Job, revision: int | None = 
     """A job, and what has come of it."""
     said: dict[str, Any] = {**answering.about(record), "job": job_json(job)}
     if job.kind == "ask" and job.result is not None:
-        entries = here.study_service.case(record).entries
+        entries = here.study_service.snapshot(record).entries
         said["trials"] = answering.trials(entries[number] for number in job.result if number < len(entries))
     verdict = _verdict(here, record, job, revision)
     return said if verdict is None else {**said, "verdict": verdict}

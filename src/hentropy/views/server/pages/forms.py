@@ -11,7 +11,7 @@ from hentropy.errors import InputError
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import UNKNOWN, StudyRecord, ToldCost, Value, Values
 from hentropy.studies.records.csv_tables import number_in
-from hentropy.views.server.services import Here, check_meant
+from hentropy.views.server.services import Here, check_identity
 from hentropy.views.server.settings import LONGEST_NOTE
 from hentropy.views.text.earlier_data import columns_by_parameter
 
@@ -19,7 +19,7 @@ from hentropy.views.text.earlier_data import columns_by_parameter
 def meant(study_id: int, here: Here, begun: Annotated[str, Field()] = "") -> StudyRecord:
     """The study of a form, which says when it was begun; what follows is done with this record alone."""
     record = here.study_service.record(study_id)
-    check_meant(record, begun)
+    check_identity(record, begun)
     return record
 
 

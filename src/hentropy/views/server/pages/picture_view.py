@@ -16,7 +16,7 @@ MOST = 160
 
 
 @dataclass(frozen=True)
-class Print:
+class PictureText:
     """The specification of a picture as JSON, and its mark."""
 
     text: str
@@ -29,16 +29,16 @@ class PictureTexts:
     def __init__(self, most: int = MOST) -> None:
         self._lock = Lock()
         # the picture is kept beside its text: while it is, no other one has its identity
-        self._kept: LRUCache[int, tuple[Mapping[str, Any], Print]] = LRUCache(most)
+        self._kept: LRUCache[int, tuple[Mapping[str, Any], PictureText]] = LRUCache(most)
 
-    def of(self, picture: Mapping[str, Any]) -> Print:
+    def of(self, picture: Mapping[str, Any]) -> PictureText:
         """The text of a picture of a look."""
         with self._lock:
             kept = self._kept.get(id(picture))
         if kept is not None:
             return kept[1]
         text = json_text(picture["specification"])
-        made = Print(text, hashlib.sha256(text.encode()).hexdigest()[:16])
+        made = PictureText(text, hashlib.sha256(text.encode()).hexdigest()[:16])
         with self._lock:
             self._kept[id(picture)] = (picture, made)
         return made
@@ -68,7 +68,7 @@ class PictureView:
     note: str
 
 
-def picture_views(look: Look | None, observations: int, working: bool, prints: PictureTexts) -> list[PictureView]:
+def picture_views(look: Look | None, observations: int, working: bool, texts: PictureTexts) -> list[PictureView]:
     """The pictures of a look at a study that has so many observations by now."""
     if look is None or (look.verdict is None and not look.pictures):
         return [PictureView(name, TITLES[name], "", "", "coming", "computing") for name in TITLES if working]
@@ -76,7 +76,7 @@ def picture_views(look: Look | None, observations: int, working: bool, prints: P
     for name in dict.fromkeys([*TITLES, *look.pictures, *look.troubles]):
         title = TITLES.get(name, name.capitalize())
         if name in look.pictures:
-            views.append(_drawn(look, name, observations, prints))
+            views.append(_drawn(look, name, observations, texts))
         elif name in look.troubles:
             views.append(PictureView(name, title, look.troubles[name], "", "trouble", "unavailable"))
         elif not look.complete:
@@ -84,9 +84,9 @@ def picture_views(look: Look | None, observations: int, working: bool, prints: P
     return [view for view in views if view.name != "verdict"]
 
 
-def _drawn(look: Look, name: str, observations: int, prints: PictureTexts) -> PictureView:
+def _drawn(look: Look, name: str, observations: int, texts: PictureTexts) -> PictureView:
     picture = look.pictures[name]
-    which = urlencode({"mark": prints.of(picture).mark, "begun": iso(look.study.created_at)})
+    which = urlencode({"mark": texts.of(picture).mark, "begun": iso(look.study.created_at)})
     source = f"/studies/{look.study.id}/pictures/{name}.json?{which}"
     made_after = picture.get("observations", look.observations)
     old = made_after != observations

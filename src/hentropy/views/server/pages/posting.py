@@ -75,7 +75,7 @@ def enter(
 
 def look_again(here: Services, study: StudyRecord) -> None:
     """Have the verdict renewed, as somebody waits to see it."""
-    case = here.study_service.case(study)
+    case = here.study_service.snapshot(study)
     if case.computable is None and has_values(case):
         with suppress(Busy):  # then later
             here.job_service.renew(study, case.revision, soon=True)
@@ -142,7 +142,7 @@ def ask(
     typed = {"count": count, "anyway": anyway, "measures": measures}
 
     def place() -> Job:
-        asked, case = count_in(typed, here.settings.limits.count), here.study_service.case(study)
+        asked, case = count_in(typed, here.settings.limits.count), here.study_service.snapshot(study)
         return place_ask(here, case, asked, bool(anyway), measures or None)
 
     try:
@@ -159,7 +159,7 @@ def ask(
 def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Response:
     """Have the verdict renewed."""
     try:
-        place_look(here, here.study_service.case(study))
+        place_look(here, here.study_service.snapshot(study))
     except Busy as busy:
         return study_page(here, visitor, request, study, Forms(), Message("mistake", sentence(str(busy))), 503)
     return RedirectResponse(f"/studies/{study.id}?said=looking#said", 303)
@@ -179,7 +179,7 @@ def cancel(study: Meant, job: str, here: Here) -> Response:
 def own(study: Meant, here: Here, visitor: Visitor, request: Request, typed: Typed) -> Response:
     """Attach an experiment of one's own, failed or not; a design that violates the conditions is taken as well."""
     mistakes: dict[str, str] = {}
-    outcomes = here.study_service.case(study).outcomes
+    outcomes = here.study_service.snapshot(study).outcomes
     space = outcomes.space
     design = design_in(typed, space, mistakes)
     outcome: Values | Failed
@@ -262,7 +262,7 @@ def _checked(
     here: Services, study: StudyRecord, text: str, name: str, typed: dict[str, str], columns: dict[str, str]
 ) -> Form:
     """The form with what would come of a file, and with what is wrong with it."""
-    outcomes = here.study_service.case(study).outcomes
+    outcomes = here.study_service.snapshot(study).outcomes
     data = earlier_data(text, name, outcomes, columns, here.settings.limits.upload_rows)
     more = [f"... and {len(data.bad) - SHOWN} more"] if len(data.bad) > SHOWN else []
     form = Form(typed, lines=(*data.bad[:SHOWN], *more))

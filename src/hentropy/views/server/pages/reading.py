@@ -13,7 +13,7 @@ from hentropy.views.server.pages.rendering import Message, message_in, page
 from hentropy.views.server.pages.study_view import Forms, Seen, study_row, study_view
 from hentropy.views.server.pages.trial_view import trial_view, wanted
 from hentropy.views.server.problems import Busy
-from hentropy.views.server.services import Here, Services, Visitor, check_meant, has_values
+from hentropy.views.server.services import Here, Services, Visitor, check_identity, has_values
 from hentropy.views.server.study_service import Which
 from hentropy.views.text.formats import iso
 
@@ -69,19 +69,19 @@ def picture(study_id: int, name: str, here: Here, request: Request, mark: str = 
     """What a picture is drawn from; `begun` says which study the page shows."""
     record = here.study_service.record(study_id)
     if begun:
-        check_meant(record, begun)
+        check_identity(record, begun)
     look = here.job_service.latest(record)
     found = look.pictures.get(name) if look is not None else None
     if found is None:
         raise HTTPException(404)
-    printed = prints_of(request).of(found)
-    keep = "private, max-age=3600" if mark == printed.mark else "no-store"
-    return Response(printed.text, headers={"Cache-Control": keep}, media_type="application/json")
+    written = picture_texts_of(request).of(found)
+    keep = "private, max-age=3600" if mark == written.mark else "no-store"
+    return Response(written.text, headers={"Cache-Control": keep}, media_type="application/json")
 
 
-def prints_of(request: Request) -> PictureTexts:
+def picture_texts_of(request: Request) -> PictureTexts:
     """The pictures that were written for browsers."""
-    found = request.app.state.prints
+    found = request.app.state.picture_texts
     assert isinstance(found, PictureTexts)
     return found
 
@@ -96,13 +96,14 @@ def study_page(
     status: int = 200,
 ) -> Response:
     """The page of a study with forms as they were typed."""
-    case = here.study_service.case(study)
+    case = here.study_service.snapshot(study)
     jobs, look = here.job_service.jobs(case.record), here.job_service.latest(case.record)
     if case.computable is None and has_values(case) and look is None and not any(job.kind == "look" for job in jobs):
         with suppress(Busy):  # then it is made once the page is live
-            jobs = (*jobs, here.job_service.look(case.record))
+            here.job_service.renew(case.record, case.revision, soon=True)
+            jobs = here.job_service.jobs(case.record)
     seen = Seen(case, look, jobs, here.store.place)
-    view = study_view(seen, prints_of(request), wanted(request.query_params), forms, here.store.now())
+    view = study_view(seen, picture_texts_of(request), wanted(request.query_params), forms, here.store.now())
     return page("study.html", visitor, status, study=view, message=message)
 
 
@@ -116,7 +117,7 @@ def trial_page(
     status: int = 200,
 ) -> Response:
     """The page of a trial with its form as it was typed."""
-    case = here.study_service.case(study)
+    case = here.study_service.snapshot(study)
     record = case.record
     entry, told = here.study_service.history(record, number)
     shown = {"id": record.id, "name": record.name, "begun": iso(record.created_at)}

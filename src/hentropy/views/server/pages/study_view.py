@@ -178,12 +178,12 @@ class Seen:
         return looks[-1].error if looks and looks[-1].state == "failed" else None
 
 
-def study_view(seen: Seen, prints: PictureTexts, how: Wanted, forms: Forms, now: float) -> StudyView:
+def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: float) -> StudyView:
     """The page of a study; `now` by the clock of its store."""
     case, looking = seen.case, seen.looking
     record, description = case.record, case.description
     running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
-    pictures = picture_views(seen.look, seen.observations, looking is not None, prints)
+    pictures = picture_views(seen.look, seen.observations, looking is not None, texts)
     verdict = _verdict(seen)
     jobs = _jobs(seen.jobs)
     return StudyView(
