@@ -168,6 +168,22 @@ def test_a_study_that_has_enough_is_asked_only_on_purpose(here: Served) -> None:
     assert (status, "no results yet" in said) == (409, True)
 
 
+def test_a_count_beyond_the_budget_is_refused_or_cut(here: Served) -> None:
+    study = here.create(stop={"trials": 3})
+    ask = f"/api/studies/{study}/ask"
+    status, said = refused(here.http.post(ask, json={"count": 4}))
+    assert (status, said) == (409, "4 experiments are more than the budget leaves; ask for at most 3")
+    record = here.services.study_service.record(study)
+    with here.services.store.asking(record):  # so that both jobs are placed while the budget leaves three
+        jobs = [post(here, f"/studies/{study}/ask", {"count": 2})["job"]["id"] for _ in range(2)]
+    first, second = (wait_for(lambda job=job: get(here, f"/jobs/{job}"), "trials")["trials"] for job in jobs)
+    assert (len(first), len(second)) == (2, 1)
+    assert get(here, f"/studies/{study}")["counts"]["running"] == 3
+    status, said = refused(here.http.post(ask, json={}))
+    assert (status, "no new experiment: " in said) == (409, True)
+    assert len(post(here, f"/studies/{study}/ask", {"anyway": True}, params={"wait": 30})["trials"]) == 1
+
+
 def test_a_study_with_code_of_its_own_is_never_computed(here: Served, url: str) -> None:
     own = he.Study(he.Space(x=he.Real(0, 1)), Worst(), storage=url, name="own")
     own.attach({"x": 0.5}, 1.0)

@@ -84,7 +84,9 @@ class SolverWords(Words):
     max_memory: Annotated[
         Whole | Text | None,
         AfterValidator(_enough_memory),
-        Field(description='The memory limit of the largest arrays: bytes, or a text such as "512 MiB".'),
+        Field(
+            description='The memory limit of the largest arrays: bytes, or a text such as "32 MiB"; 64 MiB if left out, and never more.'
+        ),
     ] = None
 
     @property

@@ -273,7 +273,7 @@ _SOLVER = """\
 # Bounds on the search for the next experiment. With max_seconds, proposals depend on the speed of the machine.
 [solver]
 # max_seconds = 5.0
-# max_memory = "512 MiB"
+# max_memory = "32 MiB"
 """
 
 _STOP = """\

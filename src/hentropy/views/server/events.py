@@ -32,7 +32,7 @@ async def listening(
     study_id: int, here: Here, request: Request, response: Response, begun: str = ""
 ) -> AsyncIterator[Subscriber]:
     """A listener for as long as the answer lasts; what cannot be listened to is refused before it begins."""
-    case = await run_in_threadpool(here.study_service.case, study_id)
+    case = await run_in_threadpool(here.study_service.snapshot, study_id)
     if begun:
         check_identity(case.record, begun)
     subscriber = here.watcher.join(case.record, client=client_in(request.scope), computable=case.computable is None)

@@ -50,7 +50,7 @@ async def ask(here: Here, study: Meant, response: Response, question: Ask, key: 
 @router.post("/studies/{study}/decide", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
 async def decide(here: Here, study: Meant, response: Response, question: Decide, wait: Wait = 0.0) -> Any:
     """Decide by all that was told so far: a job, whose result is the verdict; pictures follow it."""
-    case = await run_in_threadpool(here.study_service.case, study)
+    case = await run_in_threadpool(here.study_service.snapshot, study)
     job = place_look(here, case)
     return await _ended(here, study, job.id, wait, response, case.revision)
 

@@ -156,7 +156,7 @@ class StudyView:
 class Seen:
     """What is known of a study at this moment: recorded, computed, and being computed."""
 
-    case: Snapshot
+    snapshot: Snapshot
     look: Look | None
     jobs: Sequence[Job]
     place: str
@@ -164,7 +164,7 @@ class Seen:
     @property
     def observations(self) -> int:
         """How many values there are."""
-        return sum(entry.trial.state is State.COMPLETE for entry in self.case.entries)
+        return sum(entry.trial.state is State.COMPLETE for entry in self.snapshot.entries)
 
     @property
     def looking(self) -> Job | None:
@@ -180,7 +180,7 @@ class Seen:
 
 def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: float) -> StudyView:
     """The page of a study; `now` by the clock of its store."""
-    case, looking = seen.case, seen.looking
+    case, looking = seen.snapshot, seen.looking
     record, description = case.record, case.description
     running = [entry for entry in case.entries if entry.trial.state is State.RUNNING]
     pictures = picture_views(seen.look, seen.observations, looking is not None, texts)
@@ -237,7 +237,7 @@ def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: 
 
 
 def _verdict(seen: Seen) -> VerdictView | None:
-    case, look = seen.case, seen.look
+    case, look = seen.snapshot, seen.look
     if look is not None and look.verdict is not None:
         return verdict_view(
             look.verdict, look.earlier, case.space, seen.observations, verdict_units_of(case.description)
@@ -354,7 +354,7 @@ def _sentences(case: Snapshot) -> tuple[str, ...]:
 
 
 def _made(seen: Seen) -> tuple[tuple[str, str], ...]:
-    record, description = seen.case.record, seen.case.description
+    record, description = seen.snapshot.record, seen.snapshot.description
     return (
         ("Begun", clock(record.created_at)),
         ("With", ", ".join(f"{name} {version}" for name, version in record.versions.items())),
