@@ -5,11 +5,9 @@ from typing import Annotated
 
 import typer
 
-from hentropy.errors import NoStore, StudyError
 from hentropy.studies.definition.building import DATABASE
-from hentropy.studies.storage import open_store
 from hentropy.views.cli.arguments import StoreUrl
-from hentropy.views.cli.opening import is_there, shown
+from hentropy.views.cli.opening import shown, store_at
 
 
 def mcp(
@@ -29,12 +27,5 @@ def mcp(
     from hentropy.adapters.mcp import make_server  # noqa: PLC0415
 
     url = store or f"sqlite:///{DATABASE}"
-    none = StudyError(f"there is no store {shown(url)}; name one with --store URL")
-    if not is_there(url):
-        raise none
-    try:
-        opened = open_store(url, make=False)
-    except NoStore:
-        raise none from None
-    with closing(opened) as there:
+    with closing(store_at(url, f"there is no store {shown(url)}; name one with --store URL")) as there:
         make_server(there, write).run("stdio")

@@ -28,7 +28,7 @@ from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import Trial
-from hentropy.studies.records.outcome import LONGEST
+from hentropy.studies.records.outcome import check_text
 
 
 def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpace]:
@@ -150,10 +150,7 @@ class Assays(dict[str, Assay]):
 
 
 def _check_assay(name: Any, one: Assay, measured: Sequence[str]) -> None:
-    if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
-        raise InputError(f"an assay is called {name!r}; its name must be a text without spaces around it")
-    if len(name) > LONGEST:
-        raise InputError(f"the name of the assay {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
+    check_text("assay", name)
     for outcome in one.measures:
         if outcome not in measured:
             close = closest(str(outcome), measured)

@@ -223,11 +223,15 @@ def joined(kernels: Sequence[Composed]) -> Composed:
     )
 
 
-def evened(belief: Gaussian, count: int) -> Gaussian:
-    """A mixture of `count` components with equal weights that stands for the belief: heavy ones come several times."""
+def evenly(weights: Tensor, count: int) -> list[int]:
+    """So many components, evenly spread over the weights (H) of all: heavy ones come several times."""
     places = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    chosen = torch.searchsorted(belief.weights.cumsum(0).cpu(), places).clamp_max(belief.components - 1)
-    return replace(belief.some(chosen.tolist()), weights=belief.weights.new_full((count,), 1.0 / count))
+    return torch.searchsorted(weights.cumsum(0).cpu(), places).clamp_max(len(weights) - 1).tolist()
+
+
+def evened(belief: Gaussian, count: int) -> Gaussian:
+    """A mixture of `count` components with equal weights that stands for the belief."""
+    return replace(belief.some(evenly(belief.weights, count)), weights=belief.weights.new_full((count,), 1.0 / count))
 
 
 def carried(belief: Gaussian) -> dict[str, float]:

@@ -12,7 +12,7 @@ from hentropy.core.beliefs.base import check_names
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.given import as_device, as_table
 from hentropy.core.models.correlated import OutcomeData
-from hentropy.core.models.families import evened
+from hentropy.core.models.families import evened, evenly
 from hentropy.core.models.gp import MIXTURE_LIMIT, Observations, Treatment, as_profile, check_finite, fit, settled
 from hentropy.core.models.many import FITTED
 from hentropy.core.models.success import fit_grades
@@ -132,9 +132,7 @@ def fit_outcomes(
 
 def _evened_grades(belief: Graded, count: int) -> Graded:
     """As `evened`, with the cuts that belong to the components."""
-    places = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    chosen = torch.searchsorted(belief.weights.cumsum(0).cpu(), places).clamp_max(belief.components - 1)
-    return belief.some(chosen.tolist()).weighted(belief.weights.new_full((count,), 1.0 / count))
+    return belief.some(evenly(belief.weights, count)).weighted(belief.weights.new_full((count,), 1.0 / count))
 
 
 def _of_one(belief: Belief | None, name: str) -> Gaussian | None:

@@ -85,7 +85,8 @@ class SolverWords(Words):
         Whole | Text | None,
         AfterValidator(_enough_memory),
         Field(
-            description='The memory limit of the largest arrays: bytes, or a text such as "32 MiB"; 64 MiB if left out, and never more.'
+            description="The memory limit of the largest arrays: bytes, or a text such as '32 MiB'. Without it, and at"
+            " most, 64 MiB."
         ),
     ] = None
 

@@ -58,16 +58,12 @@ def failure(why: str, lost: bool = False) -> Evaluation:
     return Evaluation({}, why, lost)
 
 
-class Evaluator(ABC):
-    """Evaluates one experiment at a time; it may keep a process or a loaded module from one to the next."""
-
-    @abstractmethod
-    def evaluate(self, params: Mapping[str, Any]) -> Evaluation:
-        """The outcome of one experiment; what goes wrong in it is an outcome too, and is not raised."""
+class Closed(ABC):
+    """Something that is closed at the end of its `with`."""
 
     @abstractmethod
     def close(self) -> None:
-        """End what runs, from any thread; the evaluation it was in comes back as lost."""
+        """End what it has started."""
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +74,19 @@ class Evaluator(ABC):
         self.close()
 
 
-class Executor(ABC):
+class Evaluator(Closed):
+    """Evaluates one experiment at a time; it may keep a process or a loaded module from one to the next."""
+
+    @abstractmethod
+    def evaluate(self, params: Mapping[str, Any]) -> Evaluation:
+        """The outcome of one experiment; what goes wrong in it is an outcome too, and is not raised."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what runs, from any thread; the evaluation it was in comes back as lost."""
+
+
+class Executor(Closed):
     """Evaluates experiments, `workers` of them at a time; more may be submitted, and wait for their turn.
 
     It belongs to one thread. Leave it with `close`, or use it in a `with`: nothing that it has started goes on then.
@@ -117,14 +125,6 @@ class Executor(ABC):
             raise ExecutionError(f"experiment {number} was submitted after the executor was closed; open a new one")
         if number in self.pending:
             raise InputError(f"experiment {number} is pending already; give each experiment a number of its own")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def checked_workers(workers: int) -> int:

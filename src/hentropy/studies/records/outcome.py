@@ -116,12 +116,17 @@ def check_unit(unit: Any) -> None:
         raise InputError(f"the unit of an outcome must be a short text, such as '%', got {unit!r}")
 
 
+def check_text(what: str, name: Any) -> None:
+    """An `InputError` unless an outcome or an assay can have such a name at all."""
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
+        raise InputError(f"an {what} is called {name!r}; its name must be a text without spaces around it")
+    if len(name) > LONGEST:
+        raise InputError(f"the name of the {what} {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
+
+
 def check_name(name: Any, others: Collection[Any], parameters: Collection[str]) -> None:
     """An `InputError` unless an outcome can have this name beside other outcomes and parameters."""
-    if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
-        raise InputError(f"an outcome is called {name!r}; its name must be a text without spaces around it")
-    if len(name) > LONGEST:
-        raise InputError(f"the name of the outcome {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
+    check_text("outcome", name)
     if name in RESERVED or name.startswith("param_") or not re.fullmatch(r"[^=±'+@-][^=±]*", name):
         raise InputError(
             f"an outcome cannot be called {name!r}: columns of tables have this name, or the command line would not"

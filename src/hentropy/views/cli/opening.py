@@ -97,13 +97,19 @@ def found(place: Place) -> Iterator[StoredStudy]:
         yield StoredStudy(store, record, words, log)
 
 
-def _store(place: Place) -> Store:
+def store_at(url: str, none: str) -> Store:
+    """The store that is there already; a `StudyError` with the sentence `none` if there is none."""
     try:
-        if is_there(place.url):
-            return open_store(place.url, make=False)
+        if is_there(url):
+            return open_store(url, make=False)
     except NoStore:
         pass
-    raise StudyError(f"{place.name!r} has not started: there is no store {shown(place.url)} yet{_begin(place)}")
+    raise StudyError(none)
+
+
+def _store(place: Place) -> Store:
+    none = f"{place.name!r} has not started: there is no store {shown(place.url)} yet{_begin(place)}"
+    return store_at(place.url, none)
 
 
 def _begin(place: Place) -> str:

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from hentropy.errors import InputError, NoStore, StudyError
+from hentropy.errors import InputError
 from hentropy.studies.definition.building import DATABASE
 from hentropy.studies.records import StudyRecord
-from hentropy.studies.storage import Store, open_store
+from hentropy.studies.storage import Store
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName
-from hentropy.views.cli.opening import found, is_there, located, shown
+from hentropy.views.cli.opening import found, located, shown, store_at
 from hentropy.views.cli.printing import console, print_json, say, table
 from hentropy.views.text.formats import ago, counted, iso
 from hentropy.views.text.sentences import counts, last_activity
@@ -24,14 +24,7 @@ def list_(store: StoreUrl = None, json: AsJson = False) -> None:
     """
     url = store or f"sqlite:///{DATABASE}"
     hint = "" if store else "; name another with --store URL"
-    none = StudyError(f"there is no store {shown(url)}{hint}")
-    if not is_there(url):
-        raise none
-    try:
-        opened = open_store(url, make=False)
-    except NoStore:
-        raise none from None
-    with closing(opened) as there:
+    with closing(store_at(url, f"there is no store {shown(url)}{hint}")) as there:
         rows = [_row(there, study) for study in there.studies()]
         place = shown(there.place)
     if json:
