@@ -34,8 +34,10 @@ from hentropy.core.beliefs import Nodes, outcome_nodes
 from hentropy.core.beliefs.kernels import Kernel
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import base_samples
+from hentropy.core.decisions.actions import Search_co, Searches
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Finite
+from hentropy.core.spaces import DesignSpace
 from support.beliefs import designs, gaussian
 
 FEW = designs(16, seed=91)
@@ -76,6 +78,28 @@ def searched(decision: Decision, belief: Gaussian, points: Tensor) -> FiniteSear
     assert isinstance(decision.actions, Points)
     draws = base_samples(decision, 64, decision.actions.k, 0)
     return TupleSearch.prepare(decision, belief, points, decision.actions, draws, Clock())
+
+
+class EverySecond(Points):
+    """An action space of one's own: single designs, of which every other one of a list may be taken."""
+
+    def search(self, space: DesignSpace, ways: Searches[Search_co]) -> Search_co | None:
+        assert space.points is not None
+        return ways.rows(space.points[::2].unsqueeze(-2))
+
+
+class OfEverySecond(Maximize):
+    actions = EverySecond(1, as_set=True)
+
+
+def test_an_action_space_says_which_search_fits_it() -> None:
+    belief, pool = gaussian(), Pool(FEW)
+    mean = belief.moments(FEW, Needs.MEAN).mean[0]
+    assert isinstance(prepare_search(Maximize(), belief, pool), ListedSearch)
+    assert float(entropy(Maximize(), belief, pool).value) == pytest.approx(-float(mean.max()))
+    own = entropy(OfEverySecond(), belief, pool)
+    assert own.value == pytest.approx(-float(mean[::2].max()))
+    assert torch.equal(own.action[0], FEW[::2][mean[::2].argmax()])
 
 
 @pytest.mark.parametrize("name", [*SUMS, *OTHERS])

@@ -192,3 +192,19 @@ def test_a_constant_column_of_a_pool_is_no_trouble() -> None:
     for decision in (he.Maximize(), he.Identify("argmax"), he.LevelSets(1.0), he.Estimate()):
         scene = scene_of(begun(pool, decision, count=5))
         check(decided_picture(decided_info(scene, draws=4, points=7, plane=4)))
+
+
+def test_titles_name_the_outcome_and_leave_parameters_alone() -> None:
+    options: dict[str, Any] = {"outcomes": {"yield": he.Outcome(unit="%")}, "hyperparameters": "map", "first": 3}
+    it = he.Study(he.Space(observed=he.Real(0.0, 1.0)), he.Maximize(), **options)
+    for x in (0.0, 0.2, 0.5, 0.7, 1.0):
+        it.attach({"observed": x}, x * (1.0 - x))
+    (known, *_), *_ = picture(it, "known").rows
+    (trusted, *_), *_ = picture(it, "trust").rows
+    assert isinstance(known, Panel)
+    assert isinstance(trusted, Panel)
+    assert (known.x.title, known.y.title) == ("observed", "yield (%)")
+    assert trusted.title == "each yield (%) predicted from the others"
+    assert (trusted.x.title, trusted.y.title) == ("observed yield (%)", "predicted yield (%)")
+    [table] = [one for row in picture(it, "why").rows for one in row if isinstance(one, Table)]
+    assert table.columns == ("outcome", "yield (%)", "expected loss afterwards")

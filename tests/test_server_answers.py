@@ -8,9 +8,9 @@ import pytest
 
 from hentropy import Real, Space
 from hentropy.studies.outcomes import Outcomes
-from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.pages.forms import Mistaken, result_in
 from hentropy.views.server.settings import LONGEST_NOTE, Settings
+from hentropy.views.server.study_service import EarlierExperiment
 from support.serving import Served, served
 from support.visiting import browser
 

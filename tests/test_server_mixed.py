@@ -12,10 +12,10 @@ from hentropy.errors import InputError
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.views.client import RemoteStudy
-from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.pages.own_form import design_fields, design_in
 from hentropy.views.server.pages.trial_view import Wanted, trial_table
 from hentropy.views.server.pages.verdict_view import counterparts, moved, verdict_view
+from hentropy.views.server.study_service import EarlierExperiment
 from hentropy.views.text.formats import design_columns
 from support import visiting
 from support.serving import Served

@@ -7,9 +7,9 @@ import pytest
 from hentropy import Real, Space
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.pages.trial_view import SHOWN, Wanted, trial_table, wanted
 from hentropy.views.server.settings import Settings
+from hentropy.views.server.study_service import EarlierExperiment
 from hentropy.views.text.formats import DesignColumn
 from support.serving import served
 from support.studies import measured

@@ -12,8 +12,7 @@ import hentropy as he
 from hentropy.errors import Gone, InputError, NoSuchTrial, StudyError
 from hentropy.studies.records import State, Verdict
 from hentropy.studies.storage import Store, open_store
-from hentropy.views.server.incoming_data import EarlierExperiment
-from hentropy.views.server.study_service import StudyService
+from hentropy.views.server.study_service import EarlierExperiment, StudyService
 from support.serving import SMALL
 from support.studies import Worst
 

@@ -21,9 +21,8 @@ from hentropy.views.plots.pictures import PICTURES, information, picture, pictur
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_matplotlib import rendered
 from hentropy.views.plots.worth import WorthInfo
-from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.snapshot import why_not_computable
-from hentropy.views.server.study_service import StudyService
+from hentropy.views.server.study_service import EarlierExperiment, StudyService
 from hentropy.views.text.formats import iso
 from hentropy.views.text.sentences import decision_sentence
 from hentropy.views.text.trials import as_json, history_json, verdict_json

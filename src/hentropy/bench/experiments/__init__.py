@@ -4,13 +4,11 @@ from hentropy.errors import require
 
 require("filelock", "cli")
 
-from hentropy.bench.experiments.crew import Crew, Report, RunNews
+from hentropy.bench.experiments.crew import Crew, Report, RunNews, crew_of, run, sweep
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.local_crew import run
 from hentropy.bench.experiments.methods import METHODS, TASKS, Method, Task
 from hentropy.bench.experiments.plan import Plan, Results
 from hentropy.bench.experiments.run import RunJob, RunKey, Step, replayed
-from hentropy.bench.experiments.sweep import crew_of, sweep
 
 __all__ = [
     "METHODS",

@@ -1,7 +1,5 @@
 """The inner search, for actions: the least expected loss now and after each outcome, a file per kind of action."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -16,8 +14,8 @@ from hentropy.core.action_search.solved import SolvedSearch
 from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Belief, Gaussian
 from hentropy.core.clock import Clock
-from hentropy.core.decisions import BestObserved, Decision, Options, Points, Solved, base_samples
-from hentropy.core.decisions.actions import Domain
+from hentropy.core.decisions import BestObserved, Decision, Points, Solved, base_samples
+from hentropy.core.decisions.actions import Searches
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 
@@ -65,45 +63,32 @@ def _prepared(
     draws = base_samples(decision, count, values_per_action(decision, space, belief.X), SEED).to(belief.X)
     if decision.follows_data:
         return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
-    search = decision.actions.search(space, _Ways(decision, belief, space, draws, clock, known))
+
+    def rows(found: Tensor) -> ActionSearch:
+        return ListedSearch.prepare(decision, belief, found.to(belief.X), draws)
+
+    def tuples(points: Tensor, actions: Points) -> ActionSearch:
+        points = points.to(belief.X)
+        if enumerable(points.shape[0], actions):
+            return rows(all_tuples(points, actions))
+        sums = decision.sums()
+        if sums is not None:
+            return FiniteSearch.prepare(decision, belief, points, sums, clock)
+        return TupleSearch.prepare(decision, belief, points, actions, draws, clock)
+
+    ways: Searches[ActionSearch] = Searches(
+        descent=lambda domain: ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, known),
+        rows=rows,
+        items=lambda actions: OptionsSearch.prepare(decision, belief, actions, draws),
+        tuples=tuples,
+    )
+    search = decision.actions.search(space, ways)
     if search is None:
         raise DecisionError(
             f"the actions of {type(decision).__name__} are {decision.actions!r}; they must be Points(k), Box(low,"
             " high), Listed or Options(items), or the decision a Solved one"
         )
     return search
-
-
-@dataclass(frozen=True)
-class _Ways:
-    """The searches among which an action space chooses (`decisions.actions.Searches`)."""
-
-    decision: Decision
-    belief: Belief
-    space: DesignSpace
-    draws: Tensor
-    clock: Clock
-    known: Tensor | None
-
-    def descent(self, domain: Domain) -> ActionSearch:
-        return ContinuousSearch.prepare(
-            self.decision, self.belief, self.space, domain, self.draws, self.clock, self.known
-        )
-
-    def rows(self, rows: Tensor) -> ActionSearch:
-        return ListedSearch.prepare(self.decision, self.belief, rows.to(self.belief.X), self.draws)
-
-    def items(self, actions: Options) -> ActionSearch:
-        return OptionsSearch.prepare(self.decision, self.belief, actions, self.draws)
-
-    def tuples(self, points: Tensor, actions: Points) -> ActionSearch:
-        points = points.to(self.belief.X)
-        if enumerable(points.shape[0], actions):
-            return self.rows(all_tuples(points, actions))
-        sums = self.decision.sums()
-        if sums is not None:
-            return FiniteSearch.prepare(self.decision, self.belief, points, sums, self.clock)
-        return TupleSearch.prepare(self.decision, self.belief, points, actions, self.draws, self.clock)
 
 
 __all__ = [

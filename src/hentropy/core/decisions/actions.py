@@ -10,9 +10,9 @@
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -143,20 +143,17 @@ class BoxDomain(Domain):
 Search_co = TypeVar("Search_co", covariant=True)
 
 
-class Searches(Protocol[Search_co]):
-    """The ways in which actions can be searched, of which an action space takes the one that fits it."""
+@dataclass(frozen=True)
+class Searches(Generic[Search_co]):
+    """The ways in which actions can be searched, of which an action space takes the one that fits it.
 
-    def descent(self, domain: Domain) -> Search_co:
-        """Descent in a unit cube."""
+    In a unit cube; all of m sets of designs (m x k x d); all things of any kind; by exchange of designs of a list.
+    """
 
-    def rows(self, rows: Tensor) -> Search_co:
-        """All of m sets of designs are tried: m x k x d."""
-
-    def items(self, actions: "Options") -> Search_co:
-        """All things of any kind are tried."""
-
-    def tuples(self, points: Tensor, actions: "Points") -> Search_co:
-        """Members are exchanged with other designs of a list, m x d."""
+    descent: Callable[[Domain], Search_co]
+    rows: Callable[[Tensor], Search_co]
+    items: Callable[["Options"], Search_co]
+    tuples: Callable[[Tensor, "Points"], Search_co]
 
 
 class ActionSpace(ABC):

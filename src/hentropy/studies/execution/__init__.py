@@ -1,9 +1,8 @@
 """Execution: how one experiment is evaluated, and who evaluates. `Dask` is in `hentropy.studies.execution.cluster`."""
 
 from hentropy.studies.execution.executor import Evaluation, Evaluator, Executor
-from hentropy.studies.execution.local import Local
+from hentropy.studies.execution.local import Local, Processes
 from hentropy.studies.execution.objective import CommandObjective, Objective, PythonObjective
-from hentropy.studies.execution.processes import Processes
 
 __all__ = [
     "CommandObjective",

@@ -42,7 +42,6 @@ class BatchJobs(Executor):
         self.workers = checked_workers(workers)
         self._objective = objective
         self._jobs: dict[int, submitit.Job[Evaluation]] = {}
-        self._closed = False
         try:
             self._executor = submitit.AutoExecutor(folder, cluster)
             self._executor.update_parameters(name="hentropy", **(parameters or {}))
@@ -74,14 +73,9 @@ class BatchJobs(Executor):
         """What is in the queue, runs, or was not handed out yet."""
         return frozenset(self._jobs)
 
-    @property
-    def closed(self) -> bool:
-        """Whether it takes no more."""
-        return self._closed
-
     def close(self) -> None:
         """Cancel all jobs."""
-        self._closed = True
+        self.closed = True
         for job in self._jobs.values():
             job.cancel(check=False)
         self._jobs.clear()

@@ -8,9 +8,8 @@ from hentropy.errors import InputError
 from hentropy.studies.definition.objectives import Command, PythonFunction
 from hentropy.studies.execution.executor import Executor
 from hentropy.studies.execution.leases import Terms
-from hentropy.studies.execution.local import Local
+from hentropy.studies.execution.local import Local, Processes
 from hentropy.studies.execution.objective import CommandObjective, Objective, PythonObjective
-from hentropy.studies.execution.processes import Processes
 from hentropy.studies.study.words import LocatedDescription
 
 Kind = Literal["local", "processes", "dask", "slurm"]

@@ -49,7 +49,6 @@ class Dask(Executor):
         cluster = self._ours.enter_context(own_cluster(workers)) if address is None else None
         self._client = connect(cluster or address, patience)
         self._address = self._client.scheduler.address
-        self._is_closed = False
         self._futures: dict[int, Future] = {}
         self._ended: SimpleQueue[tuple[int, Future]] = SimpleQueue()
 
@@ -94,16 +93,11 @@ class Dask(Executor):
         """What is on the cluster and was not handed out yet."""
         return frozenset(self._futures)
 
-    @property
-    def closed(self) -> bool:
-        """Whether it takes no more."""
-        return self._is_closed
-
     def close(self) -> None:
         """Cancel what runs, which ends its processes, and leave; a cluster of our own ends."""
-        if self._is_closed:
+        if self.closed:
             return
-        self._is_closed = True
+        self.closed = True
         try:
             if self._client.status != "closed":
                 for future in self._futures.values():

@@ -93,6 +93,8 @@ class Executor(Closed):
     """
 
     workers: int
+    closed: bool = False
+    """Whether it takes no more."""
 
     @abstractmethod
     def submit(self, number: int, params: Mapping[str, Any]) -> None:
@@ -109,11 +111,6 @@ class Executor(Closed):
     @abstractmethod
     def pending(self) -> frozenset[int]:
         """The numbers that were submitted and whose outcomes were not handed out yet."""
-
-    @property
-    @abstractmethod
-    def closed(self) -> bool:
-        """Whether it takes no more."""
 
     @abstractmethod
     def close(self) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from hentropy.bench.experiments.crew import Crew
+from hentropy.bench.experiments.crew import Crew, Kind, Report, RunNews, crew_of
 from hentropy.bench.experiments.figures import FIGURES
 from hentropy.bench.experiments.figures.peers import draw_peers
 from hentropy.bench.experiments.ledger import Ledger
@@ -19,7 +19,6 @@ from hentropy.bench.experiments.peer_tables import ABOUT, peer_markdown, peer_pa
 from hentropy.bench.experiments.peers import COMPARISONS, PEER_TASKS, peer_plan
 from hentropy.bench.experiments.plan import Plan, Results
 from hentropy.bench.experiments.run import RunJob
-from hentropy.bench.experiments.sweep import Kind, Report, RunNews, crew_of
 from hentropy.bench.experiments.tables import belief_markdown, belief_rows, markdown, printed, task_table
 from hentropy.bench.experiments.timing import markdown as timing_markdown
 from hentropy.bench.experiments.timing import printed as timing_printed

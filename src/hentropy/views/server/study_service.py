@@ -4,16 +4,16 @@ Telling, failing, withdrawing and attaching need no decision, so no code of a st
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from hentropy.errors import Gone, StudyError
-from hentropy.studies.records import Entry, Observation, StudyRecord, ToldCost, Values
+from hentropy.errors import Gone, InputError, StudyError
+from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.records import Entry, Failed, Observation, StudyRecord, ToldCost, Values
 from hentropy.studies.records.csv_tables import check_rows
 from hentropy.studies.storage import Store
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.views.server.incoming_data import EarlierExperiment, rows_in, usable
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
 from hentropy.views.server.study_list import ListedStudy, Standings
@@ -25,6 +25,14 @@ Which = int | StudyRecord
 
 CHUNK = 500
 """The trials of a download that are put into text at a time."""
+
+
+@dataclass(frozen=True)
+class EarlierExperiment:
+    """An earlier experiment: its design, and what was measured or why it failed."""
+
+    params: Mapping[str, Any]
+    outcome: Values | Failed
 
 
 @dataclass(frozen=True)
@@ -116,8 +124,8 @@ class StudyService:
     ) -> Attached:
         """Data that were there before: all rows, or none if one of them cannot be used; each with a cost and a note."""
         check_rows(len(rows), self._rows)
-        data = rows_in(rows, self.log(study).outcomes)
-        return self._attach(study, usable(data, "the rows", skip_bad=False), again, cost, note)
+        data = _rows_in(rows, self.log(study).outcomes)
+        return self._attach(study, _usable(data, "the rows", skip_bad=False), again, cost, note)
 
     def attach_csv(
         self,
@@ -131,7 +139,7 @@ class StudyService:
     ) -> Attached:
         """Data that were there before, from a CSV text; `columns` are those that are called otherwise."""
         data = earlier_data(text, where, self.log(study).outcomes, columns or {}, self._rows)
-        return self._attach(study, usable(data, where, skip_bad), again)
+        return self._attach(study, _usable(data, where, skip_bad), again)
 
     def _attach(self, study: Which, data: Data, again: bool, cost: ToldCost = None, note: str = "") -> Attached:
         entries = self.log(study).attach(data.good, again=again, cost=cost, note=note or data.notes)
@@ -171,3 +179,29 @@ class StudyService:
 
 def _pieces(entries: tuple[Entry, ...]) -> Iterator[tuple[Entry, ...]]:
     return (entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK))
+
+
+def _rows_in(rows: Sequence[EarlierExperiment], outcomes: Outcomes) -> Data:
+    """Rows checked against the space and the outcomes."""
+    good, bad = [], []
+    for number, row in enumerate(rows):
+        try:
+            if not isinstance(row.outcome, Failed):
+                outcomes.given(row.outcome)
+            design = outcomes.space.cleaned(row.params)
+        except InputError as mistake:
+            bad.append(f"row {number}: {mistake}")
+        else:
+            good.append((design, row.outcome))
+    return Data(tuple(good), ("",) * len(good), tuple(bad), ())
+
+
+def _usable(data: Data, where: str, skip_bad: bool) -> Data:
+    """The data, if their bad rows may be left out; an `InputError` with what is wrong with them if not."""
+    if not data.bad and not data.good:
+        raise InputError(f"{where} has no rows below its header; nothing was attached")
+    if not data.bad:
+        return data
+    if skip_bad and data.good:
+        return replace(data, bad=data.shown_bad)
+    raise InputError(f"{data.bad_rows(where)}\nNothing was attached. Fix the rows, or leave them out.")

@@ -12,9 +12,8 @@ from hentropy.views.server.api.answers import AttachedAnswer, TrialsAnswer
 from hentropy.views.server.api.requests import Attach
 from hentropy.views.server.api.router import Key, Meant, Text, takes
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.services import Here
-from hentropy.views.server.study_service import Attached
+from hentropy.views.server.study_service import Attached, EarlierExperiment
 from hentropy.views.server.work import StudyKey
 from hentropy.views.text.earlier_data import columns_by_parameter
 

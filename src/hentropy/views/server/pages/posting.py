@@ -14,7 +14,6 @@ from starlette.responses import RedirectResponse, Response
 
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import Failed, State, StudyRecord, Values
-from hentropy.views.server.incoming_data import EarlierExperiment
 from hentropy.views.server.pages.forms import (
     WHOLE,
     Form,
@@ -33,6 +32,7 @@ from hentropy.views.server.pages.rendering import Message
 from hentropy.views.server.pages.study_view import Forms
 from hentropy.views.server.problems import Busy, Refused, sentence
 from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
+from hentropy.views.server.study_service import EarlierExperiment
 from hentropy.views.server.work import ON_PAGES, Job, StudyKey
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted
