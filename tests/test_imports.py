@@ -231,3 +231,13 @@ def test_no_class_has_the_name_of_another() -> None:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
     assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_the_design_names_every_part(floor: str) -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    rows = [line for line in (docs / "design.md").read_text().splitlines() if line.startswith("|")]
+    drawn = (docs / "images" / "floors.svg").read_text()
+    parts = [part for row in FLOORS[floor] for part in row]
+    assert [part for part in parts if not any(f"`{part}`" in row for row in rows)] == []
+    assert [part for part in parts if f">{part}<" not in drawn] == []
