@@ -56,9 +56,9 @@ OPTIONAL = {
     ("plots", "hentropy.views.plots.with_matplotlib"),
     ("experiments", "hentropy.bench.experiments.dask_crew"),
     ("cli", "torch"),
-    ("cli", "hentropy.views.cli.plotting"),
-    ("cli", "hentropy.views.cli.reproducing"),
-    ("cli", "hentropy.views.cli.serving"),
+    ("cli", "hentropy.views.cli.picture_files"),
+    ("cli", "hentropy.views.cli.paper_results"),
+    ("cli", "hentropy.views.cli.server_process"),
     ("mcp_command", "hentropy.adapters.mcp"),
 }
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""

@@ -13,9 +13,9 @@ from hentropy.bench.experiments import METHODS, plan
 from hentropy.bench.experiments.figures import FIGURES
 from hentropy.bench.experiments.methods import BELIEF_TASKS, TASKS
 from hentropy.bench.experiments.timing import CONTENDERS
-from hentropy.views.cli import reproducing
+from hentropy.views.cli import paper_results
+from hentropy.views.cli.paper_results import NAMES
 from hentropy.views.cli.reproduce import MOST_SEEDS, WHAT
-from hentropy.views.cli.reproducing import NAMES
 from support.commands import hentropy
 from support.waiting import PATIENCE
 
@@ -125,7 +125,7 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
 
 def test_quick_beliefs_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"branin-3-guesses": replace(BELIEF_TASKS["branin-3-guesses"], first=4)}
-    monkeypatch.setattr(reproducing, "BELIEF_TASKS", one)
+    monkeypatch.setattr(paper_results, "BELIEF_TASKS", one)
     found = hentropy("reproduce", "beliefs", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert found.code == 0, found.err
     table = (here / "new" / "tables" / "beliefs.md").read_text()

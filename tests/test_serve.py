@@ -53,7 +53,7 @@ def serving_by(
 
 
 PATIENT = """
-import hentropy.views.cli.serving as serving
+import hentropy.views.cli.server_process as serving
 from hentropy.__main__ import main
 
 serving.GRACE = serving.LAST = 300
@@ -83,7 +83,7 @@ def test_it_serves_until_a_signal_even_with_open_pages(number: signal.Signals, c
 
 BUSY = """
 import sys, threading, time
-import hentropy.views.cli.serving as serving
+import hentropy.views.cli.server_process as serving
 from hentropy.views.server.settings import Settings
 
 serving.GRACE, serving.LAST = 1, 1

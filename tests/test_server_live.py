@@ -325,7 +325,7 @@ def patient(url: str) -> Iterator[tuple[Served, he.Study]]:
     """
     study = he.Study(SPACE, he.Maximize(), storage=url, name="live", first=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hentropy.views.cli.serving.GRACE", 10 * SOON)
+        patch.setattr("hentropy.views.cli.server_process.GRACE", 10 * SOON)
         patch.setattr("hentropy.views.server.events.HEARTBEAT", 10 * SOON)
         with served(Settings(url, limits=ServerLimits(listeners=2))) as server:
             yield server, study

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from hentropy.views.cli.serving import Server, listening
+from hentropy.views.cli.server_process import Server, listening
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings
 from support.waiting import PATIENCE

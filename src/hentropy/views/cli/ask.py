@@ -10,7 +10,7 @@ from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, whole
 from hentropy.views.cli.opening import as_typed, located, opened
 from hentropy.views.cli.printing import console, note, print_json, say
-from hentropy.views.cli.running import say_first
+from hentropy.views.cli.run_progress import say_first
 from hentropy.views.cli.trial_tables import asked_table
 from hentropy.views.text.formats import counted, number
 from hentropy.views.text.trials import as_json, values_to_tell

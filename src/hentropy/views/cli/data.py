@@ -15,7 +15,7 @@ from hentropy.views.cli.arguments import Force, Mapped, StoreUrl, StudyName, ren
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.opening import file_of, found, located, opened, words_of
 from hentropy.views.cli.printing import note, say
-from hentropy.views.cli.running import say_first
+from hentropy.views.cli.run_progress import say_first
 from hentropy.views.text.earlier_data import Data, earlier_data
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines

@@ -44,7 +44,7 @@ def plot(
     Example: hentropy plot lab.toml --what known --what why --out pictures
     """
     # matplotlib takes as long to import as all the rest: other commands do without it
-    from hentropy.views.cli.plotting import plot_all  # noqa: PLC0415
+    from hentropy.views.cli.picture_files import plot_all  # noqa: PLC0415
 
     plot_all(study, what or [], out, form.value, force=force, store=store)
 
@@ -64,6 +64,6 @@ def report(
     Example: hentropy report lab.toml --out lab.html
     """
     # pictures take as long to import as all the rest: other commands do without them
-    from hentropy.views.cli.plotting import write_report  # noqa: PLC0415
+    from hentropy.views.cli.picture_files import write_report  # noqa: PLC0415
 
     write_report(study, out, force=force, store=store)

@@ -74,7 +74,7 @@ def reproduce(
     Example: hentropy reproduce figure-2 --quick
     """
     # the experiments and matplotlib take as long to import as all the rest: other commands do without them
-    from hentropy.views.cli.reproducing import make  # noqa: PLC0415
+    from hentropy.views.cli.paper_results import make  # noqa: PLC0415
 
     on_dask = executor is Crews.DASK or (executor is None and scheduler is not None)
     make(

@@ -19,7 +19,7 @@ from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import StoreUrl, StudyName, whole
 from hentropy.views.cli.opening import as_typed, located, opened, words_of
 from hentropy.views.cli.printing import say
-from hentropy.views.cli.running import (
+from hentropy.views.cli.run_progress import (
     Follower,
     check_not_manual,
     check_objective,

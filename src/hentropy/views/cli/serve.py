@@ -65,7 +65,7 @@ def serve(
     Example: hentropy serve --store sqlite:///lab.db
     """
     # the server takes long to import: other commands do without it
-    from hentropy.views.cli.serving import run_server  # noqa: PLC0415
+    from hentropy.views.cli.server_process import run_server  # noqa: PLC0415
 
     if token is not None and new_token:
         raise typer.BadParameter("give a token or have one made, not both", param_hint="--new-token")

@@ -9,7 +9,7 @@ from hentropy.studies.records import Entry, State
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number, whole
 from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
 from hentropy.views.cli.printing import console, note, print_json, say, table
-from hentropy.views.cli.running import say_first
+from hentropy.views.cli.run_progress import say_first
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
 from hentropy.views.text.formats import ago, clock, counted, design, iso, number, one_line, result, units_of

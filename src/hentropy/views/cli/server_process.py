@@ -20,7 +20,7 @@ from hentropy.errors import InputError
 from hentropy.studies.storage import open_store
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import say
-from hentropy.views.cli.running import Terminated, stopped_by_signals
+from hentropy.views.cli.run_progress import Terminated, stopped_by_signals
 from hentropy.views.server.app import make_app
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings
