@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hentropy.core.spaces import Choice, DesignSpace, Field, Fractions, Parameter, Pool, Space, usual_first
 from hentropy.core.spaces.parameters import written
-from hentropy.studies.definition import CHOICES, Description, stopping_of
+from hentropy.studies.definition import Description, goal_of, stopping_of
 from hentropy.studies.definition.building import made_outcomes, outcomes_of
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
@@ -144,7 +144,7 @@ def decision_sentence(description: Description) -> str:
 
 def _settings(words: Named) -> str:
     """What is set otherwise than by default and not said yet: a sentence, or nothing."""
-    goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
+    goal = goal_of(words.name)
     asked = {ask.option for ask in goal.asks} if goal else set(words.model_dump())
     if goal is not None and goal.said:
         asked = {option for option in asked if f"{{{option}}}" in goal.said}
@@ -172,7 +172,7 @@ def _decision(description: Description) -> str:
         return f"a class of your own ({words.python}{said})"
     if not isinstance(words, Named):
         return "a class made in Python, which has no words"
-    goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
+    goal = goal_of(words.name)
     given = {ask.option: options[ask.option] for ask in goal.asks if ask.option in options} if goal else options
     if goal is not None and goal.said:
         said = goal.said.format(**{key: _value(value) for key, value in given.items()}, **_meanings(given))
@@ -198,7 +198,7 @@ def _about(named: object, description: Description) -> str:
 
 def _meanings(options: Mapping[str, object]) -> dict[str, str]:
     """What options that are yes, no or a keyword mean in a sentence."""
-    best = "greatest" if options.get("largest", True) else "least"
+    best = "highest" if options.get("largest", True) else "lowest"
     return {"best": best, "side": "above" if options.get("above", True) else "below"}
 
 
@@ -214,7 +214,7 @@ def _wanted(name: str, value: object) -> str:
     return f"{name} {_value(value)}"
 
 
-KEYWORDS = {"argmax": "where the greatest value is", "max": "how great the greatest value is"}
+KEYWORDS = {"argmax": "where the maximum is", "max": "how high the maximum is"}
 
 
 def _value(value: object) -> str:
