@@ -14,7 +14,9 @@ from starlette.responses import RedirectResponse, Response
 
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import Failed, State, StudyRecord, Values
+from hentropy.views.server.api.answering import says
 from hentropy.views.server.incoming_data import EarlierExperiment
+from hentropy.views.server.new_study import described, description_of
 from hentropy.views.server.pages.forms import (
     WHOLE,
     Form,
@@ -27,8 +29,10 @@ from hentropy.views.server.pages.forms import (
     note_in,
     result_in,
 )
+from hentropy.views.server.pages.new_form import drafted, settings_of, shown_again
+from hentropy.views.server.pages.new_rows import with_rows
 from hentropy.views.server.pages.own_form import design_in
-from hentropy.views.server.pages.reading import study_page, trial_page
+from hentropy.views.server.pages.reading import new_page, study_page, trial_page
 from hentropy.views.server.pages.rendering import Message
 from hentropy.views.server.pages.study_view import Forms
 from hentropy.views.server.problems import Busy, Refused, sentence
@@ -40,6 +44,38 @@ from hentropy.views.text.formats import counted
 router = APIRouter(include_in_schema=False)
 
 Text = Annotated[str, Field()]
+
+
+@router.post("/new")
+def new(here: Here, visitor: Visitor, typed: Typed, what: Text = "make", key: Text = "") -> Response:
+    """Make a study that people run; or another row, the settings of another goal, or what the study would do.
+
+    A form that is sent twice, as by a double click, has the same `key`, and makes one study.
+    """
+    typed = {name: text for name, text in typed.items() if name != "what"}
+    if what.startswith(("add:", "remove:")):
+        rows, goes_on = with_rows(typed, what)
+        return new_page(visitor, Form(rows, focus=goes_on))
+    draft = drafted(shown_again(typed) if what == "goal" else typed)
+    if what == "goal":
+        return new_page(visitor, Form(draft.typed, focus=next((one.key for one in settings_of(draft)), "goal")))
+    form = draft.form()
+    if form.mistakes:
+        return new_page(visitor, form, status=422)
+    try:
+        if what == "check":
+            study = described(draft.words)
+            return new_page(visitor, form, tuple(says(description_of(study), study.first)))
+        made = here.recent.once(NO_STUDY, "new by form", key or None, lambda: here.study_service.create(draft.words))
+    except StudyError as error:
+        return new_page(visitor, Form(typed, {"name": sentence(str(error))}, focus="name"), status=409)
+    except InputError as error:
+        return new_page(visitor, Form(typed, {WHOLE: sentence(" ".join(str(error).split()))}), status=422)
+    return RedirectResponse(f"/studies/{made.id}?said=made#said", 303)
+
+
+NO_STUDY = StudyKey(0, "", 0.0)
+"""Whose key it is that makes a study: there is none yet."""
 
 
 @router.post("/studies/{study_id}/trials/{number}")
