@@ -295,6 +295,7 @@ def test_what_the_study_would_do_is_said_first(server: Served, visit: httpx.Clie
     page = pressed(visit, visit.get("/new").text, "check", name="bread", **NUMBER)
     assert page.status_code == 200
     assert "In the end you will have one design with the highest value." in page.text
+    assert "hentropy tell" not in page.text
     assert server.services.store.studies() == ()
     definition(server, pressed(visit, page.text, "make"))
 

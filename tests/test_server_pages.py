@@ -47,6 +47,7 @@ def test_an_empty_store_says_how_to_begin(tmp_path: Path) -> None:
     with served(Settings(f"sqlite:///{tmp_path / 'empty.db'}")) as empty:
         text = empty.http.get("/").text
     assert "No study yet" in text
+    assert 'href="/new"' in text
     assert "hentropy init" in text
 
 

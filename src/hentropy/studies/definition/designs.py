@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from hentropy.core.spaces import Choice, DesignSpace, Fractions, Integer, Levels, Parameter, Pool, Real, Space
 from hentropy.core.spaces.parameters import nearest, written
-from hentropy.errors import InputError
+from hentropy.errors import DocPage, InputError, explained_in
 from hentropy.studies.definition.base import Cells, Label, Number, Plain, Text, Unit, Whole, Words, YesNo
 from hentropy.studies.files import MOST_IN_TABLE, read_text
 from hentropy.studies.records.csv_tables import CsvTable, csv_table, number_in
@@ -273,6 +273,7 @@ def designs_in(
     return designs_from(read_text(file, MOST_IN_TABLE), str(file), id, ignore, choices)
 
 
+@explained_in(DocPage.CANDIDATES)
 def designs_from(
     text: str, where: str, id: str | None = None, ignore: Sequence[str] = (), choices: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from hentropy.errors import InputError
+from hentropy.errors import DocPage, InputError
 from hentropy.studies.definition.decisions import DECISIONS, OwnClass
 from hentropy.studies.definition.designs import PARAMETERS, DecideOnWords, PoolWords
 from hentropy.studies.definition.importing import Place, dotted, nearest, shown
@@ -71,7 +71,29 @@ def validated(words: Any, where: str) -> Description:
     try:
         return Description.model_validate(words)
     except ValidationError as error:
-        raise InputError(told(where, mistakes(error, words))) from None
+        raise InputError(told(where, mistakes(error, words)), page=_page(error, words)) from None
+
+
+EXPLAINED = {
+    "space": DocPage.DESIGNS,
+    "where": DocPage.CONSTRAINTS,
+    "tables": DocPage.CONSTRAINTS,
+    "same_in_batch": DocPage.DESIGNS,
+    "pool": DocPage.CANDIDATES,
+    "outcomes": DocPage.OUTCOMES,
+    "assays": DocPage.ASSAYS,
+    "decision": DocPage.DECISIONS,
+    "cost": DocPage.COSTS,
+    "model": DocPage.MODELS,
+    "storage": DocPage.STORES,
+}
+"""The pages on some tables of a study file."""
+
+
+def _page(error: ValidationError, words: Any) -> DocPage:
+    """The page on the table that is wrong; where several are, the one on the whole file."""
+    tables = {str(place[0]) if place else "" for place, _ in _placed(error, words)}
+    return EXPLAINED.get(tables.pop(), DocPage.STUDY_FILE) if len(tables) == 1 else DocPage.STUDY_FILE
 
 
 def misplaced(words: Any) -> list[tuple[Place, str]]:
@@ -79,8 +101,12 @@ def misplaced(words: Any) -> list[tuple[Place, str]]:
     try:
         Description.model_validate(words)
     except ValidationError as error:
-        return [_led(path, line) for path, line in _found(error, words, Description)]
+        return _placed(error, words)
     return []
+
+
+def _placed(error: ValidationError, words: Any) -> list[tuple[Place, str]]:
+    return [_led(path, line) for path, line in _found(error, words, Description)]
 
 
 def _led(path: Place, line: str) -> tuple[Place, str]:

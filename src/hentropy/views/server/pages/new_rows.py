@@ -6,7 +6,7 @@ and by its key in a study file: p0_low is the lower bound of the first parameter
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hentropy.errors import InputError
@@ -74,6 +74,7 @@ def _log(label: str) -> RowField:
 
 
 UNIT = RowField("unit", "Unit", text_in, "such as °C or mol/L", required=False)
+MEASURED_IN = replace(UNIT, hint="such as %")
 RATIOS = _log("Equal ratios count as equal steps (logarithmic), as for rates and concentrations")
 LIST = "One on each line, or separated by commas."
 
@@ -121,7 +122,7 @@ PARAMETER_KINDS = _kinds(
 """The kinds of parameters that people describe on a page."""
 
 OUTCOME_KINDS = _kinds(
-    RowKind("number", "Number", (UNIT, _log("Always above 0 and known by its ratios (logarithmic)"))),
+    RowKind("number", "Number", (MEASURED_IN, _log("Always above 0 and known by its ratios (logarithmic)"))),
     RowKind("yes-no", "Yes or no", (), {"kind": "yes/no"}),
     RowKind(
         "grades",
@@ -135,7 +136,7 @@ OUTCOME_KINDS = _kinds(
     RowKind(
         "computed",
         "Computed from the design",
-        (RowField("computed", "Expression", text_in, "such as 2 * loading + 0.3 * minutes"), UNIT),
+        (RowField("computed", "Expression", text_in, "such as 2 * loading + 0.3 * minutes"), MEASURED_IN),
     ),
 )
 

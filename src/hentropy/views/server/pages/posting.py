@@ -35,11 +35,12 @@ from hentropy.views.server.pages.own_form import design_in
 from hentropy.views.server.pages.reading import new_page, study_page, trial_page
 from hentropy.views.server.pages.rendering import Message
 from hentropy.views.server.pages.study_view import Forms
-from hentropy.views.server.problems import Busy, Refused, sentence
+from hentropy.views.server.problems import Busy, Refused, sentence, told
 from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
-from hentropy.views.server.work import ON_PAGES, Job, StudyKey
+from hentropy.views.server.work import Job, StudyKey
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted
+from hentropy.views.text.sentences import objective_sentence
 
 router = APIRouter(include_in_schema=False)
 
@@ -65,7 +66,10 @@ def new(here: Here, visitor: Visitor, typed: Typed, what: Text = "make", key: Te
     try:
         if what == "check":
             study = described(draft.words)
-            return new_page(visitor, form, tuple(says(description_of(study), study.first)))
+            words = description_of(study)
+            # who runs them is said above, and in other words than those of a terminal
+            said = tuple(one for one in says(words, study.first) if one != objective_sentence(words))
+            return new_page(visitor, form, said)
         made = here.recent.once(NO_STUDY, "new by form", key or None, lambda: here.study_service.create(draft.words))
     except StudyError as error:
         return new_page(visitor, Form(typed, {"name": sentence(str(error))}, focus="name"), status=409)
@@ -97,7 +101,7 @@ def enter(
     except Mistaken as mistaken:
         form, status = mistaken.form, 422
     except (InputError, StudyError) as error:
-        form, status = Form(typed, {WHOLE: sentence(error.worded(ON_PAGES))}), 409
+        form, status = Form(typed, {WHOLE: told(error)}), 409
     else:
         look_again(here, study)
         place = f"/studies/{study.id}/trials/{number}" if own else f"/studies/{study.id}"
@@ -234,7 +238,7 @@ def own(study: Meant, here: Here, visitor: Visitor, request: Request, typed: Typ
     try:
         attached = here.study_service.attach(study, [row], again=bool(typed.get("again")), cost=cost, note=note)
     except InputError as error:
-        form = Form(typed, {WHOLE: sentence(error.worded(ON_PAGES)), "again": "asked"})
+        form = Form(typed, {WHOLE: told(error), "again": "asked"})
         return study_page(here, visitor, request, study, Forms(own=form), None, 409)
     look_again(here, study)
     said = "own_outside" if space.violated(space.encode(design)) else "own"
@@ -276,7 +280,7 @@ def attach(
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(attach=mistaken.form), None, 422)
     except InputError as error:
-        form = Form(typed, {"file": sentence(error.worded(ON_PAGES))})
+        form = Form(typed, {"file": told(error)})
         return study_page(here, visitor, request, study, Forms(attach=form), None, 422)
     look_again(here, study)
     return RedirectResponse(f"/studies/{study.id}?said=attached&number={len(attached.entries)}#said", 303)
