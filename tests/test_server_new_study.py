@@ -43,7 +43,7 @@ def definition(server: Served, answer: httpx.Response) -> dict[str, Any]:
     [study] = server.services.store.studies()
     assert answer.url.path == f"/studies/{study.id}"
     assert study.definition["objective"]["type"] == "manual"
-    return study.definition
+    return dict(study.definition)
 
 
 def mistakes(answer: httpx.Response) -> dict[str, str]:
@@ -204,8 +204,10 @@ def test_the_settings_of_another_goal_are_seen_before_a_study_is_made(server: Se
     assert "Look at the settings of this goal below" in first.text
     assert {"d_k", "d_cap", "d_weight", "d_largest"} <= set(entries(first.text))
     assert "If left empty: 0.4." in first.text  # a tenth of the range
+    scaled = pressed(visit, first.text, "goal", d_scaled="yes")
+    assert "If left empty: 0.1." in scaled.text
     made = definition(server, pressed(visit, first.text, "make", d_k="2"))["decision"]
-    assert (made["k"], made["cap"], made["weight"]) == (2, 0.4, 2.5)
+    assert (made["k"], made["cap"], made["weight"], made.get("scaled", False)) == (2, 0.4, 2.5, False)
 
 
 TWO = ("add:p:real",)

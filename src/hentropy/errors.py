@@ -213,7 +213,7 @@ def explained_in(page: DocPage) -> Iterator[None]:
 def last_line(error: BaseException) -> str:
     """The last line of what Python says of an exception, notes aside."""
     told = traceback.TracebackException.from_exception(error)
-    told.__notes__ = None  # type: ignore[assignment]
+    told.__notes__ = None
     return list(told.format_exception_only())[-1].strip()
 
 

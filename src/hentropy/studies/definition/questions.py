@@ -130,6 +130,12 @@ CHOICES: tuple[Goal, ...] = (
         (
             Question("k", "How many designs?", 5, "whole number"),
             Question(
+                "scaled",
+                "Do distances between designs count as shares of the ranges (yes), or in the parameters' units (no)?",
+                False,
+                "yes or no",
+            ),
+            Question(
                 "cap", "From which distance on, adding up all parameters, do designs differ enough?", 1.0, "number"
             ),
             Question(
@@ -244,16 +250,18 @@ REACH = 0.1
 """Designs differ enough from this share of the largest distance on, unless something else is said."""
 
 
-def asks_for(decision: str, parameters: Mapping[str, Parameter]) -> tuple[Question, ...]:
+def asks_for(decision: str, parameters: Mapping[str, Parameter], scaled: bool = False) -> tuple[Question, ...]:
     """The options to ask for, with defaults that go with the sizes of the parameters.
 
-    Distances are in the units of the parameters, and 1 between two options: designs that differ enough are worth 1 by
-    default, in any units.
+    Distances are in the units of the parameters, or shares of their ranges if they are `scaled`, and 1 between two
+    options: designs that differ enough are worth 1 by default, in any units.
     """
     goal = goal_of(decision)
     asks = goal.asks if goal else ()
     fields = [field for name, p in parameters.items() for field in p.fields(name)]
-    reach = REACH * sum(1.0 if field.options and not field.ordered else field.high - field.low for field in fields)
+    reach = REACH * sum(
+        1.0 if scaled or (field.options and not field.ordered) else field.high - field.low for field in fields
+    )
     if not reach:
         return asks
     sizes = {"cap": _rounded(reach), "weight": _rounded(1.0 / reach)}

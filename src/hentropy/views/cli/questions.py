@@ -76,7 +76,12 @@ def _options(plan: FilePlan) -> FilePlan:
     asks = asks_for(plan.decision or "", plan.parameters)
     if asks:
         say("More on what you will decide.", "bold")
-    return replace(plan, options={ask.option: _option(ask) for ask in asks})
+    found: dict[str, Any] = {}
+    for position in range(len(asks)):
+        # whether distances are scaled is asked before the distance itself
+        ask = asks_for(plan.decision or "", plan.parameters, found.get("scaled", False))[position]
+        found[ask.option] = _option(ask)
+    return replace(plan, options=found)
 
 
 def _limits(plan: FilePlan) -> FilePlan:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -78,10 +79,14 @@ class Draft:
         """A value in its place of the definition, unless there is none."""
         if value is None:
             return
-        here = self.words
+        here: dict[Any, Any] = self.words
         for key in place[:-1]:
             here = here.setdefault(key, {})
         here[place[-1]] = value
+
+    def take(self, key: str, place: Place, read: Callable[[str], Any], required: bool = False) -> None:
+        """The value of a field in its place of the definition."""
+        self.put(place, self.read(key, place, read, required))
 
     def form(self) -> Form:
         """The form as it is shown again; the keyboard goes on at the first mistake."""
@@ -92,16 +97,17 @@ class Draft:
 def drafted(typed: Mapping[str, str]) -> Draft:
     """What a form says, with every mistake that shows."""
     draft = Draft(typed, {"version": 1}, {("stop",): "spend"})
-    for key, place, read, required in _FIRST:
-        draft.put(place, draft.read(key, place, read, required))
+    draft.take("name", ("name",), partial(text_in, "the name"), required=True)
     _designs(draft)
     _lines(draft, "where", ("where",), list)
     _lines(draft, "tables", ("tables",), lambda lines: dict(typed_table(line) for line in lines))
-    draft.put(("same_in_batch",), draft.read("same", ("same_in_batch",), typed_items))
+    draft.take("same", ("same_in_batch",), typed_items)
     _outcomes(draft)
     _decision(draft)
-    for key, place, read, required in _LAST:
-        draft.put(place, draft.read(key, place, read, required))
+    draft.take("trials", ("stop", "trials"), partial(whole_in, "the number of experiments"))
+    draft.take("cost_of", ("cost", "of"), _cost)
+    draft.take("cost_unit", ("cost", "unit"), str)
+    draft.take("spend", ("stop", "spend"), partial(number_in, "the budget"))
     if not draft.mistakes:
         _fits_together(draft)
     return draft
@@ -113,23 +119,9 @@ def _cost(text: str) -> float | str:
     return text
 
 
-_FIRST: tuple[tuple[str, Place, Callable[[str], Any], bool], ...] = (
-    ("name", ("name",), lambda text: text_in("the name", text), True),
-)
-_LAST: tuple[tuple[str, Place, Callable[[str], Any], bool], ...] = (
-    ("trials", ("stop", "trials"), lambda text: whole_in("the number of experiments", text), False),
-    ("cost_of", ("cost", "of"), _cost, False),
-    ("cost_unit", ("cost", "unit"), str, False),
-    ("spend", ("stop", "spend"), lambda text: number_in("the budget", text), False),
-)
-"""Fields that are always there: the field, its place in a definition, how it is read, whether it has to be given."""
-
-
 def _lines(draft: Draft, key: str, place: Place, read: Callable[[list[str]], Any]) -> None:
     """A field with one thing on each line."""
-    draft.put(
-        place, draft.read(key, place, lambda text: read([line.strip() for line in text.splitlines() if line.strip()]))
-    )
+    draft.take(key, place, lambda text: read([line.strip() for line in text.splitlines() if line.strip()]))
 
 
 def _designs(draft: Draft) -> None:
@@ -188,12 +180,11 @@ def _rows(draft: Draft, rows: tuple[Row, ...] | list[Row], table: str, unnamed: 
         draft.fields[(table, name)] = row.key(first)
         draft.put((table, name), dict(row.kind.words))
         for one in row.kind.fields:
+            key, place = row.key(one.key), (table, name, one.key)
             if one.look == "check":
-                draft.put((table, name, one.key), True if draft.text(row.key(one.key)) else None)
-                continue
-            place = (table, name, one.key)
-            read = draft.read(row.key(one.key), place, lambda text, one=one: one.read(one.label, text), one.required)
-            draft.put(place, read)
+                draft.put(place, True if draft.text(key) else None)
+            else:
+                draft.take(key, place, partial(one.read, one.label), one.required)
 
 
 def parameters_in(words: Mapping[str, Any]) -> dict[str, Parameter]:
@@ -213,11 +204,8 @@ def _decision(draft: Draft) -> None:
     if goal.asks and draft.typed.get("shown") != goal.decision:
         draft.mistakes["goal"] = "Look at the settings of this goal below, then go on."
         return
-    asks = asks_for(goal.decision, parameters_in(draft.words))
-    for ask in asks:
-        place = ("decision", ask.option)
-        value = draft.read(f"d_{ask.option}", place, lambda text, ask=ask: _answer(ask, text), required=True)
-        draft.put(place, value)
+    for ask in _asks(draft):
+        draft.take(f"d_{ask.option}", ("decision", ask.option), partial(_answer, ask), required=True)
     measured = [name for name, one in draft.words.get("outcomes", {}).items() if "computed" not in one]
     if takes(goal.decision, "outcome"):
         named = draft.read("d_outcome", ("decision", "outcome"), str)
@@ -226,8 +214,12 @@ def _decision(draft: Draft) -> None:
     if takes(goal.decision, "subject_to"):
         known = draft.words.get("outcomes", {})
         _lines(draft, "d_subject_to", ("decision", "subject_to"), lambda lines: _limits(lines, known))
-        fallback = draft.read("d_fallback", ("decision", "fallback"), lambda text: number_in("it", text))
-        draft.put(("decision", "fallback"), fallback)
+        draft.take("d_fallback", ("decision", "fallback"), partial(number_in, "it"))
+
+
+def _asks(draft: Draft) -> tuple[Question, ...]:
+    """The settings to ask for, with defaults that go with the parameters as far as they are known."""
+    return asks_for(draft.goal.decision, parameters_in(draft.words), scaled=draft.text("d_scaled") == "yes")
 
 
 def _answer(ask: Question, text: str) -> Any:
@@ -253,8 +245,7 @@ def _fits_together(draft: Draft) -> None:
 
 def settings_of(draft: Draft) -> tuple[Setting, ...]:
     """The fields for the settings of a decision, with what follows if they are left empty."""
-    parameters = parameters_in(draft.words)
-    return tuple(_setting(ask, bool(parameters)) for ask in asks_for(draft.goal.decision, parameters))
+    return tuple(_setting(ask, bool(parameters_in(draft.words))) for ask in _asks(draft))
 
 
 def _setting(ask: Question, sized: bool) -> Setting:
