@@ -33,7 +33,7 @@ SIZED = ("cap", "weight")
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingField:
     """A field for an option of the decision: `words` to choose from, or what may be typed."""
 
     key: str
@@ -243,17 +243,17 @@ def _fits_together(draft: Draft) -> None:
         draft.mistakes[near] = f"{said} {sentence(line)}" if said else sentence(line)
 
 
-def settings_of(draft: Draft) -> tuple[Setting, ...]:
+def settings_of(draft: Draft) -> tuple[SettingField, ...]:
     """The fields for the settings of a decision, with what follows if they are left empty."""
     return tuple(_setting(ask, bool(parameters_in(draft.words))) for ask in _asks(draft))
 
 
-def _setting(ask: Question, sized: bool) -> Setting:
+def _setting(ask: Question, sized: bool) -> SettingField:
     words = ("yes", "no") if ask.kind == "yes or no" else ask.words
     if words or ask.needed:
-        return Setting(f"d_{ask.option}", ask.question, "" if words else sentence(ask.wanted), ask.needed, words)
+        return SettingField(f"d_{ask.option}", ask.question, "" if words else sentence(ask.wanted), ask.needed, words)
     follows = number(ask.default) if ask.option not in SIZED or sized else "what suits the sizes of the parameters"
-    return Setting(f"d_{ask.option}", ask.question, f"If left empty: {follows}.", required=False)
+    return SettingField(f"d_{ask.option}", ask.question, f"If left empty: {follows}.", required=False)
 
 
 def shown_again(typed: Mapping[str, str]) -> dict[str, str]:
@@ -279,7 +279,7 @@ class NewStudyView:
     outcomes: tuple[Row, ...]
     kinds: Mapping[str, tuple[RowKind, ...]]
     goals: tuple[Goal, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[SettingField, ...]
     about: bool
     limits: bool
     measured: tuple[str, ...]
