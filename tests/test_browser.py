@@ -536,3 +536,71 @@ def test_an_experiment_of_ones_own_is_chosen_and_entered(lab: Lab) -> None:
     assert page.attribute("#own-p0", "value") == "dppf"
     assert page.not_reloaded
     assert [error for error in page.errors() if "422" not in error] == []
+
+
+def test_a_laboratory_needs_no_terminal(chromium: Browser, tmp_path: Path) -> None:
+    """From an empty store to a verdict, on pages alone."""
+    page = chromium
+    with served(Settings(f"sqlite:///{tmp_path / 'empty.db'}")) as server:
+        page.open(server.url)
+        page.click("#new")
+        page.holds("return document.activeElement.id", "name")
+        page.fill("#name", "bread")
+        page.fill("#p0_name", "temperature")
+        page.fill("#p0_low", "20")
+        page.fill("#p0_high", "9o")
+        page.fill("#p0_unit", "°C")
+        page.click("#add-p-choice")
+        page.holds("return document.activeElement.id", "p1_name")
+        page.fill("#p1_name", "flour")
+        page.fill("#p1_options", "rye, wheat")
+        page.fill("#o0_name", "rise")
+        page.fill("#o0_unit", "cm")
+        page.click("#goal-best_observed")
+        page.click("#show-settings")
+        page.find("#d_largest")
+        page.fill("#trials", "5")
+        page.click("#make")
+        page.shows("#p0_high-mistake", "Highest value is '9o': not a number.")
+        page.holds("return document.activeElement.id", "p0_high")
+        assert page.attribute("#p1_options", "value") == "rye, wheat"
+        page.fill("#p0_high", "90")
+        page.script("document.activeElement.form.requestSubmit()")  # as the key Enter does
+        page.shows("#said", "The study is made.")
+        page.shows("h1", "bread")
+        page.find("#live[data-state=live]")
+        page.fill("#count", "2")
+        page.click("#ask")
+        for number, rise in ((0, "7.5"), (1, "9")):
+            page.fill(f"#o0-{number}", rise)
+            page.click(f"#tell-{number}")
+            page.shows("#said", f"The result of trial {number} is entered.")
+        page.shows("#verdict", "after 2 observations")
+        page.shows("#verdict", "9")
+        page.shows("#made", "rye, wheat")
+        [study] = server.services.store.studies()
+        assert study.definition["objective"]["type"] == "manual"
+        assert [error for error in page.errors() if "422" not in error] == []  # the mistake above
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (400, "dark"), (1280, "dark")])
+def test_the_form_of_a_new_study_fits_the_window(lab: Lab, width: int, scheme: str) -> None:
+    page = lab.browser
+    page.open(f"{lab.address}/new")
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    try:
+        page.resize(width, 900)
+        for kind in ("choice", "levels", "fractions"):
+            page.click(f"#add-p-{kind}")
+            page.find(f"#p1_kind, [value={kind}]")
+        assert page.script("return document.documentElement.scrollWidth") <= width
+        small = page.script(
+            "return [...document.querySelectorAll('button:not(.unseen), input:not([type=hidden]):not([type=radio])"
+            ":not([type=checkbox]), select, textarea')].filter(one => one.checkVisibility()"
+            " && one.getBoundingClientRect().height < 36).map(one => one.id)"
+        )
+        assert small == []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert page.errors() == []

@@ -117,7 +117,7 @@ def questioned(folder: Path, *answers: str) -> str:
 def test_questions_on_a_terminal(tmp_path: Path) -> None:
     # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels; a person measures; 7 experiments
     x = ["x", "nonsense", "0 to -1", "0 to 4", "", "", ""]
-    said = questioned(tmp_path, "7", *x, "a b", "0.5 2", "2", "1", "7", "maybe", "yes")
+    said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "1", "7", "maybe", "yes")
     for part in (
         "'nonsense' is not understood; write",
         "the lower bound 0.0 must be below the upper bound -1.0",
@@ -137,7 +137,8 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
     ligand, solvent = ["ligand", "PPh3, XPhos, dppf"], ["solvent", "THF, water"]
     numbers = ["temperature", "20 to 120 °C", "no", "loading", "0.5, 1, 2 mol%", "time", "5 to 60 min in steps of 5"]
     conditions = ["temprature < 30", "temperature <= boils[solvent] - 5", "66", "hot", "100", ""]
-    said = questioned(tmp_path, "1", *ligand, *solvent, *numbers, "", *conditions, "1", "30", "yes")
+    limits = ["impurity = 3", "impurity <= 3", "yield"]
+    said = questioned(tmp_path, "1", *ligand, *solvent, *numbers, "", *conditions, *limits, "1", "30", "yes")
     for part in (
         "there is no parameter temprature; did you mean temperature?",
         "boils of THF?",
@@ -145,9 +146,14 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
         "loading: levels, 0.5 < 1 < 2 mol%.",
         "time: real, 5 to 60 min in steps of 5.",
         "Every design satisfies temperature <= boils[solvent] - 5.",
+        "Does another outcome have to stay within a limit?",
+        "In the end you will have one design with the highest yield, with impurity <= 3.",
     ):
         assert part in said
-    assert repr(he.Study.from_file(tmp_path / "new.toml").space) == repr(
+    study = he.Study.from_file(tmp_path / "new.toml")
+    assert repr(study.decision) == repr(he.Maximize("yield", ["impurity <= 3"]))
+    assert set(study.outcomes.by_name) == {"yield", "impurity"}
+    assert repr(study.space) == repr(
         he.Space(
             ligand=["PPh3", "XPhos", "dppf"],
             solvent=["THF", "water"],

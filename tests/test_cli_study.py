@@ -74,7 +74,7 @@ def test_a_study_by_hand(folder: Path) -> None:
     assert re.match(best, said)
     assert "expected loss" not in said
     told = done("decide", "lab.toml", "--details")
-    assert re.search(r"^One design with the greatest value: expected loss \S+$", told, re.MULTILINE)
+    assert re.search(r"^One design with the highest value: expected loss \S+$", told, re.MULTILINE)
     shown = done("show", "lab.toml")
     assert "4 trials: 2 complete, 1 failed, 1 withdrawn. Values from -0.83 (trial 0) to -0.15 (trial 1)." in shown
     assert "[bold]cold[/bold]" in shown
@@ -237,7 +237,7 @@ def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None
     lab(folder)
     said = done("check", "lab.toml")
     for part in (
-        "one design with the greatest value",
+        "one design with the highest value",
         "The first 2 designs fill the space",
         "You run the experiments",
         "It stops after 4 experiments",

@@ -47,6 +47,7 @@ def test_an_empty_store_says_how_to_begin(tmp_path: Path) -> None:
     with served(Settings(f"sqlite:///{tmp_path / 'empty.db'}")) as empty:
         text = empty.http.get("/").text
     assert "No study yet" in text
+    assert 'href="/new"' in text
     assert "hentropy init" in text
 
 
@@ -58,7 +59,7 @@ def test_the_list_says_where_each_study_stands(server: Served, visit: httpx.Clie
     assert "Not started" in text
     assert "Ready for the next experiment" in text
     assert "3 done" in text
-    assert "The design with the greatest value of those that were really measured." in text
+    assert "The design with the highest value among those measured." in text
     assert "&lt;i&gt;odd&lt;/i&gt;" in text
     assert "<i>odd" not in text
 

@@ -9,15 +9,16 @@ import pytest
 
 import hentropy as he
 from docs.extensions.built_pages import mistakes
-from docs.extensions.choices import GOALS, combinations, files, looked_up
+from docs.extensions.choices import PAGES as DESCRIBED
+from docs.extensions.choices import QUESTIONS, combinations, files, looked_up
 from docs.extensions.repository_links import PAGES, turned
-from hentropy.studies.definition import validated
+from hentropy.studies.definition import CHOICES, validated
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.study.words import in_words
 from hentropy.views.cli.check import checked
+from support.documents import DOCS, anchors
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -61,7 +62,19 @@ def test_the_reference_has_every_export() -> None:
 
 
 def test_the_chooser_knows_every_decision() -> None:
-    assert {goal.name for goal in GOALS.values()} == {*DECISIONS, "own"}
+    assert set(QUESTIONS["goal"]) == set(DESCRIBED) == {*DECISIONS, "own"}
+    assert [goal.answer for goal in CHOICES] == list(QUESTIONS["goal"].values())[:-1]
+
+
+def test_the_table_beside_the_chooser_has_the_same_answers() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| \[`", (DOCS / "which.md").read_text(), re.MULTILINE)
+    assert {goal.answer for goal in CHOICES} <= set(rows)
+
+
+def test_every_decision_is_described_where_the_chooser_says() -> None:
+    for address in DESCRIBED.values():
+        page, _, anchor = address.partition("#")
+        assert anchor in anchors(DOCS / page.replace(".html", ".md")), address
 
 
 def test_the_chooser_shows_the_files_of_each_combination() -> None:

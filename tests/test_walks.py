@@ -25,7 +25,7 @@ TOP = he.TopK(3, weight=1.0, cap=1.0)
 class Walk:
     """Collects the files of functions that run while it is `on`, in this thread and in those that it starts.
 
-    What is computed in the background meanwhile is no part of a walk.
+    What is computed in the background meanwhile is no part of a walk, nor is `errors.py`, on which every file stands.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Walk:
         code = frame.f_code
         if self.on and event == "call" and code.co_name != "<module>" and not _in_background():
             file = Path(code.co_filename)
-            if file.is_relative_to(SOURCE):
+            if file.is_relative_to(SOURCE) and file != SOURCE / "errors.py":
                 self.files.add(file.relative_to(SOURCE).as_posix())
 
 

@@ -5,82 +5,44 @@ checked by the tests.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from hentropy.studies.definition import ASKED, CHOICES, WHO, goal_of, takes
 from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.studies.definition.kinds import options_of_class
+from hentropy.studies.definition.template import named_in
 
+OWN = "own"
+"""The answer that only the documentation has: a loss of one's own is code."""
 
-@dataclass(frozen=True)
-class Goal:
-    """A decision: what it is called in a study file and in Python, its options, and where it is described."""
-
-    label: str
-    name: str
-    options: Mapping[str, Any]
-    anchor: str
-    limited: bool = False
-    outcomes: tuple[str, ...] = ()
-
-
-GOALS = {
-    "maximize": Goal("one design with the highest value", "maximize", {}, "maximize-minimize", True),
-    "minimize": Goal("one design with the lowest value", "minimize", {}, "maximize-minimize", True),
-    "best_observed": Goal("the best design among those measured", "best_observed", {}, "bestobserved", True),
-    "top_k": Goal(
-        "several high-scoring, diverse designs",
-        "top_k",
-        {"k": 3, "weight": 1.0, "cap": 0.3, "scaled": True},
-        "topk",
-        True,
-    ),
-    "k_guesses": Goal("a few candidates, only the best of which counts", "k_guesses", {"k": 3}, "kguesses", True),
-    "level_sets": Goal(
-        "a map of where the value is above a threshold", "level_sets", {"thresholds": [50.0]}, "levelsets"
-    ),
-    "sequence": Goal(
-        "designs whose values match a list of targets", "sequence", {"targets": [20.0, 50.0, 80.0]}, "sequence", True
-    ),
-    "pareto": Goal(
-        "designs that trade off several outcomes: a Pareto front",
-        "pareto",
-        {"k": 3, "outcomes": {"yield": "max", "impurity": "min"}},
-        "pareto",
-        outcomes=("yield", "impurity"),
-    ),
-    "target": Goal(
-        "one design that meets a specification",
-        "target",
-        {"targets": {"yield": [70.0, 80.0], "impurity": "<= 3"}},
-        "target",
-        outcomes=("yield", "impurity"),
-    ),
-    "improve": Goal("one design that passes a threshold, soon", "improve", {"threshold": 50.0}, "improve"),
-    "estimate": Goal("accurate predictions over the whole space", "estimate", {}, "estimate"),
-    "identify": Goal("knowledge of where the maximum is", "identify", {"what": "argmax"}, "identify"),
-    "min_max": Goal("the range: the lowest and the highest value", "min_max", {}, "minmax"),
-    "own": Goal("something else, with a loss of my own", "own", {}, "a-decision-of-your-own"),
+EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "top_k": {"k": 3, "weight": 1.0, "cap": 0.3, "scaled": True},
+    "k_guesses": {"k": 3},
+    "level_sets": {"thresholds": [50.0]},
+    "sequence": {"targets": [20.0, 50.0, 80.0]},
+    "pareto": {"k": 3, "outcomes": {"yield": "max", "impurity": "min"}},
+    "target": {"targets": {"yield": [70.0, 80.0], "impurity": "<= 3"}},
+    "improve": {"threshold": 50.0},
 }
+"""Options that suit the example, by decision; of others, those that have to be given have their defaults."""
 
-QUESTIONS: dict[str, tuple[str, dict[str, str]]] = {
-    "goal": ("What will you have at the end?", {key: goal.label for key, goal in GOALS.items()}),
-    "vary": (
-        "What can you vary from one experiment to the next?",
-        {"numbers": "numbers", "options": "numbers and options", "table": "nothing: candidates are rows of a table"},
-    ),
-    "limits": (
-        "Does another outcome have to stay within a limit?",
-        {"no": "no", "yes": "yes, such as an impurity of at most 3 %"},
-    ),
-    "who": (
-        "Who runs the experiments?",
-        {"people": "people, who enter the results", "function": "a Python function", "program": "a program"},
-    ),
+PAGES = {**{goal.decision: goal.page for goal in CHOICES}, OWN: "decisions.html#a-decision-of-your-own"}
+"""Where each decision is described."""
+
+QUESTIONS: dict[str, dict[str, str]] = {
+    "goal": {**{goal.decision: goal.answer for goal in CHOICES}, OWN: "something else, with a loss of my own"},
+    "vary": {
+        "numbers": "numbers",
+        "options": "numbers and options",
+        "table": "nothing: candidates are rows of a table",
+    },
+    "limits": {"no": "no", "yes": "yes, such as an impurity of at most 3 %"},
+    "who": dict(WHO),
 }
-"""Keys, the questions, and their answers by key."""
+"""The answers to each of the questions that are `ASKED`, by key."""
 
-HAS_LIMITS = tuple(key for key, goal in GOALS.items() if goal.limited)
+HAS_LIMITS = tuple(goal.decision for goal in CHOICES if takes(goal.decision, "subject_to"))
 
 SPACES = {
     "numbers": '[space.temperature]\ntype = "real"\nlow = 20\nhigh = 90\nunit = "°C"\n\n'
@@ -137,7 +99,7 @@ BY_HAND = {
 
 def combinations() -> Iterator[dict[str, str]]:
     """All combinations of answers; limits are asked for only where the decision takes them."""
-    for answers in product(*(answers for _, answers in QUESTIONS.values())):
+    for answers in product(*QUESTIONS.values()):
         found = dict(zip(QUESTIONS, answers, strict=True))
         if found["limits"] == "no" or found["goal"] in HAS_LIMITS:
             yield found
@@ -145,24 +107,33 @@ def combinations() -> Iterator[dict[str, str]]:
 
 def files(goal: str, vary: str, limits: str, who: str) -> dict[str, str]:
     """The files that follow from the answers, by name."""
-    chosen = GOALS[goal]
-    options = dict(chosen.options)
+    options = _options(goal)
     if limits == "yes":
         options |= {"outcome": "yield", "subject_to": ["impurity <= 3"]}
-    outcomes = ("yield", "impurity") if limits == "yes" else chosen.outcomes
-    found = {"study.toml": _study_file(chosen, options, outcomes, vary, who)}
-    found["study.py"] = _script(goal, chosen, options, outcomes, vary, who)
-    if goal == "own":
+    outcomes = named_in(options)
+    found = {"study.toml": _study_file(goal, options, outcomes, vary, who)}
+    found["study.py"] = _script(goal, options, outcomes, vary, who)
+    if goal == OWN:
         found["promise.py"] = OWN_DECISION
     if vary == "table":
         found["candidates.csv"] = CANDIDATES
-    if who == "function":
+    if who == "python":
         found["experiment.py"] = _function(vary, bool(outcomes))
-    if who == "program":
+    if who == "command":
         reads = "import json\nimport sys"
         ends = "print(json.dumps(measure(**json.load(sys.stdin))))"
         found["experiment.py"] = f"{reads}\n\n\n{_function(vary, bool(outcomes))}\n\n\n{ends}"
     return {name: f"{text}\n" for name, text in found.items()}
+
+
+def _options(decision: str) -> dict[str, Any]:
+    """Options for the example: those that suit it, or the defaults of those that have to be given."""
+    goal = goal_of(decision)
+    if goal is None:
+        return {}
+    required = {option.name for option in options_of_class(DECISIONS[decision].kind) if option.required}
+    asked = {ask.option: ask.default for ask in goal.asks if ask.option in required}
+    return {**asked, **EXAMPLES.get(decision, {})}
 
 
 def _function(vary: str, several: bool) -> str:
@@ -171,12 +142,12 @@ def _function(vary: str, several: bool) -> str:
     return f"def measure({names}):  # replace this by your experiment\n    return {returned}"
 
 
-def _study_file(goal: Goal, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
-    name = 'python = "promise:Promise"' if goal.name == "own" else f'name = "{goal.name}"'
+def _study_file(goal: str, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
+    name = 'python = "promise:Promise"' if goal == OWN else f'name = "{goal}"'
     objective = {
-        "people": 'type = "manual"',
-        "function": 'type = "python"\nfunction = "experiment:measure"',
-        "program": 'type = "command"\ncommand = ["python", "experiment.py"]',
+        "manual": 'type = "manual"',
+        "python": 'type = "python"\nfunction = "experiment:measure"',
+        "command": 'type = "command"\ncommand = ["python", "experiment.py"]',
     }
     return "\n\n".join(
         [
@@ -198,19 +169,19 @@ def _toml(value: Any) -> str:
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
 
 
-def _script(key: str, goal: Goal, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
+def _script(goal: str, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
     form = "several" if outcomes else "one"
-    kind = "Promise" if key == "own" else f"he.{DECISIONS[goal.name].kind.__name__}"
+    kind = "Promise" if goal == OWN else f"he.{DECISIONS[goal].kind.__name__}"
     given = ", ".join(f"{name}={_python(value)}" for name, value in options.items())
     named = ", ".join(f'"{each}": he.Outcome(unit="%")' for each in outcomes)
     more = f", outcomes={{{named}}}" if outcomes else ""
     imports = ["import hentropy as he"]
-    if who == "function":
+    if who == "python":
         imports.append("from experiment import measure")
-    if key == "own":
+    if goal == OWN:
         imports.append("from promise import Promise")
     parts = ["\n".join(imports)]
-    if who == "program":
+    if who == "command":
         parts = [
             "import json\nfrom subprocess import check_output",
             *parts,
@@ -218,7 +189,7 @@ def _script(key: str, goal: Goal, options: dict[str, Any], outcomes: tuple[str, 
             '    return json.loads(check_output(["python", "experiment.py"], input=json.dumps(design), text=True))\n',
         ]
     parts.append(f"{SPACES_IN_PYTHON[vary]}\ndecision = {kind}({given})")
-    if who == "people":
+    if who == "manual":
         parts.append(f"study = he.Study(space, decision, stop=[he.Budget(40)]{more})")
         parts.append(
             "while not study.stopped:\n    trial = study.ask()\n    print(trial.params)\n"
@@ -245,11 +216,9 @@ def looked_up() -> dict[str, Any]:
         for answers in combinations()
     }
     return {
-        "questions": [
-            {"key": key, "question": question, "answers": answers} for key, (question, answers) in QUESTIONS.items()
-        ],
+        "questions": [{"key": key, "question": question, "answers": QUESTIONS[key]} for key, question in ASKED.items()],
         "limited": HAS_LIMITS,
-        "pages": {key: f"decisions.html#{goal.anchor}" for key, goal in GOALS.items()},
+        "pages": PAGES,
         "paragraphs": list(paragraphs),
         "files": found,
     }

@@ -7,7 +7,7 @@ from hentropy.errors import MissingExtra
 try:
     from hentropy.views.cli.app import main
 except MissingExtra as error:
-    sys.exit(f"error: {error}")
+    sys.exit("\n".join([f"error: {error}", *error.__notes__]))
 except KeyboardInterrupt:
     sys.exit(130)
 

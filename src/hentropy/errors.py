@@ -14,13 +14,67 @@
     ├── ExecutionError   workers that cannot be reached, or that are asked for more after the end
     └── MissingExtra     an optional part that is not installed (also an ImportError)
 
-Every message says what happened with the values, the likeliest cause, and what to change.
+Every message says what happened with the values, the likeliest cause, and what to change; where a page of the
+documentation helps, the error names it.
 """
 
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from importlib.util import find_spec
 from typing import Any
+
+
+class DocPage(Enum):
+    """A page of the documentation, or a section of one, by a name that stays when files move: a place below docs/."""
+
+    START = "start"
+    WHICH_DECISION = "which"
+    STUDIES = "studies"
+    INSTALL = "studies#install"
+    STORES = "studies#what-is-kept-where"
+    OUTCOMES = "studies#outcomes"
+    ASSAYS = "studies#assays"
+    STUDY_FILE = "studies#what-the-file-says"
+    DESIGNS = "designs"
+    CANDIDATES = "designs#tables-of-candidates"
+    DECISIONS = "decisions"
+    LIMITS = "decisions#limits-on-outcomes"
+    OWN_DECISION = "decisions#a-decision-of-your-own"
+    MODELS = "models"
+    ADAPTERS = "adapters"
+    PAGE = "page"
+    API = "api"
+    GUIDES = "howto/index"
+    CONSTRAINTS = "howto/constraints"
+    COSTS = "howto/costs"
+    CSV = "howto/csv"
+    FAILURES = "howto/failures"
+    POSTGRESQL = "howto/postgresql"
+    BACKUP = "howto/backup"
+
+    @property
+    def label(self) -> str:
+        """The name for people."""
+        return self.name.lower().replace("_", "-")
+
+    @property
+    def file(self) -> str:
+        """Where it stands in the source of this project."""
+        path, mark, section = self.value.partition("#")
+        return f"docs/{path}.md{mark}{section}"
+
+    @property
+    def html(self) -> str:
+        """Where the documentation site has it."""
+        path, mark, section = self.value.partition("#")
+        return f"{path}.html{mark}{section}"
+
+    @property
+    def seen(self) -> str:
+        """Where to read on, as a terminal says it."""
+        return f"see docs: {self.label} ({self.file})"
 
 
 class Advice(Enum):
@@ -38,15 +92,44 @@ class Advice(Enum):
     ATTACH_AGAIN = "if they are measurements of their own, attach them with again=True"
 
 
+EXPLAINED = {
+    Advice.TELL_FAILED: DocPage.FAILURES,
+    Advice.NAME_OUTCOMES: DocPage.OUTCOMES,
+    Advice.TRUST: DocPage.OWN_DECISION,
+    Advice.RUN_AGAIN: DocPage.FAILURES,
+    Advice.MAP_COLUMN: DocPage.CSV,
+    Advice.ATTACH: DocPage.CSV,
+    Advice.ATTACH_AGAIN: DocPage.CSV,
+}
+"""Pages that say more about advice."""
+
+
 class HentropyError(Exception):
-    """The root of all errors that hentropy raises on purpose: what happened, and what to do next if that is known."""
+    """The root of all errors that hentropy raises on purpose: what happened, and what to do next if that is known.
+
+    `page` is the page of the documentation that helps, if one does: a value, which each surface puts in its own words;
+    in a traceback it is a note below the message.
+    """
 
     study: Any = None
     """The study of a search that ended with this error: nothing that was told is lost."""
 
-    def __init__(self, what: str = "", advice: Advice | None = None, between: str = "; ") -> None:
+    usual_page: DocPage | None = None
+    """The page that helps with all errors of a kind."""
+
+    def __init__(
+        self, what: str = "", advice: Advice | None = None, between: str = "; ", page: DocPage | None = None
+    ) -> None:
         self.what, self.advice, self.between = what, advice, between
+        self.page: DocPage | None = None
         super().__init__(self.worded({}))
+        self.lead_to(page or (EXPLAINED.get(advice) if advice else None) or self.usual_page)
+
+    def lead_to(self, page: DocPage | None) -> None:
+        """Name a page of the documentation, unless one is named already."""
+        if self.page is None and page is not None:
+            self.page = page
+            self.add_note(page.seen)
 
     def worded(self, words: Mapping[Advice, str]) -> str:
         """The error with advice in the words of some surface; in those of Python where it has none."""
@@ -62,9 +145,13 @@ class InputError(HentropyError, ValueError):
 class DecisionError(HentropyError):
     """The loss, points or actions of a decision are invalid."""
 
+    usual_page = DocPage.OWN_DECISION
+
 
 class ModelError(HentropyError):
     """A belief that cannot be made from this model or these data."""
+
+    usual_page = DocPage.MODELS
 
 
 class StudyError(HentropyError):
@@ -81,6 +168,8 @@ class StorageError(HentropyError):
 
 class NoStore(StorageError):  # noqa: N818 (it reads better where it is caught)
     """A database without a store, where one was to be read."""
+
+    usual_page = DocPage.STORES
 
 
 class Gone(StorageError):  # noqa: N818 (it reads better where it is caught)
@@ -103,7 +192,29 @@ class MissingExtra(HentropyError, ImportError):  # noqa: N818 (it reads better w
     """An optional part of hentropy that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}, which is not installed: pip install 'hentropy[{extra}]' brings it")
+        what = f"this needs {package}, which is not installed: pip install 'hentropy[{extra}]' brings it"
+        super().__init__(what, page=DocPage.ADAPTERS if extra in ADAPTERS else DocPage.INSTALL)
+
+
+ADAPTERS = ("ax", "baybe", "gest-api", "mcp", "optuna", "slurm")
+"""The extras that the page on adapters explains."""
+
+
+@contextmanager
+def explained_in(page: DocPage) -> Iterator[None]:
+    """Errors from within lead to a page of the documentation, unless they name another; also as a decorator."""
+    try:
+        yield
+    except HentropyError as error:
+        error.lead_to(page)
+        raise
+
+
+def last_line(error: BaseException) -> str:
+    """The last line of what Python says of an exception, notes aside."""
+    told = traceback.TracebackException.from_exception(error)
+    told.__notes__ = None
+    return list(told.format_exception_only())[-1].strip()
 
 
 def require(module: str, extra: str, package: str | None = None) -> None:

@@ -53,6 +53,60 @@ def fields(page: httpx.Response) -> dict[str, str]:
     return parser.values
 
 
+class _Entries(HTMLParser):
+    """What a browser would send of a page's forms, and the visible fields that no label names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: dict[str, str] = {}
+        self.named: set[str] = set()
+        self.visible: list[str] = []
+        self._within: list[str] = []
+        self._text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "label":
+            self.named.add(given.get("for", ""))
+            self._within.append("label")
+        if tag in ("input", "textarea", "select") and given.get("type") != "hidden":
+            self.visible.append(given.get("id", ""))
+            if "label" in self._within:
+                self.named.add(given.get("id", ""))
+        name, value = given.get("name", ""), given.get("value", "")
+        if tag == "input" and (given.get("type") not in ("radio", "checkbox") or "checked" in given):
+            self.sent[name] = value
+        if tag in ("textarea", "select"):
+            self.sent[name], self._text = "", name
+        if tag == "option" and "selected" in given and self._text:
+            self.sent[self._text] = value
+
+    def handle_data(self, data: str) -> None:
+        if self._text and self.lasttag == "textarea":
+            self.sent[self._text] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "label":
+            self._within.pop()
+        if tag in ("textarea", "select"):
+            self.sent[self._text] = self.sent[self._text].removeprefix("\n")
+            self._text = ""
+
+
+def entries(html: str) -> dict[str, str]:
+    """What a browser would send of the forms of a page, buttons aside."""
+    parser = _Entries()
+    parser.feed(html)
+    return parser.sent
+
+
+def unlabelled(html: str) -> list[str]:
+    """The ids of visible fields that no label names."""
+    parser = _Entries()
+    parser.feed(html)
+    return [one for one in parser.visible if one not in parser.named]
+
+
 def log_in(client: httpx.Client, token: str = TOKEN, after: str = "/") -> httpx.Response:
     form = fields(client.get("/login", params={"next": after}))
     return client.post("/login", data={**form, "token": token})

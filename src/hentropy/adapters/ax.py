@@ -14,7 +14,7 @@ from hentropy.core.acquisition import EHIG
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import Choice, Integer, Levels, Parameter, Params, Real
-from hentropy.errors import InputError, require
+from hentropy.errors import DocPage, InputError, explained_in, require
 from hentropy.studies.records import Failed, Verdict
 from hentropy.studies.study import Study
 
@@ -105,6 +105,7 @@ class GainStoppingStrategy(BaseGlobalStoppingStrategy):
     The price is in units of the loss; the decision and its model are those of the node.
     """
 
+    @explained_in(DocPage.ADAPTERS)
     def __init__(self, node: HentropyNode, price: float, min_trials: int = 1) -> None:
         if not (is_finite(price) and price > 0):
             raise InputError(f"the price of a trial must be a finite number above 0, got {price!r}")
@@ -120,6 +121,7 @@ class GainStoppingStrategy(BaseGlobalStoppingStrategy):
 
 
 @acqf_input_constructor(EHIG)
+@explained_in(DocPage.ADAPTERS)
 def ehig_inputs(
     model: Model,
     bounds: Sequence[tuple[float, float]],
@@ -175,6 +177,7 @@ def _space(given: SearchSpace) -> tuple[Any, dict[str, Any]]:
     return made, {name: p.target_value for name, p in varied.items() if p.is_fidelity}
 
 
+@explained_in(DocPage.ADAPTERS)
 def _parameter(given: AxParameter) -> Parameter:
     if given.is_hierarchical or given.is_disabled:
         kind = "has dependents" if given.is_hierarchical else "is disabled"
@@ -192,6 +195,7 @@ def _parameter(given: AxParameter) -> Parameter:
     raise InputError(f"the parameter {given.name} is {given!r}, which hentropy does not support")
 
 
+@explained_in(DocPage.ADAPTERS)
 def _condition(given: ParameterConstraint) -> str:
     if given.is_equality:
         raise InputError(f"the parameter constraint {given!r} is an equality; use he.Fractions in a study of hentropy")
@@ -199,6 +203,7 @@ def _condition(given: ParameterConstraint) -> str:
     return f"{terms} <= {float(given.bound)!r}"
 
 
+@explained_in(DocPage.ADAPTERS)
 def _usual(experiment: Experiment) -> Decision:
     config = experiment.optimization_config
     if config is None:
@@ -206,12 +211,14 @@ def _usual(experiment: Experiment) -> Decision:
     return usual_decision(_largest(config.objective), tuple(_limit(one) for one in config.outcome_constraints))
 
 
+@explained_in(DocPage.ADAPTERS)
 def _largest(objective: Objective) -> dict[str, bool]:
     if objective.is_scalarized_objective:
         raise InputError(f"the objective {objective.expression!r} is a sum; give a decision of your own")
     return {name: weight > 0 for name, weight in objective.metric_weights}
 
 
+@explained_in(DocPage.ADAPTERS)
 def _limit(given: OutcomeConstraint) -> str:
     if given.relative or len(given.metric_names) != 1:
         raise InputError(f"the outcome constraint {given!r} is relative or of several metrics; give a number for one")

@@ -12,7 +12,7 @@ from hentropy.core.models import fit
 from hentropy.core.models.gp import Treatment
 from hentropy.core.solvers import propose
 from hentropy.core.spaces import Choice, Levels, Parameter, Pool, Real, Space
-from hentropy.errors import InputError, require
+from hentropy.errors import DocPage, InputError, explained_in, require
 
 require("baybe", "baybe")
 
@@ -46,6 +46,7 @@ class HentropyRecommender:
     def __init__(self, decision: Decision | None = None, *, hyperparameters: Treatment = "auto", seed: int = 0) -> None:
         self.decision, self.hyperparameters, self.seed = decision, hyperparameters, seed
 
+    @explained_in(DocPage.ADAPTERS)
     def recommend(
         self,
         batch_size: int,
@@ -101,12 +102,14 @@ def _places(rows: Tensor, chosen: Tensor) -> list[int]:
     return places
 
 
+@explained_in(DocPage.ADAPTERS)
 def _target(objective: Objective | None) -> NumericalTarget:
     if not isinstance(objective, SingleTargetObjective) or not isinstance(objective.targets[0], NumericalTarget):
         raise InputError(f"the objective is {objective!r}; hentropy recommends for one numerical target in BayBE")
     return objective.targets[0]
 
 
+@explained_in(DocPage.ADAPTERS)
 def _decision(target: NumericalTarget) -> Decision:
     if not isinstance(target.transformation, IdentityTransformation):
         raise InputError(
@@ -116,6 +119,7 @@ def _decision(target: NumericalTarget) -> Decision:
     return Minimize() if target.minimize else Maximize()
 
 
+@explained_in(DocPage.ADAPTERS)
 def _space(given: SearchSpace) -> Space:
     if given.type is SearchSpaceType.HYBRID:
         raise InputError("the search space has discrete and continuous parameters; hentropy supports one kind in BayBE")
@@ -127,6 +131,7 @@ def _space(given: SearchSpace) -> Space:
     return space_of({one.name: _parameter(one) for one in given.parameters}, where=[_condition(one) for one in linear])
 
 
+@explained_in(DocPage.ADAPTERS)
 def _condition(given: ContinuousLinearConstraint) -> str:
     if given.is_eq or given.is_interpoint:
         raise InputError(f"the constraint {given!r} is an equality or between points, which hentropy does not support")
@@ -134,6 +139,7 @@ def _condition(given: ContinuousLinearConstraint) -> str:
     return f"{' + '.join(f'{weight!r} * {name}' for name, weight in terms)} {given.operator} {given.rhs!r}"
 
 
+@explained_in(DocPage.ADAPTERS)
 def _parameter(given: BaybeParameter) -> Parameter:
     if isinstance(given, NumericalContinuousParameter):
         return Real(given.bounds.lower, given.bounds.upper)

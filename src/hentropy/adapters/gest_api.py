@@ -11,7 +11,7 @@ from hentropy.adapters.host import HostTrials, numbers, space_of, usual_decision
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_count, is_number
 from hentropy.core.spaces import Choice, Levels, Parameter, Params, Real
-from hentropy.errors import InputError, StudyError, require
+from hentropy.errors import DocPage, InputError, StudyError, explained_in, require
 from hentropy.studies.records import Failed, Values, Verdict
 from hentropy.studies.study import Study
 
@@ -54,6 +54,7 @@ class HentropyGenerator(Generator):
         """Whatever a study would refuse is refused at once."""
         self.as_study()
 
+    @explained_in(DocPage.ADAPTERS)
     def suggest(self, num_points: int | None = None) -> list[dict[str, Any]]:
         """The next points to evaluate side by side; one, if nobody says how many."""
         count = 1 if num_points is None else num_points
@@ -84,6 +85,7 @@ class HentropyGenerator(Generator):
         made = HostTrials(tuple(self._ended), tuple(self._running))
         return made.study(self._space, self._decision, outcomes=numbers(self._outputs), **self._options)
 
+    @explained_in(DocPage.ADAPTERS)
     def _read(self, result: dict[str, Any]) -> tuple[Params, Values | Failed]:
         missing = [name for name in self._space.names if name not in result]
         if missing:
@@ -102,6 +104,7 @@ def _is_measured(value: Any) -> bool:
     return value is not None and not math.isnan(value)
 
 
+@explained_in(DocPage.ADAPTERS)
 def _parameter(name: str, variable: BaseVariable) -> Parameter:
     if isinstance(variable, ContextualVariable):
         raise InputError(f"the variable {name} is contextual, which hentropy does not support; make it a constant")
@@ -115,6 +118,7 @@ def _parameter(name: str, variable: BaseVariable) -> Parameter:
     raise InputError(f"the variable {name} is a {type(variable).__name__}, which hentropy does not know")
 
 
+@explained_in(DocPage.ADAPTERS)
 def _decision(vocs: VOCS) -> Decision:
     explored = [name for name, one in vocs.objectives.items() if isinstance(one, ExploreObjective)]
     if explored or not vocs.objectives:
@@ -126,6 +130,7 @@ def _decision(vocs: VOCS) -> Decision:
     return usual_decision(largest, tuple(_limit(name, one) for name, one in vocs.constraints.items()))
 
 
+@explained_in(DocPage.ADAPTERS)
 def _limit(name: str, constraint: BaseConstraint) -> str:
     if isinstance(constraint, LessThanConstraint):
         return f"{name} <= {constraint.value!r}"

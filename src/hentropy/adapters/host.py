@@ -10,7 +10,7 @@ from typing import Any
 
 from hentropy.core.decisions import Decision, Maximize, Minimize, Pareto
 from hentropy.core.spaces import Parameter, Params, Space
-from hentropy.errors import InputError
+from hentropy.errors import DocPage, InputError, explained_in
 from hentropy.studies.outcomes import Computed
 from hentropy.studies.records import Failed, Trial, Values
 from hentropy.studies.records.outcome import Outcome
@@ -37,6 +37,7 @@ class HostTrials:
         return made
 
 
+@explained_in(DocPage.ADAPTERS)
 def space_of(parameters: Mapping[str, Parameter], **options: Any) -> Space:
     """A space of another package's parameters."""
     taken = [name for name in parameters if name in RESERVED]
@@ -45,6 +46,7 @@ def space_of(parameters: Mapping[str, Parameter], **options: Any) -> Space:
     return Space(**parameters, **options)
 
 
+@explained_in(DocPage.ADAPTERS)
 def usual_decision(largest: Mapping[str, bool], limits: tuple[str, ...] = ()) -> Decision:
     """What optimisers decide: the best design for one objective, a front for several; `largest` says which way."""
     if len(largest) == 1:

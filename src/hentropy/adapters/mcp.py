@@ -63,7 +63,8 @@ def as_tool(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except HentropyError as error:
-            raise ToolError(error.worded(IN_TOOLS)) from error
+            page = [] if error.page is None else [error.page.seen]
+            raise ToolError("\n".join([error.worded(IN_TOOLS), *page])) from error
 
     return called
 

@@ -12,7 +12,7 @@ from hentropy.adapters.host import HostTrials, numbers, space_of, usual_decision
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import Choice, Integer, Parameter, Params, Real
-from hentropy.errors import InputError, require
+from hentropy.errors import DocPage, InputError, explained_in, require
 from hentropy.studies.records import Failed, Trial, Verdict
 from hentropy.studies.study import Study
 
@@ -91,6 +91,7 @@ class HentropySampler(BaseSampler):
         space = self._space(study)
         return self._next(study, space, None).gain
 
+    @explained_in(DocPage.ADAPTERS)
     def _space(self, study: optuna.Study) -> Distributions:
         space = _varying(self._inferred.calculate(study)) if self._given is None else self._given
         if not space:
@@ -137,6 +138,7 @@ class GainTerminator(BaseTerminator):
     `study.optimize(..., callbacks=[...])`.
     """
 
+    @explained_in(DocPage.ADAPTERS)
     def __init__(self, sampler: HentropySampler, price: float) -> None:
         if not (is_finite(price) and price > 0):
             raise InputError(f"the price of a trial must be a finite number above 0, got {price!r}")
@@ -183,6 +185,7 @@ def _params(trial: FrozenTrial, space: Distributions) -> Params:
     return {name: _internal(space[name])(trial.params[name]) for name in space}
 
 
+@explained_in(DocPage.ADAPTERS)
 def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
     if isinstance(distribution, FloatDistribution):
         return Real(distribution.low, distribution.high, distribution.log, distribution.step)

@@ -26,7 +26,7 @@ from hentropy.core.solvers.base import checked_cost
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import Expression, parse
-from hentropy.errors import InputError, StudyError
+from hentropy.errors import DocPage, InputError, StudyError, explained_in
 from hentropy.studies.records import Trial
 from hentropy.studies.records.outcome import check_text
 
@@ -184,6 +184,7 @@ class Costs:
     assays: Assays = field(default_factory=Assays)
 
     @classmethod
+    @explained_in(DocPage.COSTS)
     def of(cls, stated: Any, price: Any, space: DesignSpace, unit: str = "", assays: Assays | None = None) -> "Costs":
         """Checked: every design has a cost above zero."""
         assays = Assays() if assays is None else assays

@@ -24,7 +24,7 @@ from hentropy.core.decisions.boxes import one_within
 from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Chain, Expression, Literal, Name, nearest, parse
-from hentropy.errors import DecisionError, InputError
+from hentropy.errors import DecisionError, DocPage, InputError, explained_in
 
 WRITE = "write an outcome against numbers, such as 'impurity <= 3' or '2 <= ph <= 4'"
 
@@ -120,6 +120,7 @@ def _number(part: Expression, text: str) -> float:
     return float(part.value)
 
 
+@explained_in(DocPage.LIMITS)
 def parse_limits(subject_to: Sequence[str]) -> tuple[Limit, ...]:
     """One limit for each outcome that occurs, in order; several about one outcome hold together."""
     if isinstance(subject_to, str):

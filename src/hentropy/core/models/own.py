@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import HentropyError, ModelError
+from hentropy.errors import HentropyError, ModelError, last_line
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _about(belief: Belief, outcome: str, name: str) -> Belief:
 
 def _raised(name: str, what: str, error: Exception) -> ModelError:
     """An error inside a model, with its place; errors of the library say enough without one."""
-    said = traceback.format_exception_only(error)[-1].strip()
+    said = last_line(error)
     if isinstance(error, HentropyError):
         return ModelError(f"the model {name} {what} {type(error).__name__}: {error}")
     last = traceback.extract_tb(error.__traceback__)[-1]

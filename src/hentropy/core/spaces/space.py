@@ -22,7 +22,7 @@ from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
 from hentropy.core.spaces.first_designs import FIRST_DRAWN, taking_turns
 from hentropy.core.spaces.options import Choice, OneOf, descriptor_tables
 from hentropy.core.spaces.parameters import Field, Parameter, Real, blocks_of, nearest
-from hentropy.errors import InputError
+from hentropy.errors import DocPage, InputError, explained_in
 
 Params = dict[str, Any]
 
@@ -348,9 +348,10 @@ class Space(DesignSpace):
                 "same_in_batch names all parameters, so the designs of a batch would all be the same; leave one out"
             )
         self.same_in_batch = tuple(same_in_batch)
-        conditions = Conditions.of(where, {**descriptor_tables(parameters), **tables}, self.kinds)
-        self.all_tables = conditions.tables
-        self._feasible = FeasibleSet(self, conditions, test) if conditions.given or test is not None else None
+        with explained_in(DocPage.CONSTRAINTS):
+            conditions = Conditions.of(where, {**descriptor_tables(parameters), **tables}, self.kinds)
+            self.all_tables = conditions.tables
+            self._feasible = FeasibleSet(self, conditions, test) if conditions.given or test is not None else None
 
     def limited(self, test: DesignTest) -> "Space":
         """The designs that also pass a test: a space with the same coordinates."""

@@ -18,19 +18,22 @@ from hentropy.studies.definition.building import (
 from hentropy.studies.definition.describing import describe
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import validated
-from hentropy.studies.definition.questions import CHOICES, Goal, Question, asks_for
+from hentropy.studies.definition.questions import ASKED, CHOICES, WHO, Goal, Question, asks_for, goal_of, takes
 from hentropy.studies.definition.reading import read
 from hentropy.studies.definition.schema import Description, json_schema
 from hentropy.studies.definition.template import template
 
 __all__ = [
+    "ASKED",
     "CHOICES",
+    "WHO",
     "Description",
     "Goal",
     "Question",
     "asks_for",
     "decision_of",
     "describe",
+    "goal_of",
     "imported",
     "json_schema",
     "made_outcomes",
@@ -40,6 +43,7 @@ __all__ = [
     "space_of",
     "stopping_of",
     "store_url_of",
+    "takes",
     "template",
     "validated",
     "verdict_units_of",

@@ -1,6 +1,5 @@
 """From a description to the objects of a study."""
 
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from hentropy.core.models.own import NamedModel
 from hentropy.core.solvers import Assay
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import Advice, HentropyError, InputError
+from hentropy.errors import Advice, DocPage, HentropyError, InputError, last_line
 from hentropy.studies.definition.decisions import Named, OwnClass, option_words
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import mistakes, told
@@ -54,7 +53,7 @@ def _own(words: OwnClass, folder: Path | None, space: DesignSpace) -> Decision:
         checked = options.model_validate(words.options)
     except ValidationError as error:
         lines = mistakes(error, words.options, options, under=("decision",))
-        raise InputError(told(f"the decision {words.python}", lines)) from None
+        raise InputError(told(f"the decision {words.python}", lines), page=DocPage.OWN_DECISION) from None
     try:
         made = cls(**dict(checked))
         if not isinstance(made, Decision):
@@ -65,7 +64,7 @@ def _own(words: OwnClass, folder: Path | None, space: DesignSpace) -> Decision:
     except HentropyError as error:
         raise InputError(f"the decision {words.python} cannot be made: {error}") from error
     except (Exception, SystemExit) as error:
-        why = traceback.format_exception_only(error)[-1].strip()
+        why = last_line(error)
         raise InputError(f"the decision {words.python} cannot be made: {why}") from error
 
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from hentropy.core.spaces import Choice, DesignSpace, Fractions, Integer, Levels, Parameter, Pool, Real, Space
 from hentropy.core.spaces.parameters import nearest, written
-from hentropy.errors import InputError
+from hentropy.errors import DocPage, InputError, explained_in
 from hentropy.studies.definition.base import Cells, Label, Number, Plain, Text, Unit, Whole, Words, YesNo
 from hentropy.studies.files import MOST_IN_TABLE, read_text
 from hentropy.studies.records.csv_tables import CsvTable, csv_table, number_in
@@ -270,7 +270,15 @@ def designs_in(
     Ids are texts, whatever they look like, and so are `choices` not written as numbers are, such as 007; where a column
     in `ignore` has nothing, the value is None.
     """
-    table = _table(file, "a line with the names of the parameters and at least one design")
+    return designs_from(read_text(file, MOST_IN_TABLE), str(file), id, ignore, choices)
+
+
+@explained_in(DocPage.CANDIDATES)
+def designs_from(
+    text: str, where: str, id: str | None = None, ignore: Sequence[str] = (), choices: Sequence[str] = ()
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The same of a text; `where` is how messages call it."""
+    table = _table(text, where, "a line with the names of the parameters and at least one design")
     columns = list(zip(*(cells for _, cells in table.rows), strict=True))
     lines = [line for line, _ in table.rows]
     values: list[Sequence[Any]] = []
@@ -287,20 +295,20 @@ def designs_in(
             values.append(texts if numbers is None or [written(number) for number in numbers] != texts else numbers)
         else:
             numbers = _numbers(texts)
-            values.append(_choices(file, lines, name, texts) if numbers is None else numbers)
+            values.append(_choices(where, lines, name, texts) if numbers is None else numbers)
     return table.columns, list(zip(*values, strict=True))
 
 
-def _table(file: Path, needs: str) -> CsvTable:
-    """A CSV file with a header and as many cells in each row."""
-    table = csv_table(read_text(file, MOST_IN_TABLE), str(file))
+def _table(text: str, where: str, needs: str) -> CsvTable:
+    """A CSV text with a header and as many cells in each row."""
+    table = csv_table(text, where)
     if not table.rows:
-        raise InputError(f"{file} needs {needs}")
+        raise InputError(f"{where} needs {needs}")
     for line, row in table.rows:
         if len(row) != len(table.columns):
             names = ", ".join(table.columns)
             raise InputError(
-                f"{file}, line {line}: {len(row)} values for {counted(len(table.columns), 'column')} ({names})"
+                f"{where}, line {line}: {len(row)} values for {counted(len(table.columns), 'column')} ({names})"
             )
     return table
 
@@ -313,7 +321,7 @@ def _numbers(texts: Sequence[str]) -> list[float] | None:
         return None
 
 
-def _choices(file: Path, lines: Sequence[int], name: str, texts: list[str]) -> list[str]:
+def _choices(where: str, lines: Sequence[int], name: str, texts: list[str]) -> list[str]:
     """The texts of a column; one in which most cells are numbers has a slip, and an option is never empty."""
     wrong = [i for i, text in enumerate(texts) if _numbers([text]) is None]
     empty = [i for i in wrong if not texts[i]]
@@ -321,7 +329,7 @@ def _choices(file: Path, lines: Sequence[int], name: str, texts: list[str]) -> l
         at = (empty or wrong)[0]
         must = "a text or a number" if 2 * len(wrong) > len(texts) else "a number, as the others are"
         raise InputError(
-            f"{file}, line {lines[at]}: {name} is {texts[at]!r}; it must be {must}: correct it, or keep the column out"
+            f"{where}, line {lines[at]}: {name} is {texts[at]!r}; it must be {must}: correct it, or keep the column out"
             f" of the model with ignore = [{name!r}]"
         )
     return texts
@@ -329,7 +337,9 @@ def _choices(file: Path, lines: Sequence[int], name: str, texts: list[str]) -> l
 
 def descriptors_in(file: Path, options: Sequence[Any]) -> dict[str, list[float]]:
     """The columns of a CSV file whose first column has the options, in the order of these options."""
-    table = _table(file, "a line with the names of its columns and a row for each option")
+    table = _table(
+        read_text(file, MOST_IN_TABLE), str(file), "a line with the names of its columns and a row for each option"
+    )
     if len(table.columns) < 2:
         raise InputError(f"{file} needs a column of options and at least one column of numbers")
     rows = {row[0].strip(): (line, row) for line, row in table.rows}

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from hentropy.core.given import closest
-from hentropy.errors import InputError
+from hentropy.errors import InputError, last_line
 
 SHOWN = 60
 """Letters of a value that are shown."""
@@ -118,7 +118,7 @@ def _file(module: ModuleType) -> str:
 
 def _last_line(error: BaseException) -> str:
     """What stopped the import of a module, and where."""
-    what = traceback.format_exception_only(error)[-1].strip()
+    what = last_line(error)
     if isinstance(error, SyntaxError):
         return f"the import failed with {what} ({error.filename}, line {error.lineno})"
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]

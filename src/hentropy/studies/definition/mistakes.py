@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from hentropy.errors import InputError
+from hentropy.errors import DocPage, InputError
 from hentropy.studies.definition.decisions import DECISIONS, OwnClass
 from hentropy.studies.definition.designs import PARAMETERS, DecideOnWords, PoolWords
 from hentropy.studies.definition.importing import Place, dotted, nearest, shown
@@ -71,7 +71,49 @@ def validated(words: Any, where: str) -> Description:
     try:
         return Description.model_validate(words)
     except ValidationError as error:
-        raise InputError(told(where, mistakes(error, words))) from None
+        raise InputError(told(where, mistakes(error, words)), page=_page(error, words)) from None
+
+
+EXPLAINED = {
+    "space": DocPage.DESIGNS,
+    "where": DocPage.CONSTRAINTS,
+    "tables": DocPage.CONSTRAINTS,
+    "same_in_batch": DocPage.DESIGNS,
+    "pool": DocPage.CANDIDATES,
+    "outcomes": DocPage.OUTCOMES,
+    "assays": DocPage.ASSAYS,
+    "decision": DocPage.DECISIONS,
+    "cost": DocPage.COSTS,
+    "model": DocPage.MODELS,
+    "storage": DocPage.STORES,
+}
+"""The pages on some tables of a study file."""
+
+
+def _page(error: ValidationError, words: Any) -> DocPage:
+    """The page on the table that is wrong; where several are, the one on the whole file."""
+    tables = {str(place[0]) if place else "" for place, _ in _placed(error, words)}
+    return EXPLAINED.get(tables.pop(), DocPage.STUDY_FILE) if len(tables) == 1 else DocPage.STUDY_FILE
+
+
+def misplaced(words: Any) -> list[tuple[Place, str]]:
+    """What is wrong with a description, each mistake with the keys that lead to it; for forms, which say it there."""
+    try:
+        Description.model_validate(words)
+    except ValidationError as error:
+        return _placed(error, words)
+    return []
+
+
+def _placed(error: ValidationError, words: Any) -> list[tuple[Place, str]]:
+    return [_led(path, line) for path, line in _found(error, words, Description)]
+
+
+def _led(path: Place, line: str) -> tuple[Place, str]:
+    """What is wrong with parts that do not fit together says in its words which part that is."""
+    key, colon, rest = line.partition(": ")
+    keys = tuple(key.split("."))
+    return (keys, rest) if not path and colon and keys[0] in Description.model_fields else (path, line)
 
 
 def told(where: str, lines: Iterable[str]) -> str:
@@ -83,30 +125,37 @@ def mistakes(
     error: ValidationError, words: Any, top: type[BaseModel] = Description, under: tuple[str, ...] = ()
 ) -> list[str]:
     """One line per mistake; `top` is what was validated, `under` the keys that lead to it."""
+    found = _found(error, words, top)
+    lines = [f"{dotted(under + path)}: {line}" if under + path else line for path, line in found]
+    more = error.error_count()
+    return lines if more <= MOST else [*lines, f"... and more: {more} in all"]
+
+
+def _found(error: ValidationError, words: Any, top: type[BaseModel]) -> list[tuple[Place, str]]:
+    """The mistakes, each with the keys that lead to it."""
     details = error.errors(include_url=False)
     found = [_mistake(detail["type"], detail, words, top) for detail in details[:MOST]]
     # where several types are allowed, the one that got furthest is the one that was meant
     deepest = [m for m in found if not any(len(o.path) > len(m.path) == _shared(o.path, m.path) for o in found)]
     paths = list(dict.fromkeys(m.path for m in deepest))
-    lines = [line for path in paths for line in _lines(under + path, [m for m in deepest if m.path == path])]
-    return lines if len(details) <= MOST else [*lines, f"... and more: {len(details)} in all"]
+    return [(path, line) for path in paths for line in _lines([m for m in deepest if m.path == path])]
 
 
 def _shared(a: Place, b: Place) -> int:
     return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
-def _lines(path: Place, found: list[_Mistake]) -> list[str]:
-    place = dotted(path)
+def _lines(found: list[_Mistake]) -> list[str]:
+    """What is wrong at one place."""
     sentences = [m.sentence for m in found if m.sentence]
     if sentences:
-        return [f"{place}: {line}" if place else line for sentence in sentences for line in sentence.split("\n")]
+        return [line for sentence in sentences for line in sentence.split("\n")]
     finite = [m for m in found if m.must_be == _MUST_BE["finite_number"]]  # where texts are allowed too
     must_be = " or ".join(dict.fromkeys(m.must_be for m in finite or found))
     given = found[0].given
     known = [word for m in found for word in m.words]
     hint = nearest(given, known) if isinstance(given, str) else ""
-    return [f"{place}: got {shown(given)}; it must be {must_be}{hint}"]
+    return [f"got {shown(given)}; it must be {must_be}{hint}"]
 
 
 def _mistake(kind: str, detail: Any, words: Any, top: type[BaseModel]) -> _Mistake:

@@ -1,4 +1,8 @@
-"""From what a person wants to end with to a decision: what `hentropy init` asks."""
+"""From what a person wants to end with to a decision.
+
+The one list of questions that `hentropy init`, the form *New study* of the page and the chooser of the documentation
+share.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -6,6 +10,7 @@ from typing import Any
 
 from hentropy.core.spaces import Parameter
 from hentropy.errors import InputError
+from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.records.numbers import plain_number, plain_whole
 
 
@@ -58,13 +63,22 @@ _WANTED = {
 
 @dataclass(frozen=True)
 class Question:
-    """An option to ask for: its key in the file, the question, a default, what kind of answer (and which words)."""
+    """An option to ask for: its key in the file, the question, a default, what kind of answer (and which words).
+
+    The default of one that is `needed` is an example, which suits nobody: where people can be asked again, it is asked.
+    """
 
     option: str
     question: str
     default: Any
     kind: str
     words: tuple[str, ...] = ()
+    needed: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """What kind of answer is wanted, with an example."""
+        return f"give one of {', '.join(self.words)}" if self.words else _WANTED[self.kind]
 
     def value(self, text: str) -> Any:
         """The answer as a value; an empty one is the default."""
@@ -73,55 +87,65 @@ class Question:
         try:
             value = _KINDS[self.kind](text)
         except (ValueError, KeyError):
-            raise InputError(f"{text!r} is not an answer; {_WANTED[self.kind]}") from None
+            raise InputError(f"{text!r} is not an answer; {self.wanted}") from None
         if self.words and value not in self.words:
-            raise InputError(f"{text!r} is not an answer; give one of {', '.join(self.words)}")
+            raise InputError(f"{text!r} is not an answer; {self.wanted}")
         return value
 
 
 @dataclass(frozen=True)
 class Goal:
-    """An answer to "what will you decide?": a key, the answer in plain words, the decision, the options to ask for.
+    """An answer to "What will you have at the end?": in plain words, the decision, the options to ask for.
 
     `said` is the answer once the options are known, by their names in braces; {best} and {side} are what `largest` and
-    `above` mean, {value} and {values} those of the outcome, {designs} and {candidates} as many as `k`.
+    `above` mean, {value} and {values} those of the outcome, {designs} and {candidates} as many as `k`. `section` is
+    where docs/decisions.md describes the decision, if its heading is not its name.
     """
 
-    key: str
     answer: str
     decision: str
     asks: tuple[Question, ...] = ()
     said: str = ""
+    section: str = ""
+
+    @property
+    def page(self) -> str:
+        """Where the documentation describes the decision."""
+        return f"decisions.html#{self.section or self.decision.replace('_', '')}"
 
 
 _LARGEST = Question("largest", "Are large values good?", True, "yes or no")
 
 CHOICES: tuple[Goal, ...] = (
-    Goal("maximize", "one design with the greatest value", "maximize", (), "one design with the greatest {value}"),
-    Goal("minimize", "one design with the least value", "minimize", (), "one design with the least {value}"),
     Goal(
-        "best_observed",
-        "the best of the designs that were really measured",
+        "one design with the highest value",
+        "maximize",
+        said="one design with the highest {value}",
+        section="maximize-minimize",
+    ),
+    Goal(
+        "one design with the lowest value",
+        "minimize",
+        said="one design with the lowest {value}",
+        section="maximize-minimize",
+    ),
+    Goal(
+        "the best design among those measured",
         "best_observed",
         (_LARGEST,),
-        "the design with the {best} {value} of those that were really measured",
+        "the design with the {best} {value} among those measured",
     ),
     Goal(
-        "improve",
-        "one design that passes a threshold, soon",
-        "improve",
-        (
-            Question("threshold", "Which value has to be passed?", 0.0, "number"),
-            Question("above", "Should values be above it?", True, "yes or no"),
-        ),
-        "one design whose {value} is {side} {threshold}, soon",
-    ),
-    Goal(
-        "top_k",
-        "several good designs that differ from each other",
+        "several high-scoring, diverse designs",
         "top_k",
         (
             Question("k", "How many designs?", 5, "whole number"),
+            Question(
+                "scaled",
+                "Do distances between designs count as shares of the ranges (yes), or in the parameters' units (no)?",
+                False,
+                "yes or no",
+            ),
             Question(
                 "cap", "From which distance on, adding up all parameters, do designs differ enough?", 1.0, "number"
             ),
@@ -130,24 +154,22 @@ CHOICES: tuple[Goal, ...] = (
             ),
             _LARGEST,
         ),
-        "{k} {designs} with the {best} {values} that differ from each other",
+        "{k} diverse {designs} with the {best} {values}",
     ),
     Goal(
-        "k_guesses",
         "a few candidates, only the best of which counts",
         "k_guesses",
         (Question("k", "How many candidates?", 3, "whole number"), _LARGEST),
         "{k} {candidates}, of which only the one with the {best} {value} counts",
     ),
     Goal(
-        "level_sets",
-        "a map of where the value is above some levels",
+        "a map of where the value is above a threshold",
         "level_sets",
         (
-            Question("thresholds", "Which levels, in rising order?", [0.0], "numbers"),
+            Question("thresholds", "Which thresholds, in rising order?", [0.0], "numbers", needed=True),
             Question(
                 "relation",
-                "Does a point far above its level count for more (difference), or each wrong label the same?",
+                "Does a point far from its threshold count for more (difference), or each wrong label the same?",
                 "difference",
                 "word",
                 ("difference", "misclassification"),
@@ -156,18 +178,16 @@ CHOICES: tuple[Goal, ...] = (
         "a map of where the {value} is above {thresholds}",
     ),
     Goal(
-        "sequence",
-        "designs whose values run through a list of targets",
+        "designs whose values match a list of targets",
         "sequence",
         (
-            Question("targets", "Which values, in their order?", [0.0, 1.0], "numbers"),
+            Question("targets", "Which values, in their order?", [0.0, 1.0], "numbers", needed=True),
             Question("link", "What does a step of length 1 between two designs cost?", 0.0, "number"),
         ),
-        "designs whose {values} run through {targets}",
+        "designs whose {values} match {targets}",
     ),
     Goal(
-        "pareto",
-        "a front of designs that trade several outcomes off against each other",
+        "designs that trade off several outcomes: a Pareto front",
         "pareto",
         (
             Question("k", "How many designs?", 5, "whole number"),
@@ -176,48 +196,87 @@ CHOICES: tuple[Goal, ...] = (
                 "Which outcomes, and which way do they count (max or min)?",
                 {"yield": "max", "impurity": "min"},
                 "ways",
+                needed=True,
             ),
         ),
         "a front of {k} {designs} that trade off {outcomes}",
     ),
     Goal(
+        "one design that meets a specification",
         "target",
-        "one design whose outcomes are near stated values, inside bands or within limits",
-        "target",
-        (Question("targets", "Which values, bands or limits?", {"yield": 80.0, "impurity": "<= 3"}, "aims"),),
+        (
+            Question(
+                "targets",
+                "Which values, bands or limits?",
+                {"yield": 80.0, "impurity": "<= 3"},
+                "aims",
+                needed=True,
+            ),
+        ),
         "one design that comes near to {targets}",
     ),
     Goal(
-        "min_max",
-        "the range: the design with the least value and the one with the greatest",
-        "min_max",
-        (),
-        "the range: the design with the least {value} and the one with the greatest",
+        "one design that passes a threshold, soon",
+        "improve",
+        (
+            Question("threshold", "Which value has to be passed?", 0.0, "number", needed=True),
+            Question("above", "Should values be above it?", True, "yes or no"),
+        ),
+        "one design whose {value} is {side} {threshold}, soon",
     ),
-    Goal("estimate", "good predictions everywhere, or at points that you list in the file", "estimate"),
+    Goal("accurate predictions at given points or everywhere", "estimate"),
     Goal(
+        "knowledge of where the maximum is, or how high",
         "identify",
-        "knowledge of where the greatest value is, or of how great it is",
-        "identify",
-        (Question("what", "Where it is (argmax), or how great (max)?", "argmax", "word", ("argmax", "max")),),
+        (Question("what", "Where it is (argmax), or how high (max)?", "argmax", "word", ("argmax", "max")),),
         "knowledge of {what}",
+    ),
+    Goal(
+        "the range: the lowest and the highest value",
+        "min_max",
+        said="the range: the lowest and the highest {value}",
     ),
 )
 """All answers, the usual ones first."""
+
+ASKED = {
+    "goal": "What will you have at the end?",
+    "vary": "What can you vary from one experiment to the next?",
+    "limits": "Does another outcome have to stay within a limit?",
+    "who": "Who runs the experiments?",
+}
+"""The questions themselves."""
+
+WHO = {"manual": "people, who enter the results", "python": "a Python function", "command": "a program"}
+"""The answers to the last one, by the type of the objective."""
+
+
+def goal_of(decision: str) -> Goal | None:
+    """The answer that leads to a decision."""
+    return next((goal for goal in CHOICES if goal.decision == decision), None)
+
+
+def takes(decision: str, option: str) -> bool:
+    """Whether a decision has an option, such as limits on other outcomes (`subject_to`)."""
+    return option in DECISIONS[decision].model_fields
+
 
 REACH = 0.1
 """Designs differ enough from this share of the largest distance on, unless something else is said."""
 
 
-def asks_for(decision: str, parameters: Mapping[str, Parameter]) -> tuple[Question, ...]:
+def asks_for(decision: str, parameters: Mapping[str, Parameter], scaled: bool = False) -> tuple[Question, ...]:
     """The options to ask for, with defaults that go with the sizes of the parameters.
 
-    Distances are in the units of the parameters, and 1 between two options: designs that differ enough are worth 1 by
-    default, in any units.
+    Distances are in the units of the parameters, or shares of their ranges if they are `scaled`, and 1 between two
+    options: designs that differ enough are worth 1 by default, in any units.
     """
-    asks = next((choice.asks for choice in CHOICES if choice.decision == decision), ())
+    goal = goal_of(decision)
+    asks = goal.asks if goal else ()
     fields = [field for name, p in parameters.items() for field in p.fields(name)]
-    reach = REACH * sum(1.0 if field.options and not field.ordered else field.high - field.low for field in fields)
+    reach = REACH * sum(
+        1.0 if scaled or (field.options and not field.ordered) else field.high - field.low for field in fields
+    )
     if not reach:
         return asks
     sizes = {"cap": _rounded(reach), "weight": _rounded(1.0 / reach)}

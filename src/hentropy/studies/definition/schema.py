@@ -29,6 +29,9 @@ from hentropy.studies.setting import Assays, Costs, setting
 
 VERSION = 1
 
+TAKEN = ("self", "where", "tables", "same_in_batch")
+"""What `Space` calls its other arguments."""
+
 Part = Literal["decision", "model", "solver", "cost", "stop", "where"]
 """A part of a study that may be made in Python and have no words."""
 
@@ -139,7 +142,7 @@ class Description(Words):
     def _fits_together(self) -> "Description":
         if (self.space is None) == (self.pool is None):
             raise InputError("space: give the parameters as [space.NAME] tables, or a [pool], and not both")
-        for name in ("self", "where", "tables", "same_in_batch"):
+        for name in TAKEN:
             if name in (self.space or {}):
                 raise InputError(f"space.{name}: a parameter cannot be called {name}; give it another name")
         if self.pool is not None and self.where:

@@ -16,7 +16,7 @@ from hentropy.studies.definition.designs import described
 from hentropy.studies.definition.importing import nearest
 from hentropy.studies.definition.kinds import Option, options_of_class
 from hentropy.studies.definition.mistakes import validated
-from hentropy.studies.definition.questions import CHOICES
+from hentropy.studies.definition.questions import goal_of
 from hentropy.studies.outcomes import Outcome
 
 
@@ -163,10 +163,10 @@ file = {toml_value(file)}
 
 def _decision(name: str, given: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str:
     cls = DECISIONS[name].kind
-    answer = next((choice.answer for choice in CHOICES if choice.decision == name), "")
+    goal = goal_of(name)
     lines = [
         "# What will be decided in the end.",
-        f"# {name}: {answer or (cls.__doc__ or '').strip().splitlines()[0]}",
+        f"# {name}: {goal.answer if goal else (cls.__doc__ or '').strip().splitlines()[0]}",
         "[decision]",
         f"name = {toml_value(name)}",
     ]

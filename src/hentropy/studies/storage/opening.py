@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from hentropy.errors import InputError, MissingExtra
+from hentropy.errors import DocPage, InputError, MissingExtra, explained_in
 from hentropy.studies.storage.base import BackupContents, Store
 from hentropy.studies.storage.memory import MemoryStore
 
 
+@explained_in(DocPage.STORES)
 def open_store(where: str | Path | Store, *, make: bool = True) -> Store:
     """A store by its URL, made if it is not there yet; without `make`, that is a `NoStore` error.
 
@@ -27,6 +28,7 @@ def open_store(where: str | Path | Store, *, make: bool = True) -> Store:
     return open_database(where, make)
 
 
+@explained_in(DocPage.BACKUP)
 def back_up(where: str | Path, target: Path, *, overwrite: bool = False) -> BackupContents:
     """Write a copy of a store to a file, as it is at one moment, while others may write; says how much is in it.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from hentropy.errors import InputError
+from hentropy.errors import DocPage, InputError, explained_in
 from hentropy.studies.storage.base import BackupContents
 from hentropy.studies.storage.database import Backend, Database, shown
 from hentropy.studies.storage.postgres import Postgres
@@ -18,7 +18,9 @@ SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
 
 def open_database(where: str | Path, make: bool) -> Database:
     """The store at a path or URL, migrated if need be, and made if it is not there and `make` says so."""
-    return Database(backend_at(where, make), make)
+    backend = backend_at(where, make)
+    with explained_in(DocPage.POSTGRESQL if isinstance(backend, Postgres) else DocPage.STORES):
+        return Database(backend, make)
 
 
 def back_up_database(where: str | Path, target: Path, overwrite: bool) -> BackupContents:

@@ -11,9 +11,9 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from hentropy._version import __version__
-from hentropy.errors import HentropyError
+from hentropy.errors import DocPage, HentropyError
 from hentropy.views.cli.commands import LazyCommand, ListedCommand
-from hentropy.views.cli.printing import IN_COMMANDS, console, printable
+from hentropy.views.cli.printing import IN_COMMANDS, console, note, printable
 
 CLI = "hentropy.views.cli"
 
@@ -64,10 +64,25 @@ class CommandGroup(TyperGroup):
         self.commands = {name: LazyCommand(name, command, _prepare) for name, command in COMMANDS.items()}
 
 
+LISTED = (
+    DocPage.START,
+    DocPage.WHICH_DECISION,
+    DocPage.STUDIES,
+    DocPage.DESIGNS,
+    DocPage.DECISIONS,
+    DocPage.GUIDES,
+    DocPage.PAGE,
+    DocPage.ADAPTERS,
+)
+"""The pages to begin with; errors name others, in the same way."""
+
+PAGES = f"Documentation, by name: {', '.join(f'{page.label} ({page.file})' for page in LISTED)}."
+
 app = typer.Typer(
     name="hentropy",
     cls=CommandGroup,
     help="Decision-driven experiments: state the decision, and each next experiment is the one that improves it most.",
+    epilog=PAGES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -94,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=arguments)
     except HentropyError as error:
-        _end(error.worded(IN_COMMANDS))
+        _end(error.worded(IN_COMMANDS), error.page)
     except OSError as error:
         _end(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except Exception as error:
@@ -116,8 +131,10 @@ def _unexpected(error: Exception) -> str:
     return f"{what} ({where.filename}, line {where.lineno}); {TRACEBACK}=1 in the environment shows the traceback"
 
 
-def _end(why: str) -> None:
-    """Tell an error and end."""
+def _end(why: str, page: DocPage | None = None) -> None:
+    """Tell an error, and the page of the documentation that helps, and end."""
     said = Text.assemble(("error:", "bold red"), f" {printable(why)}")
     console(stderr=True).print(said, soft_wrap=True)
+    if page is not None:
+        note(page.seen)
     sys.exit(1)

@@ -10,17 +10,16 @@ import typer
 
 from hentropy.core.spaces import Parameter, Real
 from hentropy.errors import InputError
-from hentropy.studies.definition import CHOICES, asks_for, template, validated
-from hentropy.studies.definition.decisions import DECISIONS
+from hentropy.studies.definition import asks_for, goal_of, takes, template, validated
 from hentropy.studies.definition.designs import designs_in
-from hentropy.studies.definition.kinds import options_of_class
 from hentropy.studies.definition.reading import read_toml
 from hentropy.studies.outcomes import Outcome
 
 
 def read_options(decision: str | None, texts: Sequence[str]) -> dict[str, Any]:
     """Options of a decision by name."""
-    asks = {ask.option: ask for choice in CHOICES if choice.decision == decision for ask in choice.asks}
+    goal = goal_of(decision or "")
+    asks = {ask.option: ask for ask in goal.asks} if goal else {}
     found: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -93,9 +92,10 @@ def completed(plan: FilePlan) -> FilePlan:
 
 def _defaults(plan: FilePlan, decision: str) -> dict[str, Any]:
     """The options of a decision that were not given; of several outcomes, the first one counts."""
-    found = {ask.option: ask.default for ask in asks_for(decision, plan.parameters)}
-    takes_outcome = any(option.name == "outcome" for option in options_of_class(DECISIONS[decision].kind))
-    return {**found, "outcome": next(iter(plan.outcomes))} if takes_outcome and len(plan.outcomes) > 1 else found
+    asks = asks_for(decision, plan.parameters, scaled=plan.options.get("scaled") is True)
+    found = {ask.option: ask.default for ask in asks}
+    several = takes(decision, "outcome") and len(plan.outcomes) > 1
+    return {**found, "outcome": next(iter(plan.outcomes))} if several else found
 
 
 def text_of(plan: FilePlan, file: Path) -> str:

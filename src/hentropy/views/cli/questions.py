@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hentropy.core.decisions.limits import parse_limits
 from hentropy.core.spaces import Integer, Parameter, Real, Space
 from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
-from hentropy.studies.definition import CHOICES, Description, Question, asks_for
+from hentropy.studies.definition import ASKED, CHOICES, WHO, Description, Question, asks_for, takes
 from hentropy.studies.definition.importing import split
 from hentropy.studies.records.numbers import plain_number
 from hentropy.views.cli.plan import FilePlan
@@ -21,9 +22,6 @@ from hentropy.views.text.formats import number
 from hentropy.views.text.sentences import decision_sentence, objective_sentence, stop_sentence, values_text
 
 T = TypeVar("T")
-
-WHO = ("manual", "python", "command")
-WHO_WORDS = ("I do, and tell the values", "a Python function", "a program")
 
 
 def questioned(plan: FilePlan, file: Path) -> FilePlan:
@@ -36,7 +34,7 @@ def questioned(plan: FilePlan, file: Path) -> FilePlan:
         plan = replace(plan, parameters=_parameters())
         plan = _conditions(plan) if plan.where is None else plan
     if open_options:
-        plan = _options(plan)
+        plan = _limits(_options(plan))
     if plan.objective is None:
         plan = _objective(plan)
     if plan.trials is None:
@@ -70,7 +68,7 @@ def chosen(question: str, answers: tuple[str, ...]) -> int:
 
 
 def _decision() -> str:
-    return CHOICES[chosen("What will you decide on in the end?", tuple(choice.answer for choice in CHOICES))].decision
+    return CHOICES[chosen(ASKED["goal"], tuple(choice.answer for choice in CHOICES))].decision
 
 
 def _options(plan: FilePlan) -> FilePlan:
@@ -78,7 +76,29 @@ def _options(plan: FilePlan) -> FilePlan:
     asks = asks_for(plan.decision or "", plan.parameters)
     if asks:
         say("More on what you will decide.", "bold")
-    return replace(plan, options={ask.option: _option(ask) for ask in asks})
+    found: dict[str, Any] = {}
+    for position in range(len(asks)):
+        # whether distances are scaled is asked before the distance itself
+        ask = asks_for(plan.decision or "", plan.parameters, found.get("scaled", False))[position]
+        found[ask.option] = _option(ask)
+    return replace(plan, options=found)
+
+
+def _limits(plan: FilePlan) -> FilePlan:
+    """Limits on other outcomes, where the decision takes them; then the outcome that counts needs a name."""
+    if not takes(plan.decision or "", "subject_to"):
+        return plan
+    limits = answered(f"{ASKED['limits']} Such as impurity <= 3 (nothing if there is none).", "", _limits_in)
+    if not limits:
+        return plan
+    name = answered("  What is the outcome called that counts?", next(iter(plan.outcomes), "value"), str.strip)
+    return replace(plan, options={**plan.options, "outcome": name, "subject_to": limits})
+
+
+def _limits_in(text: str) -> list[str]:
+    limits = [part.strip() for part in text.split(",") if part.strip()]
+    parse_limits(limits)
+    return limits
 
 
 def _option(ask: Question) -> Any:
@@ -94,7 +114,7 @@ def _default(ask: Question) -> str:
 
 
 def _parameters() -> dict[str, Parameter]:
-    say("What can you change from one experiment to the next? One parameter after the other.", "bold")
+    say(f"{ASKED['vary']} One parameter after the other.", "bold")
     found: dict[str, Parameter] = {}
 
     def name(text: str) -> str:
@@ -147,7 +167,7 @@ def _conditions(plan: FilePlan) -> FilePlan:
 
 
 def _objective(plan: FilePlan) -> FilePlan:
-    kind = WHO[chosen("Who runs the experiments?", WHO_WORDS)]
+    kind = tuple(WHO)[chosen(ASKED["who"], tuple(WHO.values()))]
     if kind == "python":
         plan = replace(plan, function=answered("  Which function, as module:function?", "objective:measure", _function))
     if kind == "command":

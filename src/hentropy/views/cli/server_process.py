@@ -48,7 +48,7 @@ def run_server(settings: Settings, show_token: bool, verbose: bool) -> None:
         server = Server(settings, verbose)
         say(f"Serving {shown(settings.store)} at {address(settings)}", "bold")
         if new:
-            say("The store has no studies yet; the page says how to start one.")
+            say("The store has no studies yet; the page has a form for a new one.")
         if show_token:
             say(f"Token (shown only once): {settings.token}")
         elif settings.token is not None:

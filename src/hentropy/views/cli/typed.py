@@ -8,7 +8,6 @@ A + B + C = 100 %              parts of a whole; of 1 if nothing else is said; `
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import typer
 
@@ -16,6 +15,7 @@ from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, 
 from hentropy.errors import InputError
 from hentropy.studies.outcomes import Outcome
 from hentropy.studies.records.numbers import plain_number, plain_whole
+from hentropy.views.text.typed_values import typed_number, typed_option, typed_table
 
 FORM = (
     'NAME=VALUES, such as "t=20 to 120 °C in steps of 5", "n=1 to 8 whole", "rate=0.01 to 10 log",'
@@ -56,7 +56,7 @@ def parameter(words: str) -> Parameter:
         names, total, unit, at_most = parts.groups()
         return Fractions(
             [name.strip() for name in names.split("+")],
-            total=1.0 if total is None else _plain(total),
+            total=1.0 if total is None else typed_number(total),
             at_most=None if at_most is None else int(at_most),
             unit=(unit or "").strip(),
         )
@@ -100,30 +100,13 @@ def _listed(items: list[str], ordered: bool) -> Parameter:
     if not items:
         raise InputError(f"there are no values; write {FORM.removeprefix('NAME=VALUES, such as ')}")
     last = re.fullmatch(rf"({_NUMBER})\s*(.*)", items[-1])
-    others = [_option(each) for each in items[:-1]]
+    others = [typed_option(each) for each in items[:-1]]
     if last is not None and not any(isinstance(each, str) for each in others):
         if re.match(r"to\b|\.\.", last[2]):
             raise InputError(f"{', '.join(items)!r} looks like a decimal comma; write numbers with a point")
-        return Levels([*others, _option(last[1])], unit=last[2])
-    options = [*others, _option(items[-1])]
+        return Levels([*others, typed_option(last[1])], unit=last[2])
+    options = [*others, typed_option(items[-1])]
     return Levels(options) if ordered else Choice(options)
-
-
-def _option(text: str) -> Any:
-    """A number if it is one, else the text."""
-    for read in (plain_whole, plain_number):
-        try:
-            return read(text)
-        except ValueError:
-            pass
-    return text.strip()
-
-
-def _plain(text: str) -> float:
-    try:
-        return plain_number(text)
-    except ValueError:
-        raise InputError(f"{text!r} is not a number") from None
 
 
 def read_outcomes(texts: Sequence[str]) -> dict[str, Outcome]:
@@ -145,12 +128,9 @@ def read_tables(texts: Sequence[str]) -> dict[str, dict[str, float]]:
     """Tables by name, from NAME=OPTION:NUMBER,OPTION:NUMBER."""
     found: dict[str, dict[str, float]] = {}
     for text in texts:
-        name, _, rows = text.partition("=")
-        pairs = [row.rpartition(":")[::2] for row in rows.split(",") if row.strip()]
         try:
-            if not name.strip() or not pairs or not all(option.strip() for option, _ in pairs):
-                raise InputError("write it as NAME=OPTION:NUMBER,OPTION:NUMBER, such as boils=THF:66,water:100")
-            found[name.strip()] = {option.strip(): _plain(number.strip()) for option, number in pairs}
+            name, rows = typed_table(text)
         except InputError as error:
             raise typer.BadParameter(f"{text!r}: {error}", param_hint="--table") from None
+        found[name] = rows
     return found

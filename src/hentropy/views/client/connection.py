@@ -9,7 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from hentropy.errors import Advice, HentropyError, InputError, StorageError, StudyError
+from hentropy.errors import Advice, DocPage, HentropyError, InputError, StorageError, StudyError
 
 SECONDS = 60.0
 """The most seconds without a byte from the server."""
@@ -119,7 +119,14 @@ class Connection:
         advised = isinstance(told.get("what"), str) and named in Advice.__members__
         # what to do next is said in the words of Python here, not in those of a page
         problem = kind(told["what"], Advice[named]) if advised else kind(sentence)
+        problem.lead_to(_page(told.get("docs")))
         return problem, told.get("kind") == "busy"
+
+
+def _page(told: Any) -> DocPage | None:
+    """The page of the documentation that an answer names, if it is one that is known here."""
+    name = told.get("name") if isinstance(told, dict) else None
+    return next((page for page in DocPage if page.label == name), None)
 
 
 def _plain(answer: IO[bytes]) -> dict[str, Any] | None:

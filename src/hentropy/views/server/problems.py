@@ -36,6 +36,16 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', ':')) else '.'}"
 
 
+def told(error: HentropyError) -> str:
+    """An error in the words of a page, with where to read on."""
+    return " ".join([sentence(error.worded(ON_PAGES)), *_read_on(error)])
+
+
+def _read_on(error: HentropyError | None) -> list[str]:
+    page = None if error is None else error.page
+    return [] if page is None else [f"See the documentation: {page.label} ({page.html})."]
+
+
 LOG = logging.getLogger("hentropy.views.server")
 
 STATUS: tuple[tuple[type[HentropyError], int], ...] = (
@@ -96,6 +106,8 @@ class Failure:
         details: dict[str, Any] = {"details": list(self.lines)} if self.lines else {}
         if self.error is not None and self.error.advice is not None:
             details |= {"what": self.error.what, "advice": self.error.advice.name.lower()}
+        if self.error is not None and self.error.page is not None:
+            details["docs"] = {"name": self.error.page.label, "path": self.error.page.html}
         return {"error": {"id": self.id, "kind": self.kind, "sentence": self.sentence, **details}}
 
 
@@ -175,7 +187,7 @@ def answer(connection: HTTPConnection, problem: Failure) -> Response:
 
 def page(problem: Failure) -> str:
     """A page that says what went wrong: it needs nothing but its style, so it works when nothing else does."""
-    said = "".join(f"<p>{html.escape(line)}</p>" for line in _paragraphs(problem.sentence))
+    said = "".join(f"<p>{html.escape(line)}</p>" for line in [*_paragraphs(problem.sentence), *_read_on(problem.error)])
     return PAGE.format(title=TITLES.get(problem.status, "This did not work"), said=said, id=html.escape(problem.id))
 
 

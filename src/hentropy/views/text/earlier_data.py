@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hentropy.core.given import closest
 from hentropy.core.spaces import Params, Pool
-from hentropy.errors import Advice, InputError
+from hentropy.errors import Advice, DocPage, InputError, explained_in
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Failed, Values
 from hentropy.studies.records.csv_tables import cells, csv_table, number_in
@@ -58,6 +58,7 @@ class Data:
         return "\n".join([f"{counted(len(self.bad), 'row')} of {where} cannot be used:", *lines])
 
 
+@explained_in(DocPage.CSV)
 def earlier_data(
     text: str, where: str, outcomes: Outcomes, renamed: Mapping[str, str], most_rows: int | None = None
 ) -> Data:
@@ -78,6 +79,7 @@ def earlier_data(
     return Data(tuple(good), tuple(notes), tuple(bad), tuple(name for name in names if name not in used))
 
 
+@explained_in(DocPage.CSV)
 def columns_by_parameter(pairs: Iterable[str]) -> dict[str, str]:
     """Columns by parameter or outcome, from texts COLUMN=NAME; each column and each name may be there once."""
     found: dict[str, str] = {}

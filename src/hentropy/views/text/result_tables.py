@@ -6,7 +6,7 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces import Params
-from hentropy.errors import Advice, HentropyError, InputError
+from hentropy.errors import Advice, DocPage, HentropyError, InputError, explained_in
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.csv_tables import cells, csv_table, number_in
 from hentropy.studies.records.numbers import plain_number, plain_whole
@@ -43,6 +43,7 @@ class ToldTable:
         return f"{said}{same}{left}"
 
 
+@explained_in(DocPage.CSV)
 def tell_table(
     log: TrialLog,
     text: str,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hentropy.core.spaces import Choice, DesignSpace, Field, Fractions, Parameter, Pool, Space, usual_first
 from hentropy.core.spaces.parameters import written
-from hentropy.studies.definition import CHOICES, Description, stopping_of
+from hentropy.studies.definition import Description, goal_of, stopping_of
 from hentropy.studies.definition.building import made_outcomes, outcomes_of
 from hentropy.studies.definition.decisions import Named, OwnClass
 from hentropy.studies.definition.objectives import Command, PythonFunction
@@ -143,7 +143,7 @@ def decision_sentence(description: Description) -> str:
 
 def _settings(words: Named) -> str:
     """What is set otherwise than by default and not said yet: a sentence, or nothing."""
-    goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
+    goal = goal_of(words.name)
     asked = {ask.option for ask in goal.asks} if goal else set(words.model_dump())
     if goal is not None and goal.said:
         asked = {option for option in asked if f"{{{option}}}" in goal.said}
@@ -171,7 +171,7 @@ def _decision(description: Description) -> str:
         return f"a class of your own ({words.python}{said})"
     if not isinstance(words, Named):
         return "a class made in Python, which has no words"
-    goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
+    goal = goal_of(words.name)
     given = {ask.option: options[ask.option] for ask in goal.asks if ask.option in options} if goal else options
     if goal is not None and goal.said:
         about = _about(options.get("outcome"), description)
@@ -196,9 +196,9 @@ def _about(named: object, description: Description) -> str:
 def _meanings(options: Mapping[str, object], about: str) -> dict[str, str]:
     """What a sentence says of options that are yes, no, a number or a keyword, and of the outcome it is `about`."""
     value, several, what = about or "value", "" if options.get("k") == 1 else "s", str(options.get("what"))
-    keywords = {"argmax": f"where the greatest {value} is", "max": f"how great the greatest {value} is"}
+    keywords = {"argmax": f"where the highest {value} is", "max": f"how high the highest {value} is"}
     return {
-        "best": "greatest" if options.get("largest", True) else "least",
+        "best": "highest" if options.get("largest", True) else "lowest",
         "side": "above" if options.get("above", True) else "below",
         "value": value,
         "values": f"values of {about}" if about else "values",

@@ -10,7 +10,7 @@ from typing import Any
 
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.parameters import Field
-from hentropy.errors import Advice, InputError
+from hentropy.errors import Advice, DocPage, InputError, explained_in
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.csv_tables import cells, check_rows, csv_table, number_in
@@ -117,6 +117,7 @@ class Exported:
         return Entry(self.trial, now if begun is None else begun, ended)
 
 
+@explained_in(DocPage.CSV)
 def exported_in(text: str, file: str, outcomes: Outcomes, most_rows: int | None = None) -> list[Exported]:
     """The trials of an exported text, in the order of their numbers, checked against the space and the outcomes."""
     json_lines = text.lstrip().startswith("{")

@@ -21,6 +21,13 @@ class Plain(JSONResponse):
         return json_text(content).encode()
 
 
+class DocAnswer(BaseModel):
+    """A page of the documentation."""
+
+    name: Annotated[str, Field(description="Its name, which stays: constraints, csv, ...")]
+    path: Annotated[str, Field(description="Its path on the documentation site: howto/constraints.html.")]
+
+
 class Mistake(BaseModel):
     """What went wrong."""
 
@@ -33,6 +40,7 @@ class Mistake(BaseModel):
     details: Annotated[list[str] | None, Field(description="A line for each mistake.")] = None
     what: Annotated[str | None, Field(description="The sentence without what it advises, where it advises.")] = None
     advice: Annotated[str | None, Field(description="What it advises, as a value: correct, tell_failed, ...")] = None
+    docs: Annotated[DocAnswer | None, Field(description="The page of the documentation that helps.")] = None
 
 
 class ErrorAnswer(BaseModel):

@@ -48,6 +48,8 @@ class Form:
     mistakes: Mapping[str, str] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     preview: str = ""
+    focus: str = ""
+    """The field in which the keyboard goes on, where the page is loaded anew."""
 
 
 class Mistaken(Exception):  # noqa: N818 (it reads better where it is caught)

@@ -14,6 +14,8 @@ from starlette.responses import RedirectResponse, Response
 
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import Failed, State, StudyRecord, Values
+from hentropy.views.server.api.answering import says
+from hentropy.views.server.new_study import described, description_of
 from hentropy.views.server.pages.forms import (
     WHOLE,
     Form,
@@ -26,20 +28,58 @@ from hentropy.views.server.pages.forms import (
     note_in,
     result_in,
 )
+from hentropy.views.server.pages.new_form import drafted, settings_of, shown_again
+from hentropy.views.server.pages.new_rows import with_rows
 from hentropy.views.server.pages.own_form import design_in
-from hentropy.views.server.pages.reading import study_page, trial_page
+from hentropy.views.server.pages.reading import new_page, study_page, trial_page
 from hentropy.views.server.pages.rendering import Message
 from hentropy.views.server.pages.study_view import Forms
-from hentropy.views.server.problems import Busy, Refused, sentence
+from hentropy.views.server.problems import Busy, Refused, sentence, told
 from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
 from hentropy.views.server.study_service import EarlierExperiment
-from hentropy.views.server.work import ON_PAGES, Job, StudyKey
+from hentropy.views.server.work import Job, StudyKey
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted
+from hentropy.views.text.sentences import objective_sentence
 
 router = APIRouter(include_in_schema=False)
 
 Text = Annotated[str, Field()]
+
+
+@router.post("/new")
+def new(here: Here, visitor: Visitor, typed: Typed, what: Text = "make", key: Text = "") -> Response:
+    """Make a study that people run; or another row, the settings of another goal, or what the study would do.
+
+    A form that is sent twice, as by a double click, has the same `key`, and makes one study.
+    """
+    typed = {name: text for name, text in typed.items() if name != "what"}
+    if what.startswith(("add:", "remove:")):
+        rows, goes_on = with_rows(typed, what)
+        return new_page(visitor, Form(rows, focus=goes_on))
+    draft = drafted(shown_again(typed) if what == "goal" else typed)
+    if what == "goal":
+        return new_page(visitor, Form(draft.typed, focus=next((one.key for one in settings_of(draft)), "goal")))
+    form = draft.form()
+    if form.mistakes:
+        return new_page(visitor, form, status=422)
+    try:
+        if what == "check":
+            study = described(draft.words)
+            words = description_of(study)
+            # who runs them is said above, and in other words than those of a terminal
+            said = tuple(one for one in says(words, study.first) if one != objective_sentence(words))
+            return new_page(visitor, form, said)
+        made = here.recent.once(NO_STUDY, "new by form", key or None, lambda: here.study_service.create(draft.words))
+    except StudyError as error:
+        return new_page(visitor, Form(typed, {"name": sentence(str(error))}, focus="name"), status=409)
+    except InputError as error:
+        return new_page(visitor, Form(typed, {WHOLE: sentence(" ".join(str(error).split()))}), status=422)
+    return RedirectResponse(f"/studies/{made.id}?said=made#said", 303)
+
+
+NO_STUDY = StudyKey(0, "", 0.0)
+"""Whose key it is that makes a study: there is none yet."""
 
 
 @router.post("/studies/{study_id}/trials/{number}")
@@ -61,7 +101,7 @@ def enter(
     except Mistaken as mistaken:
         form, status = mistaken.form, 422
     except (InputError, StudyError) as error:
-        form, status = Form(typed, {WHOLE: sentence(error.worded(ON_PAGES))}), 409
+        form, status = Form(typed, {WHOLE: told(error)}), 409
     else:
         look_again(here, study)
         place = f"/studies/{study.id}/trials/{number}" if own else f"/studies/{study.id}"
@@ -198,7 +238,7 @@ def own(study: Meant, here: Here, visitor: Visitor, request: Request, typed: Typ
     try:
         attached = here.study_service.attach(study, [row], again=bool(typed.get("again")), cost=cost, note=note)
     except InputError as error:
-        form = Form(typed, {WHOLE: sentence(error.worded(ON_PAGES)), "again": "asked"})
+        form = Form(typed, {WHOLE: told(error), "again": "asked"})
         return study_page(here, visitor, request, study, Forms(own=form), None, 409)
     look_again(here, study)
     said = "own_outside" if space.violated(space.encode(design)) else "own"
@@ -240,7 +280,7 @@ def attach(
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(attach=mistaken.form), None, 422)
     except InputError as error:
-        form = Form(typed, {"file": sentence(error.worded(ON_PAGES))})
+        form = Form(typed, {"file": told(error)})
         return study_page(here, visitor, request, study, Forms(attach=form), None, 422)
     look_again(here, study)
     return RedirectResponse(f"/studies/{study.id}?said=attached&number={len(attached.entries)}#said", 303)

@@ -7,7 +7,10 @@ from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from hentropy.studies.definition import ASKED, WHO
+from hentropy.views.server.guard.sessions import Access
 from hentropy.views.server.pages.forms import Form
+from hentropy.views.server.pages.new_form import begun_form, new_study_view
 from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import Message, message_in, page
 from hentropy.views.server.pages.study_view import Forms, Seen, study_row, study_view
@@ -32,6 +35,12 @@ def studies(here: Here, visitor: Visitor) -> Response:
 def all_studies() -> Response:
     """Where a shortened address leads."""
     return RedirectResponse("/")
+
+
+@router.get("/new")
+def new(visitor: Visitor) -> Response:
+    """The form for a new study."""
+    return new_page(visitor, begun_form())
 
 
 @router.get("/studies/{study_id:int}")
@@ -84,6 +93,11 @@ def picture_texts_of(request: Request) -> PictureTexts:
     found = request.app.state.picture_texts
     assert isinstance(found, PictureTexts)
     return found
+
+
+def new_page(visitor: Access, form: Form, says: tuple[str, ...] = (), status: int = 200) -> Response:
+    """The form for a new study as it was typed; `says` is what the study would do."""
+    return page("new.html", visitor, status, new=new_study_view(form, says), asked=ASKED, who=WHO["manual"])
 
 
 def study_page(

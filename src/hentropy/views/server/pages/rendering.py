@@ -94,6 +94,7 @@ def moment(seconds: float) -> Moment:
 
 
 DONE = {
+    "made": "The study is made. Ask for its first experiments under Next experiments.",
     "told": "The result of trial {number} is entered. The verdict will be updated.",
     "failed": "Trial {number} is marked as failed.",
     "withdrawn": "Trial {number} is withdrawn. If it is run after all, enter its result on its own page.",
