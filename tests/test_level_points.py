@@ -1,5 +1,6 @@
 """Conservative level sets, weights of points, and points that are chosen for a belief about many parameters."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import hentropy as he
 from hentropy.core.decisions.level_sets import CANDIDATES, FEW
 from hentropy.core.decisions.stand_ins import EVEN, chances, stand_ins
 from hentropy.core.entropy import check_fit
-from hentropy.views.plots.levels import levels_info
+from hentropy.studies.definition import decision_of, describe
+from hentropy.views.plots.levels import levels_info, levels_picture
 from hentropy.views.plots.scene import scene_of
 from support.beliefs import designs, gaussian, tensor
 from support.decisions import SPACE
@@ -211,8 +213,8 @@ def wide_study(decision: he.Decision, n: int = 14) -> he.Study:
 def test_a_study_decides_and_asks_about_chosen_points() -> None:
     study = wide_study(he.LevelSets(1.2, confidence=0.9))
     verdict = study.decide()
-    assert "on " in verdict.headline
-    assert "of the space (512 points stand for it) with at least 90 % probability" in verdict.headline
+    assert verdict.headline.startswith("The value is above 1.2 with at least 90 % probability on ")
+    assert " of the space (512 points stand for it); another " in verdict.headline
     assert len(verdict.action) == 512
     assert {"level", "weight"} < set(verdict.columns)
     assert any("chosen again after each outcome" in note for note in study.notes)
@@ -221,6 +223,46 @@ def test_a_study_decides_and_asks_about_chosen_points() -> None:
     assert trial.gain > 0.0
     again = wide_study(he.LevelSets(1.2, confidence=0.9)).ask()
     assert list(again.params.values()) == pytest.approx(list(trial.params.values()), abs=1e-6)
+
+
+def test_the_headline_of_a_conservative_set_says_shares_of_points() -> None:
+    points = WIDE.sample(40, 1)
+    study = wide_study(he.LevelSets([0.8, 1.2], at=points, confidence=0.975))
+    verdict = study.decide()
+    draws = study.belief.sample(points, 20_000, seed=3)
+    low, high = (((draws > level).double().mean(0) >= 0.975).double().mean() for level in (0.8, 1.2))
+    said = re.fullmatch(
+        r"The value is above 0\.8 with at least 97\.5 % probability at (\d+) %,"
+        r" above 1\.2 with at least 97\.5 % probability at (\d+) % of 40 points;"
+        r" another (\d+) %, (\d+) % are more likely above than not\.",
+        verdict.headline,
+    )
+    assert said is not None, verdict.headline
+    assert [int(said[1]), int(said[2])] == pytest.approx([100 * float(low), 100 * float(high)], abs=6)
+    weighted = wide_study(he.LevelSets(0.8, at=points, weights=[1.0] * 39 + [0.5])).decide()
+    assert " of 40 points by weight; " in weighted.headline
+
+
+def test_pictures_of_a_conservative_set_use_its_probability() -> None:
+    grid = torch.linspace(0.0, 1.0, 5, dtype=torch.float64)
+    line = he.Space(x=he.Real(0.0, 1.0))
+    study = he.Study(line, he.LevelSets(0.3, grid.unsqueeze(-1), confidence=0.9), hyperparameters="map")
+    study.attach_many([({"x": x}, x) for x in (0.05, 0.4, 0.45, 0.95)])
+    info = levels_info(scene_of(study), points=5)
+    assert info.views[0].labels.tolist() == info.labels.tolist()
+    assert (info.views[0].above[0] >= 0.9).astype(int).tolist() == info.labels.tolist()
+    assert "with at least 90 % probability" in levels_picture(info).caption
+    assert info.needed == 0.9
+
+
+def test_study_files_say_the_confidence_and_the_weights() -> None:
+    decision = he.LevelSets([0.5], at=[[0.1], [0.2]], confidence=0.9, weights=[1.0, 2.0])
+    words = describe("lab", he.Space(x=he.Real(0.0, 1.0)), decision)
+    dumped = words.model_dump()["decision"]
+    assert (dumped["confidence"], dumped["weights"], dumped["relation"]) == (0.9, (1.0, 2.0), "difference")
+    again = decision_of(words, False)
+    assert repr(again) == repr(decision)
+    assert "relation='misclassification', confidence=0.9, weights=2 numbers" in repr(decision)
 
 
 def test_shares_of_chosen_points_are_shares_of_the_space() -> None:

@@ -111,6 +111,7 @@ class Decision(ABC):
     in_units: bool = False
     """Whether the loss is in the units of the outcome."""
     _kept: "Decision | None" = None
+    _shown_if_given: tuple[str, ...] = ("outcome", "subject_to", "fallback")
 
     @abstractmethod
     def loss(self, f: Tensor, a: Any) -> Tensor:
@@ -276,7 +277,7 @@ class Decision(ABC):
         return self.actions.of_designs and isinstance(a, Tensor) and torch.equal(self.points(a), a)
 
     def __repr__(self) -> str:
-        last = ("outcome", "subject_to", "fallback", "confidence", "weights")  # shown where they are given
+        last = self._shown_if_given
         hidden = {"actions", "needs", "saved_by", "outcomes", *last}
         shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in hidden}
         given = {k: vars(self).get(k) for k in last}

@@ -41,6 +41,7 @@ class LevelSets(Solved):
     """
 
     actions = Report("a membership per threshold and point")
+    _shown_if_given = ("outcome", "confidence", "weights")
     _space: DesignSpace | None = None
     """Where points are still to be chosen, once there is a belief."""
     _chosen: bool = False
@@ -266,21 +267,19 @@ class LevelSets(Solved):
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """The share above each threshold, and how much of it is sure."""
         chance = self._chances(moments)  # T x m
-        shares = self._share(a > 0.5).tolist()
-        surely = "" if self.confidence is None else f" with at least {percent(self.confidence)} probability"
-        where = "on" if self._chosen else "at"
-        each = zip(shares, self.thresholds, strict=True)
-        said = ", ".join(f"above {about.level(level)} {where} {percent(share)}" for share, level in each)
-        points = "the space" if self._chosen else f"{chance.shape[-1]:,} points"
+        surely = "" if self.confidence is None else f" with at least {100.0 * self.confidence:g} % probability"
+        place, points = ("on", "the space") if self._chosen else ("at", f"{chance.shape[-1]:,} points")
+        each = zip(self.thresholds, self._share(a > 0.5).tolist(), strict=True)
+        said = [f"above {about.level(level)}{surely} {place} {percent(share)}" for level, share in each]
         if self.confidence is None:
             sure = float(self._share(torch.maximum(chance, 1.0 - chance) >= SURE).mean())
             rest = f"{percent(sure)} of the labels are at least {percent(SURE)} sure"
         else:
             more = self._share((chance > 0.5) & (a <= 0.5)).tolist()
-            rest = f"another {', '.join(map(percent, more))} is more likely above than not"
-        by = f" ({chance.shape[-1]:,} points stand for it)" if self._chosen else ""
-        by = " by weight" if self.weights is not None and not self._chosen else by
-        return f"The {about.name} is {said} of {points}{by}{surely}; {rest}."
+            rest = f"another {', '.join(map(percent, more))} are more likely above than not"
+        if self.weights is not None:
+            points += f" ({chance.shape[-1]:,} points stand for it)" if self._chosen else " by weight"
+        return f"The {about.name} is {', '.join(said)} of {points}; {rest}."
 
     def _chances(self, moments: Moments) -> Tensor:
         """P(f > c) over all components, from moments with variances: T x m."""

@@ -10,7 +10,6 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.decisions import LevelSets
 from hentropy.core.decisions.base import in_belief
-from hentropy.core.decisions.headlines import percent
 from hentropy.core.decisions.normal import distribution
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
@@ -281,21 +280,17 @@ def _role(place: int, count: int) -> Role:
 
 
 def _caption(info: LevelsInfo) -> str:
+    near = "1/2" if info.needed in (None, 0.5) else f"{100.0 * info.needed:g} %"
     rule = "its mean is above the threshold"
     if info.needed is not None:
-        sure = "it is more likely than not to be above the threshold"
-        rule = (
-            sure
-            if info.needed == 0.5
-            else f"it is above the threshold with at least {percent(info.needed)} probability"
-        )
+        likely = "it is more likely than not to be above the threshold"
+        rule = likely if info.needed == 0.5 else f"it is above the threshold with at least {near} probability"
     held = (
         f" Each panel varies one or two parameters and holds the others at {info.reference}; the points are labelled"
         " where they are."
         if len(info.views) > 1
         else ""
     )
-    near = "1/2" if info.needed in (None, 0.5) else percent(info.needed)
     return (
         f"A point counts as above a threshold where {rule}. Where the probability is near {near}, the label is"
         f" open.{held}"
