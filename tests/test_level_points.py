@@ -155,7 +155,9 @@ def test_chosen_points_say_what_all_candidates_say(options: dict[str, Any], hype
     share = 512 / CANDIDATES
     everywhere = he.entropy(every, belief, WIDE)
     assert now.value == pytest.approx(share * everywhere.value, rel=0.05)
+    assert isinstance(now.decision, he.LevelSets)
     weights = now.decision.weights
+    assert weights is not None
     assert float((now.action @ weights / weights.sum()).sum()) == pytest.approx(
         float(everywhere.action.mean()), abs=0.03
     )

@@ -208,7 +208,7 @@ BELIEF_TASKS = {
 }
 """What two beliefs are compared on: the tasks of the paper, and those that one kernel had lost."""
 
-PUBLISHED = ("hentropy-families", "hentropy-mixture", "pom", "straddle")
+PUBLISHED = ("hentropy-families", "hentropy-mixture", "hentropy", "pom", "straddle")
 
 LEVEL_TASKS = {
     task.problem: task

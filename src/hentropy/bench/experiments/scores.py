@@ -54,7 +54,8 @@ def scored_labels(problem: Problem, belief: Belief) -> tuple[torch.Tensor, torch
         return None
     by = problem.scored
     conservative = LevelSets(by.thresholds, by.at, confidence=CONSERVATIVE)
-    return tuple(entropy(each, belief, problem.space).action for each in (by, conservative))  # type: ignore[return-value]
+    probable, sure = (entropy(each, belief, problem.space).action for each in (by, conservative))
+    return probable, sure
 
 
 def best_labels(problem: Problem) -> torch.Tensor:

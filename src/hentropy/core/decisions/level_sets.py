@@ -117,7 +117,8 @@ class LevelSets(Solved):
 
     def _on_chosen_points(self, belief: Belief, space: DesignSpace) -> "LevelSets":
         """About some of many points that fill the space, those at stake the likelier; the same for all who ask."""
-        asked = ("points of level sets", id(space), *self._levels.tolist(), self.relation, self.confidence)
+        how = (type(self), *self._levels.tolist(), self.relation, self.confidence, self.outcome)
+        asked = ("points of level sets", id(space), how)
         if asked not in belief.found:
             candidates = space.sample(CANDIDATES, seed=0).to(belief.X)
             with torch.no_grad():
@@ -125,14 +126,15 @@ class LevelSets(Solved):
                 stake = torch.cat([self.at_stake(moments) for moments in each])
                 level = torch.cat([self._evidence(moments).sum(-2) for moments in each])
             index, weights = stand_ins(stake, level, FILLING)
-            chosen = {"at": candidates[index], "weights": weights}
-            belief.found[asked] = (self.settled(**chosen, _space=None, _chosen=True), space)
-        return belief.found[asked][0]  # type: ignore[no-any-return]
+            chosen = {"at": candidates[index].cpu(), "weights": weights.cpu(), "_space": None, "_chosen": True}
+            belief.found[asked] = (self.settled(**chosen), space)  # the space is kept, so that its id stays its own
+        return belief.found[asked][0]
 
     def among(self, index: Tensor | slice) -> "LevelSets":
         """The same decision about some of its points."""
         if self.weights is None:
             return self
+        index = index.cpu() if isinstance(index, Tensor) else index
         found = copy(self)
         found.at, found.weights, found._kept = self.settled_points[index], self.weights[index], None
         return found
