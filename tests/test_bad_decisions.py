@@ -57,6 +57,13 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "thresholds twice": (lambda: he.LevelSets([1.0, 1.0]), he.InputError, r"drop repeats"),
     "no thresholds": (lambda: he.LevelSets([]), he.InputError, r"at least one threshold"),
     "threshold is NaN": (lambda: he.LevelSets([1.0, NAN]), he.InputError, r"finite, got \[1\.0, nan\]"),
+    "confidence": (lambda: he.LevelSets(1.0, confidence=1.0), he.InputError, r"confidence.*between 0 and 1, got 1\.0"),
+    "weights": (
+        lambda: he.LevelSets(1.0, at=[[0.0, 0.0]], weights=[1.0, 2.0]),
+        he.InputError,
+        r"2 weights and 1 points",
+    ),
+    "no weight": (lambda: he.LevelSets(1.0, at=[[0.0, 0.0]], weights=[0.0]), he.InputError, r"not all of them 0"),
     "relation": (lambda: he.LevelSets(1.0, relation="x"), he.InputError, r"'x'.*misclassification"),  # type: ignore[arg-type]
     "improve threshold": (lambda: he.Improve(NAN), he.InputError, r"got nan"),
     "weight": (lambda: he.TopK(2, weight=-1.0), he.InputError, r"got -1\.0"),

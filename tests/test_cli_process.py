@@ -115,13 +115,14 @@ def questioned(folder: Path, *answers: str) -> str:
 
 
 def test_questions_on_a_terminal(tmp_path: Path) -> None:
-    # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels; a person measures; 7 experiments
+    # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels, 95 % sure; a person; 7 experiments
     x = ["x", "nonsense", "0 to -1", "0 to 4", "", "", ""]
-    said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "1", "7", "maybe", "yes")
+    said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "95", "0.95", "1", "7", "maybe", "yes")
     for part in (
         "'nonsense' is not understood; write",
         "the lower bound 0.0 must be below the upper bound -1.0",
         "give numbers, such as 1 2.5",
+        "'95' is not an answer; give a number between 0 and 1, such as 0.95",
         " 2  misclassification",
         "In the end you will have a map of where the value is above 0.5 and 2",
         "please answer yes or no",
@@ -131,6 +132,7 @@ def test_questions_on_a_terminal(tmp_path: Path) -> None:
     assert repr(study.space) == repr(he.Space(x=he.Real(0.0, 4.0)))
     assert study.stop == (he.Budget(7),)
     assert isinstance(study.decision, he.LevelSets)
+    assert study.decision.confidence == 0.95
 
 
 def test_a_chemist_is_asked(tmp_path: Path) -> None:

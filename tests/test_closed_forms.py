@@ -13,11 +13,13 @@ from torch import Tensor
 from hentropy.core.decisions.max_value import information, log_density
 from hentropy.core.decisions.normal import (
     absolute,
+    both_positive,
     density,
     different_signs,
     distribution,
     excess,
     expected_rise,
+    kept_above,
     maximum_of_two,
 )
 from hentropy.core.decisions.several_designs import all_pairs, l2
@@ -108,6 +110,48 @@ def test_different_signs(u: float, share: float, sd: float) -> None:
 )
 def test_different_signs_at_the_ends(u: float, s: float, sd: float, expected: float) -> None:
     assert float(different_signs(tensor(u), tensor(s), tensor(sd))) == pytest.approx(expected, abs=1e-5)
+
+
+@given(st.floats(-4.0, 4.0), st.floats(-4.0, 4.0), st.floats(0.0, 0.9999))
+@settings(max_examples=40, deadline=None)
+def test_both_positive(h: float, k: float, rho: float) -> None:
+    """Integrated over one of the two values, given which the other is normal."""
+    rest = math.sqrt(1.0 - rho * rho)
+    expected = integral(lambda z: (z > -h).double() * distribution((k + rho * z) / rest))
+    torch.testing.assert_close(both_positive(tensor(h), tensor(k), tensor(rho)), expected, rtol=0, atol=5e-5)
+
+
+def conservative(u: float, s: float, sd: float, confidence: float) -> Tensor:
+    """E max(0, (P - c) / (1 - c)) by integration over the mean after observing."""
+    rest = math.sqrt(max(sd * sd - s * s, 1e-30))
+    return integral(lambda z: (distribution((u + s * z) / rest) - confidence).clamp_min(0.0)) / (1.0 - confidence)
+
+
+@given(st.floats(-6.0, 6.0), st.floats(0.001, 0.99999), st.floats(0.1, 3.0), st.floats(0.1, 0.99))
+@settings(max_examples=60, deadline=None)
+def test_what_is_kept_above_with_confidence(u: float, share: float, sd: float, confidence: float) -> None:
+    found = kept_above(tensor(u), tensor(share * sd), tensor(sd), confidence)
+    torch.testing.assert_close(found, conservative(u, share * sd, sd, confidence), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.8999, 0.9001, 1.0])
+def test_what_is_kept_above_has_a_gradient(share: float) -> None:
+    x = tensor([0.7, share, 1.0]).requires_grad_(True)
+    value = kept_above(x[0], x[1], x[2], 0.95)
+    (gradient,) = torch.autograd.grad(value, x)
+    assert bool(torch.isfinite(gradient).all())
+
+
+@pytest.mark.parametrize(
+    ("u", "s", "expected"),
+    [
+        (0.7, 0.0, 0.0),  # nothing learned: 76 % are not enough
+        (2.0, 0.0, (0.977249868 - 0.95) / 0.05),  # enough before
+        (0.7, 1.0, 0.758036348),  # all learned: above as often as it is
+    ],
+)
+def test_what_is_kept_above_at_the_ends(u: float, s: float, expected: float) -> None:
+    assert float(kept_above(tensor(u), tensor(s), tensor(1.0), 0.95)) == pytest.approx(expected, abs=1e-5)
 
 
 def brute_rise(m: Tensor, s: Tensor) -> Tensor:

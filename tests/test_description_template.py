@@ -122,6 +122,7 @@ def test_the_published_schema() -> None:
         ),
         (he.KGuesses(1), "1 candidate, of which only the one with the highest value counts"),
         (he.LevelSets([0.5, 2.0], outcome="yield"), "a map of where the yield is above 0.5 and 2"),
+        (he.LevelSets(0.5, confidence=0.9), "a map of where the value is above 0.5. Settings: confidence 0.9"),
         (he.Sequence([1.0, 2.0, 5.0]), "designs whose values match 1, 2 and 5"),
         (
             he.Pareto(4, {"yield": "max", "impurity": "min"}),

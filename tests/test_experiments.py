@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from benchmarks.verbs import kill, started
 
 import hentropy as he
@@ -33,8 +34,8 @@ from hentropy.bench.experiments import (
     sweep,
 )
 from hentropy.bench.experiments.crew import one_thread
-from hentropy.bench.experiments.methods import BELIEF_TASKS, method
-from hentropy.bench.experiments.scores import best_score, score
+from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS, method
+from hentropy.bench.experiments.scores import best_score, f1, score, scored_labels
 from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
 from hentropy.bench.experiments.tables import belief_markdown, belief_rows, markdown, task_table
 from hentropy.bench.problems import problem
@@ -297,7 +298,7 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
 
 
 def test_every_task_has_its_problem_and_its_methods() -> None:
-    for name, each in (*TASKS.items(), *BELIEF_TASKS.items()):
+    for name, each in (*TASKS.items(), *BELIEF_TASKS.items(), *LEVEL_TASKS.items()):
         on = problem(name)
         assert on.name == name
         assert best_score(on) is not None
@@ -317,6 +318,47 @@ def test_scores_are_those_of_the_paper() -> None:
     top = problem("alpine-2-top-5")
     assert top.best is not None
     assert score(top, top.best.action) == pytest.approx(-top.best.loss)
+
+
+def test_f1_counts_what_is_found_and_what_is_wrong() -> None:
+    true = torch.tensor([True, True, True, False, False, False])
+    assert f1(true, true) == 1.0
+    assert f1(~true, true) == 0.0
+    said = torch.tensor([True, True, False, True, False, False])  # precision and recall 2/3
+    assert f1(said, true) == pytest.approx(2 / 3)
+    assert f1(torch.zeros_like(true), true) == 0.0
+    assert f1(torch.ones_like(true), true) == pytest.approx(2 * 3 / 9)
+
+
+def test_labels_of_published_tasks_are_scored_at_points_of_their_own() -> None:
+    """By what the belief says there: the sign of the mean less the threshold, and of mean - 1.96 sd."""
+    on = problem("exp-sin-level")
+    X = on.space.sample(40, 2)
+    belief = he.fit(X, on(X), hyperparameters="map")
+    found = scored_labels(on, belief)
+    assert found is not None
+    assert on.scored is not None
+    mean, var = belief.moments(on.scored.settled_points, he.Needs.VARIANCE).total()
+    lower = mean + float(torch.special.ndtri(torch.tensor(0.025).double())) * var.sqrt()
+    for labels, values in zip(found, (mean, lower), strict=True):
+        clear = (values - 2.0).abs() > 1e-9
+        assert torch.equal(labels[0, clear] > 0.5, values[clear] > 2.0)
+    assert 0.0 < score(on, found[1]) < score(on, found[0]) < 1.0
+    assert on.regret(found[0]) == float(((mean > 2.0) != (on(on.scored.settled_points) > 2.0)).sum())
+
+
+def test_runs_of_published_tasks_record_both_scores(tmp_path: Path) -> None:
+    task = replace(LEVEL_TASKS["exp-sin-level"], queries=1, methods=("hentropy", "straddle"))
+    ledger = Ledger.open(tmp_path)
+    for name in task.methods:
+        sweep([RunKey(task, name, 0)], ledger, 1, lambda news: None)
+        steps = ledger.steps(RunKey(task, name, 0))
+        assert [step.conservative is not None for step in steps] == [True, True]
+    table = task_table(Results(ledger, Plan((task,), 1)), task.problem)
+    assert table.score == "F1"
+    text = markdown(table)
+    assert "| conservative after 1 |" in text
+    assert "at least 0.975" in text
 
 
 def made_up(scores_by_seed: dict[int, list[float]]) -> dict[int, list[Step]]:

@@ -239,6 +239,18 @@ def test_the_gain_of_level_sets_of_a_probability_is_that_of_draws(kind: str, rel
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_the_gain_of_conservative_level_sets_of_a_probability_is_that_of_draws(kind: str) -> None:
+    belief, confidence = graded(KINDS[kind]), 0.8
+    found = he.gain(he.LevelSets(0.6, at=AT, confidence=confidence), belief, X[:, 0], SQUARE)
+    assert found.exact
+    for i, x in enumerate(X[:, 0]):
+        chance, each = evidence(belief, x, 0.6, sides=True)  # P(above) - 1/2 after each grade
+        each = (each + 0.5 - confidence) / (1.0 - confidence)
+        worth = float((chance @ each.clamp_min(0.0) - (chance @ each).clamp_min(0.0)).sum())
+        assert float(found.value[i]) == pytest.approx(worth, abs=0.03)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_gain_of_the_best_of_a_list_is_a_sum_over_the_grades(kind: str) -> None:
     belief = graded(KINDS[kind])
     pool = he.Pool(torch.cat([AT, X[:, 0]]), names=["x", "y"])

@@ -312,6 +312,22 @@ def test_what_cannot_be_searched_is_said() -> None:
         optima.best_for(standard("branin"))
 
 
+def test_published_level_sets_are_their_formulas() -> None:
+    on = problem("exp-sin-level")
+    assert on.at(x1=1.0, x2=2.5) == pytest.approx(math.exp(math.sin(1.0) ** 2 * math.sin(2.5) ** 2))
+    levy = problem("levy-10-level")
+    assert levy.space.dim == 10
+    assert float(levy(torch.ones(10).double())) == pytest.approx(0.0, abs=1e-12)  # the minimum of Levy
+    w = 1.0 + (torch.full((10,), 3.0).double() - 1.0) / 4.0
+    terms = (w[:-1] - 1.0).square() * (1.0 + 10.0 * torch.sin(torch.pi * w[:-1] + 1.0).square())
+    last = (w[-1] - 1.0).square() * (1.0 + torch.sin(2.0 * torch.pi * w[-1]).square())
+    expected = float(torch.sin(torch.pi * w[0]).square() + terms.sum() + last)
+    assert float(levy(torch.full((10,), 3.0).double())) == pytest.approx(-expected)
+    for each in (on, levy):
+        assert each.scored is not None
+        assert len(each.scored.settled_points) == 10_000
+
+
 def test_unknown_names_get_a_hint() -> None:
     with pytest.raises(he.InputError, match=r"no problem 'alpine-2-top5'; did you mean 'alpine-2-top-5'.*multihills"):
         problem("alpine-2-top5")

@@ -11,7 +11,7 @@ import pytest
 import hentropy as he
 from hentropy.bench.experiments import METHODS, plan
 from hentropy.bench.experiments.figures import FIGURES
-from hentropy.bench.experiments.methods import BELIEF_TASKS, TASKS
+from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS, TASKS
 from hentropy.bench.experiments.timing import CONTENDERS
 from hentropy.views.cli import paper_results
 from hentropy.views.cli.paper_results import NAMES
@@ -130,6 +130,26 @@ def test_quick_beliefs_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPat
     assert found.code == 0, found.err
     table = (here / "new" / "tables" / "beliefs.md").read_text()
     assert "| branin-3-guesses | negative true loss after 2 |" in table
+
+
+@pytest.mark.slow
+def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the two quickest methods; the third one, on ten parameters, is of this project."""
+    quick = {
+        "exp-sin-level": ("pom", "straddle"),
+        "levy-10-level": ("hentropy", "straddle"),
+    }
+    tasks = {name: replace(LEVEL_TASKS[name], methods=methods) for name, methods in quick.items()}
+    monkeypatch.setattr("hentropy.views.cli.reproducing.LEVEL_TASKS", tasks)
+    monkeypatch.setattr(plan, "QUICK_QUERIES", 1)
+    found = hentropy("reproduce", "levels", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
+    assert found.code == 0, found.err
+    for name, methods in quick.items():
+        said = (here / "new" / "tables" / f"{name}.md").read_text()
+        assert f"### {name} (F1)" in said
+        assert "conservative after 1" in said
+        assert {path.name for path in (here / "new" / "runs" / name).iterdir()} == set(methods)
+    assert not (here / "new" / "figures").exists()
 
 
 def test_figure_1_needs_no_runs(here: Path) -> None:

@@ -111,6 +111,9 @@ ROWS: dict[str, Row] = {
     "top_k_least": Row(lambda c: TopK(2, weight=1.0, distance="l2", largest=False)),
     "level_sets": Row(lambda c: LevelSets([3.0 + c, 4.5 + c], at=PLACES), linear=False),
     "level_sets_labels": Row(lambda c: LevelSets([3.0 + c, 4.5 + c], at=PLACES, relation="misclassification")),
+    "level_sets_conservative": Row(
+        lambda c: LevelSets([3.0 + c, 4.5 + c], at=PLACES, confidence=0.8, weights=[0.5, 2.0, 1.0, 0.0])
+    ),
     "sequence_squares": Row(lambda c: Sequence([2.0 + c, 5.0 + c])),
     "sequence_absolute": Row(lambda c: Sequence([2.0 + c, 5.0 + c], power=1, link=0.05)),
     "min_max": Row(lambda c: MinMax(), linear=True),

@@ -165,11 +165,12 @@ class MembershipLoss(Module):
 
     def __init__(self, decision: LevelSets) -> None:
         super().__init__()
-        self._thresholds = decision.thresholds
+        self._thresholds, self._weights = decision.thresholds, decision.weights
 
     def forward(self, A: Tensor, Y: Tensor) -> Tensor:
         """Sum of a (f - c) for memberships N x b x T x m and mean values 1 x N x b x m: N x b."""
         a, f = A.transpose(0, 1), Y[0].transpose(0, 1)  # as they lie in memory
+        a = a if self._weights is None else a * self._weights.to(a)
         c = torch.tensor(self._thresholds, dtype=torch.float64).to(Y)
         return ((a.sum(-2) * f).sum(-1) - a.sum(-1) @ c).transpose(0, 1)
 

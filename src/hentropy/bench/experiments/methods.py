@@ -207,3 +207,11 @@ BELIEF_TASKS = {
     )
 }
 """What two beliefs are compared on: the tasks of the paper, and those that one kernel had lost."""
+
+PUBLISHED = ("hentropy-families", "hentropy-mixture", "hentropy", "pom", "straddle")
+
+LEVEL_TASKS = {
+    task.problem: task
+    for task in (Task("exp-sin-level", 10, 150, PUBLISHED), Task("levy-10-level", 30, 300, PUBLISHED))
+}
+"""Level sets on which others published results, with as many queries as they had."""

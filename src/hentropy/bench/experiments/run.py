@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from hentropy.bench.experiments.methods import Task, method
-from hentropy.bench.experiments.scores import score
+from hentropy.bench.experiments.scores import score, scored_labels
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver
@@ -101,6 +101,7 @@ class Step:
     Step 0 is after the first designs: it has no query. `gain` is the audited gain of the query for the decision of the
     task, whoever chose it. `fit_seconds` are of the model after the query, `acquisition_seconds` of choosing it. Runs
     against peers also say what was decided, what the query cost, and the best values observed so far, the best first.
+    `conservative` is the score of conservative labels, on problems whose labels are scored at points of their own.
     """
 
     number: int
@@ -116,6 +117,7 @@ class Step:
     decided: list[Params] | None = None
     observed: list[float] | None = None
     cost: float | None = None
+    conservative: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -196,15 +198,18 @@ def _step(study: Study, on: Problem, number: int, trial: Trial | None, seconds: 
     _ = study.belief  # fitted here and kept
     fit_seconds = time.perf_counter() - start
     verdict = study.decide()
+    labels = scored_labels(on, study.belief)
+    action = verdict.raw if labels is None else labels[0]
     return Step(
         number=number,
         query=None if trial is None else trial.params,
         value=None if trial is None else trial.value,
-        score=score(on, verdict.raw),
-        regret=on.regret(verdict.raw),
+        score=score(on, action),
+        regret=on.regret(action),
         expected_loss=verdict.expected_loss,
         gain=None if trial is None else trial.gain,
         gain_error=None if trial is None else trial.gain_error,
         fit_seconds=fit_seconds,
         acquisition_seconds=seconds,
+        conservative=None if labels is None else score(on, labels[1]),
     )

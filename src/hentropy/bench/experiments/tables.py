@@ -1,14 +1,14 @@
 """The tables of a comparison: for each task one row per method. Information first, then Markdown or a rich table."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.table import Table
 
 from hentropy.bench.experiments.methods import BELIEFS, METHODS
 from hentropy.bench.experiments.plan import Results
 from hentropy.bench.experiments.run import Step
-from hentropy.bench.experiments.scores import best_score, score_name
+from hentropy.bench.experiments.scores import CONSERVATIVE, best_score, score_name
 from hentropy.bench.experiments.summary import Curve, Difference, curve, difference, final, paired, seconds
 from hentropy.bench.problems import problem
 
@@ -19,7 +19,10 @@ FEWEST_FOR_INTERVAL = 5
 
 @dataclass(frozen=True)
 class MethodRow:
-    """One method on one task; differences are its score less that of the best baseline after the last query."""
+    """One method on one task; differences are its score less that of the best baseline after the last query.
+
+    `conservative` is the score of conservative labels then, where these are scored.
+    """
 
     method: str
     label: str
@@ -28,6 +31,7 @@ class MethodRow:
     against: Difference | None
     acquisition_seconds: float
     fit_seconds: float
+    conservative: Curve | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ def task_table(results: Results, name: str) -> TaskTable:
             against=None if baseline in (None, method) else difference(runs[method], runs[baseline], task.queries),
             acquisition_seconds=seconds(runs[method])[0],
             fit_seconds=seconds(runs[method])[1],
+            conservative=_conservative(runs[method], task.queries),
         )
         for method in order
     )
@@ -85,6 +90,15 @@ def _regret(runs: dict[int, list[Step]], queries: int) -> float | None:
     last = [steps[queries].regret for steps in runs.values() if len(steps) > queries]
     known = [regret for regret in last if regret is not None]
     return sum(known) / len(known) if known else None
+
+
+def _conservative(runs: dict[int, list[Step]], queries: int) -> Curve | None:
+    """The scores of conservative labels, of the seeds that got through all queries."""
+    scored = {
+        seed: [replace(step, score=step.conservative) for step in steps if step.conservative is not None]
+        for seed, steps in runs.items()
+    }
+    return curve(scored, queries)
 
 
 def _halfway(runs: dict[str, dict[int, list[Step]]], queries: int) -> Difference | None:
@@ -127,11 +141,17 @@ def _seeds(count: int) -> str:
 def columns(table: TaskTable) -> dict[str, Column]:
     """The columns of a table: a heading, and what stands under it."""
     half = table.queries // 2
+    conservative: dict[str, Column] = {
+        f"conservative after {table.queries}": lambda _, row: (
+            "" if row.conservative is None else _with_error(row.conservative, table.queries)
+        )
+    }
     return {
         "method": lambda _, row: row.label,
         "seeds": lambda _, row: str(row.curve.seeds),
         f"after {half}": lambda _, row: _with_error(row.curve, half),
         f"after {table.queries}": lambda _, row: _with_error(row.curve, table.queries),
+        **(conservative if any(row.conservative for row in table.rows) else {}),
         "regret": lambda _, row: "" if row.regret is None else f"{row.regret:.3g}",
         "against the best baseline": _against,
         "s per query": lambda _, row: f"{row.acquisition_seconds:.3g}",
@@ -150,8 +170,13 @@ def notes(table: TaskTable) -> list[str]:
             f"hentropy after {table.queries // 2} queries less the one-shot search of the paper after {table.queries}:"
             f" {_interval(gap)} ({_seeds(gap.seeds)})."
         )
-    if any(row.method == "hentropy-mixture" for row in table.rows):
-        said.append(f"{METHODS['hentropy-mixture'].label} has another model than the others.")
+    own = [row.label for row in table.rows if METHODS[row.method].hyperparameters != "map"]
+    if own:
+        said.append(
+            f"{' and '.join(own)} {'has another model' if len(own) == 1 else 'have other models'} than the others."
+        )
+    if any(row.conservative for row in table.rows):
+        said.append(f"Conservative labels say above where that has a probability of at least {CONSERVATIVE:g}.")
     if table.missing:
         said.append(f"Without a whole run: {', '.join(METHODS[method].label for method in table.missing)}.")
     return said

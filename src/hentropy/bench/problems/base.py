@@ -48,6 +48,8 @@ class Problem:
     credit: str = ""
     fails: Function | None = None
     noise: float = 0.0
+    scored: LevelSets | None = None
+    """The same level sets at fixed points, by which labels are scored, where the decision is about other points."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """Values at designs ... x d: ... , or ... x o of several outcomes, as the decision names them."""
@@ -72,7 +74,7 @@ class Problem:
     @torch.no_grad()
     def loss(self, action: Any) -> float:
         """What an action costs under the true function."""
-        decision = self.decision.within(self.space)
+        decision = (self.scored or self.decision).within(self.space)
         return float(decision.loss(self(decision.points(action)), action))
 
     def regret(self, action: Any) -> float | None:

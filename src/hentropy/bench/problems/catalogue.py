@@ -10,6 +10,7 @@ from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, pho
 from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
 from hentropy.bench.problems.multihills import multihills_level, multihills_levels, multihills_sequence
 from hentropy.bench.problems.outcomes import botorch_front, gardner, gramacy, reizman_front, welded_beam
+from hentropy.bench.problems.published_levels import exp_sin_level, levy_level
 from hentropy.bench.problems.reactions import reaction
 from hentropy.bench.problems.standard import branin_guesses, griewank_min_max, least_top_k, levy_levels, standard
 
@@ -27,12 +28,14 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "branin-currin": partial(botorch_front, "branin-currin"),
     "crash-12": crash_region,
     "dtlz2-4": partial(botorch_front, "dtlz2-4"),
+    "exp-sin-level": exp_sin_level,
     "fullerenes-levels": fullerenes_levels,
     "fullerenes-top-5": fullerenes_top_k,
     "gardner": gardner,
     "gramacy": gramacy,
     "griewank-5-min-max": griewank_min_max,
     "hartmann-6": partial(standard, "hartmann-6"),
+    "levy-10-level": levy_level,
     "levy-4": partial(standard, "levy-4"),
     "levy-4-two-levels": levy_levels,
     "multihills-one-level": multihills_level,

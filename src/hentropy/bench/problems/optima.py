@@ -304,7 +304,7 @@ def best_for(problem: Problem, seed: int = 0, effort: SearchEffort | None = None
     """The best that can be decided, by the way that fits the decision and the space."""
     decision, points = problem.decision, problem.space.points
     if isinstance(decision, LevelSets):
-        return best_labels(problem.function, problem.space, decision)
+        return best_labels(problem.function, problem.space, problem.scored or decision)
     if isinstance(decision, Sequence) and points is None:
         return best_sequence(problem, decision, seed)
     if isinstance(decision, TopK):

@@ -27,11 +27,12 @@ MANY = 6
 
 @dataclass(frozen=True)
 class Block:
-    """Some of the points: how much each counts (m'), and today's action there (... x m')."""
+    """Some of the points: how many each stands for (m'), today's action there (... x m'), the decision about them."""
 
     points: FixedPoints
     counts: Tensor
     action: Tensor
+    decision: Solved
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,12 @@ class SolvedSearch(ActionSearch):
         chosen = counts.nonzero().squeeze(-1)
         apart = -(-len(chosen) // BLOCK)  # points of a block lie so far apart in their list: each is a sample of all
         searched = tuple(
-            Block(FixedPoints.prepare(belief, points[index], Needs.VARIANCE), counts[index], best[..., index])
+            Block(
+                FixedPoints.prepare(belief, points[index], Needs.VARIANCE),
+                counts[index],
+                best[..., index],
+                decision.among(index),
+            )
             for index in (chosen[start::apart] for start in range(apart))
         )
         return cls(decision, belief, points, best, decision.solve(moments), searched)
@@ -73,7 +79,7 @@ class SolvedSearch(ActionSearch):
         """
         if not self.searched or not isinstance(fantasy, GaussianFantasy):
             moments = fantasy.shared_moments(self.points.unsqueeze(0), self.decision.needs)
-            return self._judged(moments, self.best, (x.shape[0], fantasy.weights.shape[-1], 1))
+            return self._judged(self.decision, moments, self.best, (x.shape[0], fantasy.weights.shape[-1], 1))
         if steps == 0:
             # many designs are only to be ranked: half of many blocks do
             every = 2 if len(self.searched) >= MANY and not x.requires_grad else 1
@@ -89,14 +95,15 @@ class SolvedSearch(ActionSearch):
         """What is saved after each outcome at the points of a block: b x N."""
         needs = self.decision.needs if self.decision.saved_by is None else self.decision.saved_by
         parts = self._after(block.points, fantasy, needs)
-        return torch.cat([self.decision.saved_at(moments, block.action) @ block.counts for moments in parts])
+        return torch.cat([block.decision.saved_at(moments, block.action) @ block.counts for moments in parts])
 
     def _judged_block(self, start: int, fantasy: GaussianFantasy) -> BestAfterOutcome:
         """At the points of one block, whose kernels are not kept: there may be many points."""
         here = slice(start, start + BLOCK)
         points = FixedPoints.prepare(fantasy.look.belief, self.points[here], self.decision.needs)
         parts = self._after(points, fantasy, self.decision.needs)
-        each = [self._judged(moments, self.best[..., here], (*moments.mean.shape[1:3],)) for moments in parts]
+        own, best = self.decision.among(here), self.best[..., here]
+        each = [self._judged(own, moments, best, (*moments.mean.shape[1:3],)) for moments in parts]
         return BestAfterOutcome(
             *(torch.cat(field) for field in zip(*((p.loss, p.stay, p.actions) for p in each), strict=True))
         )
@@ -113,12 +120,12 @@ class SolvedSearch(ActionSearch):
         else:
             yield from (points.moments(part) for part in fantasy.chunks(points.count * self.belief.components))
 
-    def _judged(self, moments: Moments, best: Tensor, shape: tuple[int, ...]) -> BestAfterOutcome:
+    def _judged(self, decision: Solved, moments: Moments, best: Tensor, shape: tuple[int, ...]) -> BestAfterOutcome:
         """From moments H x b x N (x 1) x m."""
-        if not self.decision.scores_actions:
-            loss = self.decision.solve(moments).expand(shape).reshape(shape[:2])
+        if not decision.scores_actions:
+            loss = decision.solve(moments).expand(shape).reshape(shape[:2])
             return BestAfterOutcome(loss, self.value.expand(loss.shape), loss)
-        loss, stay, actions = self.decision.judged(moments, best)
+        loss, stay, actions = decision.judged(moments, best)
         loss, stay = (each.expand(shape).reshape(shape[:2]) for each in (loss, stay))
         return BestAfterOutcome(loss, stay, actions.squeeze(2) if len(shape) == 3 else actions)
 

@@ -111,6 +111,7 @@ class Decision(ABC):
     in_units: bool = False
     """Whether the loss is in the units of the outcome."""
     _kept: "Decision | None" = None
+    _shown_if_given: tuple[str, ...] = ("outcome", "subject_to", "fallback")
 
     @abstractmethod
     def loss(self, f: Tensor, a: Any) -> Tensor:
@@ -276,11 +277,13 @@ class Decision(ABC):
         return self.actions.of_designs and isinstance(a, Tensor) and torch.equal(self.points(a), a)
 
     def __repr__(self) -> str:
-        last = ("outcome", "subject_to", "fallback")  # shown where they are given
-        hidden = {"actions", "needs", "outcomes", *last}
+        last = self._shown_if_given
+        hidden = {"actions", "needs", "saved_by", "outcomes", *last}
         shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in hidden}
-        shown |= {k: vars(self)[k] for k in last if vars(self).get(k) not in (None, ())}
-        brief = {k: f"{len(v)} points" if isinstance(v, Tensor) else repr(v) for k, v in shown.items()}
+        given = {k: vars(self).get(k) for k in last}
+        shown |= {k: v for k, v in given.items() if isinstance(v, Tensor) or v not in (None, ())}
+        tensors = {1: "numbers", 2: "points"}
+        brief = {k: f"{len(v)} {tensors[v.dim()]}" if isinstance(v, Tensor) else repr(v) for k, v in shown.items()}
         options = ", ".join(f"{k}={v}" for k, v in brief.items())
         return f"{type(self).__name__}({options})"
 
@@ -358,6 +361,10 @@ class Solved(Decision):
     def at_stake(self, moments: Moments) -> Tensor:
         """At least what any experiment can be expected to save at each point, given moments now: H x m to m."""
         raise DecisionError(f"{type(self).__name__} has saved_by = {self.saved_by} but does not define at_stake")
+
+    def among(self, index: Tensor | slice) -> "Solved":
+        """The same decision for moments at some of its points, where these do not all count the same."""
+        return self
 
     def points(self, a: Any) -> Tensor:
         """The fixed points: m x d."""

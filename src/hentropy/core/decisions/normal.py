@@ -103,6 +103,48 @@ def different_signs(u: Tensor, s: Tensor, sd: Tensor) -> Tensor:
     return (H + K - 2.0 * (H * K + bridge)).clamp_min(0.0)
 
 
+NEARLY_ONE = 0.9
+
+
+def both_positive(h: Tensor, k: Tensor, rho: Tensor) -> Tensor:
+    """Phi2(h, k; rho): P(X > 0, Y > 0) for normal values with means h, k, variances 1 and a correlation rho >= 0.
+
+    With rho = cos(turn), the integral over angles goes up from independent values, or down from equal ones where rho is
+    above `NEARLY_ONE`; there nodes crowd where X and Y are nearly equal. 20 Gauss-Legendre nodes: the error is below
+    1e-5, and below 1e-8 where h and k differ as they do for a confidence of 0.95 or more.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    t, w = 0.5 * (torch.from_numpy(nodes).to(h) + 1.0), 0.5 * torch.from_numpy(weights).to(h)
+    h, k = h.clamp(-40.0, 40.0), k.clamp(-40.0, 40.0)
+    turn = torch.acos(rho.clamp(0.0, 1.0 - 1e-14)).unsqueeze(-1)
+    near = (rho > NEARLY_ONE).unsqueeze(-1)
+    angle = torch.where(near, turn * t.square(), turn + (0.5 * math.pi - turn) * t)
+    width = torch.where(near, -2.0 * turn * t, 0.5 * math.pi - turn)
+    h1, k1 = h.unsqueeze(-1), k.unsqueeze(-1)
+    exponent = ((h1 - k1).square() + 4.0 * h1 * k1 * torch.sin(0.5 * angle).square()) / (
+        2.0 * torch.sin(angle).square()
+    )
+    bridge = (w * width * torch.exp(-exponent)).sum(-1) / (2.0 * math.pi)
+    start = torch.where(near.squeeze(-1), distribution(torch.minimum(h, k)), distribution(h) * distribution(k))
+    return (start + bridge).clamp_min(0.0)
+
+
+def kept_above(u: Tensor, s: Tensor, sd: Tensor, confidence: float) -> Tensor:
+    """E max(0, (P - c) / (1 - c)) where P is the probability, after observing, that the value is above 0.
+
+    The value is N(u, sd^2) now, its mean after observing N(u, s^2), and c the confidence. P reaches c where that mean
+    reaches z(c) sqrt(sd^2 - s^2): the expectation is (P(value > 0, P >= c) - c P(P >= c)) / (1 - c).
+    """
+    sd = sd.clamp_min(1e-150)
+    s = torch.minimum(s, sd).clamp_min(1e-150)
+    rho = (s / sd).clamp_max(1.0 - 1e-14)
+    rest = sd * ((1.0 - rho) * (1.0 + rho)).sqrt()
+    needed = torch.special.ndtri(torch.tensor(confidence, dtype=torch.float64)).to(u)
+    h = ((u - needed * rest) / s).clamp(-40.0, 40.0)
+    both = both_positive(h, (u / sd).clamp(-40.0, 40.0), rho)
+    return ((both - confidence * distribution(h)) / (1.0 - confidence)).clamp_min(0.0)
+
+
 def expected_rise(intercept: Tensor, slope: Tensor) -> Tensor:
     """E max_i (m_i + s_i Z) - max_i m_i for intercepts and slopes ... x m: ..., never negative, differentiable.
 

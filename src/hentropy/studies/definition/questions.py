@@ -21,6 +21,13 @@ def _numbers(text: str) -> list[float]:
     return found
 
 
+def _probability(text: str) -> float:
+    found = plain_number(text)
+    if not 0.0 < found < 1.0:
+        raise ValueError(f"{found} is no probability")
+    return found
+
+
 def _yes_no(text: str) -> bool:
     words = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
     return words[text.strip().lower()]
@@ -45,6 +52,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {
     "whole number": plain_whole,
     "number": plain_number,
     "numbers": _numbers,
+    "probability": _probability,
     "yes or no": _yes_no,
     "word": str.strip,
     "ways": _by_name,
@@ -55,6 +63,7 @@ _WANTED = {
     "whole number": "give a whole number, such as 5",
     "number": "give a number, such as 2.5",
     "numbers": "give numbers, such as 1 2.5",
+    "probability": "give a number between 0 and 1, such as 0.95",
     "yes or no": "please answer yes or no",
     "ways": "give outcomes and which way they count, such as yield max, impurity min",
     "aims": "give outcomes and what is wanted of them, such as hardness 55, gloss 80 to 90, cost <= 3",
@@ -173,6 +182,12 @@ CHOICES: tuple[Goal, ...] = (
                 "difference",
                 "word",
                 ("difference", "misclassification"),
+            ),
+            Question(
+                "confidence",
+                'Which probability does the label "above" need, such as 0.95 (nothing: no particular one)?',
+                None,
+                "probability",
             ),
         ),
         "a map of where the {value} is above {thresholds}",

@@ -181,12 +181,13 @@ def _option(option: Option, given: Mapping[str, Any], parameters: Mapping[str, P
     """An option as it was given, or commented out with its default or an example."""
     if option.name in given:
         return f"{option.name} = {toml_value(given[option.name])}"
-    if option.name in ("reference", "weights", "scale"):
+    if option.kind is not None and isinstance(option.kind.example, Mapping):
         example: Any = dict.fromkeys(next(iter(v for v in given.values() if isinstance(v, Mapping)), {}), 1.0)
         return f"# {option.name} = {toml_value(example)}   # a number for each outcome"
     if option.name in EXAMPLES:
         name = str(given.get("outcome", "value"))
-        example = [f"{name} >= 0"] if option.name == "subject_to" else {"outcome": name, "fallback": 0.0}[option.name]
+        values = {"outcome": name, "subject_to": [f"{name} >= 0"], "fallback": 0.0, "confidence": 0.95}
+        example = values[option.name]
         return f"# {option.name} = {toml_value(example)}   # {EXAMPLES[option.name]}"
     open_ended = option.required or option.default is None
     example = option.kind.example if open_ended and option.kind is not None else option.default
@@ -227,8 +228,9 @@ EXAMPLES: Mapping[str, str] = {
     "outcome": "the outcome that counts, where there are several",
     "subject_to": "limits on outcomes that every design has to hold",
     "fallback": "what a design is worth that violates a limit; if left out, as little as the worst one measured",
+    "confidence": "the probability that the label above needs: the conservative set",
 }
-"""What options about outcomes are for."""
+"""What options are for whose kind does not tell."""
 
 
 def _objective(kind: str, function: str, command: Sequence[str]) -> str:

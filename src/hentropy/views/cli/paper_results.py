@@ -14,7 +14,7 @@ from hentropy.bench.experiments.crew import Crew, Kind, Report, RunNews, crew_of
 from hentropy.bench.experiments.figures import FIGURES
 from hentropy.bench.experiments.figures.peers import draw_peers
 from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.methods import BELIEF_TASKS
+from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS
 from hentropy.bench.experiments.peer_tables import ABOUT, peer_markdown, peer_panels
 from hentropy.bench.experiments.peers import COMPARISONS, PEER_TASKS, peer_plan
 from hentropy.bench.experiments.plan import Plan, Results
@@ -61,8 +61,8 @@ def watched(done: Mapping[RunJob, int], console: Console) -> Iterator[Report]:
 
 
 WIDTH_OF_FILES = 140
-EVERYTHING, TIMING, BELIEFS = "all", "timing", "beliefs"
-NAMES = (*FIGURES, TIMING, EVERYTHING, BELIEFS, *COMPARISONS)
+EVERYTHING, TIMING, BELIEFS, LEVELS = "all", "timing", "beliefs", "levels"
+NAMES = (*FIGURES, TIMING, EVERYTHING, BELIEFS, *COMPARISONS, LEVELS)
 """What can be made."""
 
 
@@ -84,15 +84,14 @@ def make(
     chosen = [name for name in FIGURES if name in wanted or EVERYTHING in wanted]
     plan = Plan.of([task for name in chosen for task in FIGURES[name].tasks], seeds, quick)
     beliefs = Plan.of(BELIEF_TASKS if BELIEFS in wanted else (), seeds, quick, BELIEF_TASKS)
+    levels = Plan.of(LEVEL_TASKS if LEVELS in wanted else (), seeds, quick, LEVEL_TASKS)
     compared = {name: peer_plan(name, seeds, quick, data, baybe) for name in COMPARISONS if name in wanted}
     ledger = Ledger.open(folder)
     results = Results(ledger, plan)
     with ledger.writing():
-        _run(plan, ledger, crew, console)
-        for task in plan.tasks:
-            table = task_table(results, task.problem)
-            _write(folder / "tables" / f"{task.problem}.md", markdown(table))
-            console.print(printed(table, console.width), "")
+        for each in (plan, levels):
+            _run(each, ledger, crew, console)
+            _tabulate(Results(ledger, each), console)
         for name in chosen:
             console.print(f"{name}: {FIGURES[name].title}", style="bold")
             for path in FIGURES[name].draw(results, folder / "figures"):
@@ -105,7 +104,7 @@ def make(
         for name, against in compared.items():
             _run(against, ledger, crew, console)
             _compare(name, Results(ledger, against), console)
-    failures = [Results(ledger, each).failures() for each in (plan, beliefs, *compared.values())]
+    failures = [Results(ledger, each).failures() for each in (plan, beliefs, levels, *compared.values())]
     _tell_failures({job: why for each in failures for job, why in each.items()}, ledger, console)
 
 
@@ -121,6 +120,14 @@ def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
         except KeyboardInterrupt:
             console.print("stopped; all steps so far are recorded, and the same command resumes from there")
             raise typer.Exit(130) from None
+
+
+def _tabulate(results: Results, console: Console) -> None:
+    """A table for each task."""
+    for task in results.plan.tasks:
+        table = task_table(results, task.problem)
+        _write(results.ledger.folder / "tables" / f"{task.problem}.md", markdown(table))
+        console.print(printed(table, console.width), "")
 
 
 def _compare(name: str, results: Results, console: Console) -> None:

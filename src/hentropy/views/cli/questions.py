@@ -108,6 +108,8 @@ def _option(ask: Question) -> Any:
 
 
 def _default(ask: Question) -> str:
+    if ask.default is None:
+        return ""
     if isinstance(ask.default, list):
         return " ".join(number(value) for value in ask.default)
     return {True: "yes", False: "no"}[ask.default] if isinstance(ask.default, bool) else str(ask.default)

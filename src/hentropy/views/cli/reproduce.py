@@ -20,6 +20,7 @@ WHAT = (
     "fidelity",
     "failures",
     "outcomes",
+    "levels",
 )
 What = Enum("What", {name: name for name in WHAT}, type=str)  # type: ignore[misc]
 
@@ -67,7 +68,8 @@ def reproduce(
 
     Or compare with BayBE and BoTorch: on measured reactions (tables), on options beside numbers (mixed), with a cheap
     fidelity (fidelity), with a simulator that crashes (failures), and with limits and fronts (outcomes). Or compare the
-    default belief with a mixture over one kernel (beliefs).
+    default belief with a mixture over one kernel (beliefs), or run level sets on which others published results
+    (levels).
 
     Every step is recorded in the results folder as it happens: if stopped, the same command resumes.
 

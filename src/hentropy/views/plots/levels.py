@@ -43,7 +43,8 @@ class LevelView:
     """One slice: the ground, the labels (shape of the slice), the probability of being above each threshold (T x it).
 
     NaN where nothing can be run. `evidence` (T x it) is above 0 where the label says "above": mean less threshold, or
-    probability less a half. `boundaries` are, along a number, for each threshold the places where the label changes.
+    probability less the one that is needed. `boundaries` are, along a number, for each threshold the places where the
+    label changes.
     """
 
     ground: Terrain
@@ -57,12 +58,14 @@ class LevelView:
 class LevelsInfo:
     """Views of the space, and the decision's own points (m x F, by field) with their labels (m).
 
-    A label is the number of thresholds that the point is above; `counts` says how many points have each (T + 1).
-    `given` says that the points were named, not filled in. `reference` is the design that slices pass through.
+    A label is the number of thresholds that the point is above; `counts` says how many points have each (T + 1), by
+    weight where they do not count the same. `needed` is the probability from which on a label says "above", None where
+    the mean decides. `given` says that the points were named, not filled in. `reference` is the design that slices pass
+    through.
     """
 
     thresholds: tuple[float, ...]
-    relation: str
+    needed: float | None
     views: tuple[LevelView, ...]
     points: np.ndarray
     labels: np.ndarray
@@ -95,14 +98,21 @@ def levels_info(
     labels = (scene.action > 0.5).sum(-2).cpu().numpy()
     return LevelsInfo(
         thresholds=decision.thresholds,
-        relation=decision.relation,
+        needed=decision.needed if decision.by_sides else None,
         views=tuple(_view(scene, decision, view) for view in views),
         points=seen(scene.space, decision.settled_points),
         labels=labels,
-        counts=np.bincount(labels, minlength=len(decision.thresholds) + 1),
+        counts=np.bincount(labels, _counted(decision), minlength=len(decision.thresholds) + 1),
         given=isinstance(asked, LevelSets) and asked.at is not None,
         reference=in_words(scene.space, views[0].reference),
     )
+
+
+def _counted(decision: LevelSets) -> np.ndarray | None:
+    """For how many points each one stands, where these do not count the same: m."""
+    if decision.weights is None:
+        return None
+    return (decision.weights / decision.weights.mean()).cpu().numpy()
 
 
 @torch.no_grad()
@@ -113,12 +123,13 @@ def _view(scene: Scene, decision: LevelSets, view: Slice) -> LevelView:
     if len(designs):
         # the same rule at other points
         judged = scene.belief.scores if decision.by_sides else scene.belief
-        elsewhere = LevelSets(decision.thresholds, designs, decision.relation).informed(judged)
+        rule = LevelSets(decision.thresholds, designs, decision.relation, confidence=decision.confidence)
+        elsewhere = rule.informed(judged)
         labels = view.filled(elsewhere.bayes_action(judged.moments(designs, decision.needs)).sum(0))
         chances = view.filled(chances_above(scene.belief, designs, decision.thresholds))
     else:
         labels, chances = ground.mean, ground.mean + 0.0 * levels
-    evidence = ground.mean - levels if decision.relation == "difference" else chances - 0.5
+    evidence = chances - decision.needed if decision.by_sides else ground.mean - levels
     nowhere: tuple[tuple[float, ...], ...] = tuple(() for _ in decision.thresholds)
     along = not ground.is_pair and not _is_stepped(ground)
     return LevelView(ground, labels, chances, evidence, boundaries(ground.grids[0], evidence) if along else nowhere)
@@ -269,11 +280,11 @@ def _role(place: int, count: int) -> Role:
 
 
 def _caption(info: LevelsInfo) -> str:
-    rule = (
-        "its mean is above the threshold"
-        if info.relation == "difference"
-        else "it is more likely than not to be above the threshold"
-    )
+    near = "1/2" if info.needed in (None, 0.5) else f"{100.0 * info.needed:g} %"
+    rule = "its mean is above the threshold"
+    if info.needed is not None:
+        likely = "it is more likely than not to be above the threshold"
+        rule = likely if info.needed == 0.5 else f"it is above the threshold with at least {near} probability"
     held = (
         f" Each panel varies one or two parameters and holds the others at {info.reference}; the points are labelled"
         " where they are."
@@ -281,5 +292,6 @@ def _caption(info: LevelsInfo) -> str:
         else ""
     )
     return (
-        f"A point counts as above a threshold where {rule}. Where the probability is near 1/2, the label is open.{held}"
+        f"A point counts as above a threshold where {rule}. Where the probability is near {near}, the label is"
+        f" open.{held}"
     )
