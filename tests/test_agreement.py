@@ -51,7 +51,8 @@ def oracle(decision: he.Decision, known: Gaussian, x: Tensor) -> float:
     after = [known.condition(x.unsqueeze(0), y) for y in outcomes]
     actions = [search.best]
     for updated in after:
-        actions.append(prepare_search(decision, updated, SPACE, known=torch.stack([search.best, actions[-1]])).best)
+        before = torch.stack([search.best, actions[-1]]).unsqueeze(0)
+        actions.append(prepare_search(decision, updated, SPACE).improved_by(before).best)
     all_found = torch.stack(actions)
     draws = search.draws  # type: ignore[attr-defined]
     today = int(loss_now(decision, known, all_found, draws).argmin())

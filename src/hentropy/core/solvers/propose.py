@@ -243,7 +243,6 @@ def propose(
     cost: Cost | None = None,
     max_seconds: float | None = None,
     max_memory: int | None = None,
-    known: Tensor | None = None,
     decide_on: DesignSpace | None = None,
     success: Success | None = None,
     entropy_seed: int | None = None,
@@ -252,9 +251,9 @@ def propose(
 
     `pending` (p x d) are designs that are still running: the gain is what the new ones add to them. `cost` maps designs
     b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: what was found until then is
-    returned, with complete=False and a note. `known` as in `entropy`. `decide_on` is where the decision may lie, if not
-    in the space of what can be run. `success` as in `gain`. `entropy_seed` draws the base samples of the entropy
-    now, if not `seed`: that of `entropy`, where both are to state one number.
+    returned, with complete=False and a note. `decide_on` is where the decision may lie, if not in the space of what can
+    be run. `success` as in `gain`. `entropy_seed` draws the base samples of the entropy now, if not `seed`: that of
+    `entropy`, where both are to state one number.
     """
     if not isinstance(q, int) or q < 1:
         raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q!r}")
@@ -268,7 +267,6 @@ def propose(
         seed=seed,
         limits=limits,
         clock=clock,
-        known=known,
         decide_on=decide_on,
         success=success,
     )
