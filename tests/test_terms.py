@@ -1,6 +1,7 @@
 """Waves and trends beside a stationary kernel: against GPyTorch's kernels, and their sums against plain products."""
 
 import math
+import pickle
 
 import pytest
 import torch
@@ -106,9 +107,13 @@ def test_components_without_terms_have_the_stationary_kernel_alone() -> None:
 def test_prepared_points_and_known_features_change_nothing() -> None:
     kernel, a, b = composed(H, 2), draw(5, 2, seed=1).requires_grad_(), draw(6, 2, seed=2)
     to = ToSites(kernel, b)
+    to(a)
     expected, weight = kernel(a, b), draw(H, 5, 6, seed=3)
     (slope,) = torch.autograd.grad((weight * expected).sum(), a)
-    for value in (to(a), kernel.at_sites(a, to.sites, kernel.terms.basis(a))):
+    there = pickle.loads(pickle.dumps(to))
+    assert "sites" in to.__dict__
+    assert "sites" not in there.__dict__
+    for value in (to(a), there(a), kernel.at_sites(a, to.sites, kernel.terms.basis(a))):
         torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(torch.autograd.grad((weight * value).sum(), a)[0], slope, rtol=1e-10, atol=1e-10)
 

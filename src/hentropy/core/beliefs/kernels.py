@@ -308,6 +308,10 @@ class ToSites:
         assert isinstance(self.kernel, Stationary | Composed)
         return self.kernel.sites(self.points, 2)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is prepared, which is larger than all the rest and quickly made."""
+        return {name: value for name, value in self.__dict__.items() if name != "sites"}
+
     def __call__(self, a: Tensor) -> Tensor:
         """At inputs m x d: H x m x p."""
         if isinstance(self.kernel, Stationary | Composed):

@@ -4,6 +4,7 @@
 audit.
 """
 
+import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -192,6 +193,18 @@ NEARBY = 0.05
 AUDIT_SEED = 104_729
 """Keeps the audit's base samples apart from the search's."""
 
+AUDITS = 2**20
+
+
+def audit_seed(seed: int, unit: Tensor) -> int:
+    """The seed of the audit of designs (q x d, in the unit cube): others have others.
+
+    Proposals with one seed then err in different directions, and their errors average out. Designs that differ by
+    rounding have the same.
+    """
+    places = (1000.0 * unit).round().to(torch.int64).cpu()
+    return seed + AUDIT_SEED + zlib.crc32(places.numpy().tobytes()) % AUDITS
+
 
 @dataclass(frozen=True)
 class Outlook:
@@ -277,7 +290,7 @@ def propose(
     if not finalists.complete:
         x = x[:1]
     best, appraisal = leader(appraisal, x, cost)
-    audit = appraisal.audit(x[best : best + 1], seed + AUDIT_SEED)
+    audit = appraisal.audit(x[best : best + 1], audit_seed(seed, space.to_unit(x[best])))
     search = audit.search
     gain = appraisal.expected(audit.gain, x[best : best + 1], search)
     now = entropy_of(search, appraisal.belief, seed if entropy_seed is None else entropy_seed).value
