@@ -87,7 +87,7 @@ docs: $(DOCS)
 	$(BIN)/python -m docs.extensions.built_pages out/docs
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --write-docs
 
 format: $(STAMP)
 	$(BIN)/ruff format .

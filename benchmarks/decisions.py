@@ -1,10 +1,11 @@
-"""Every decision under the default mixture: the time of a proposal in units of BoTorch's LogEI, and its audited gain.
+"""Every decision: the time of a proposal in units of BoTorch's LogEI, and its audited gain.
 
     .venv/bin/python -m benchmarks.decisions --rows "LevelSets" "Estimate" --posteriors 3 --out out/decisions.json
     .venv/bin/python -m benchmarks.decisions --audit out/decisions.json
 
 The second command audits again, with the source at hand, the designs that a run (perhaps of another version of the
-source) proposed: two versions are compared by one auditor, on the same beliefs.
+source) proposed: two versions are compared by one auditor, on the same beliefs. The belief is the default one of `fit`
+and `Study`; `--hyperparameters mixture` takes another.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ import hentropy as he
 from benchmarks.timing import Timed, median_ratio, middle, proposed, timed
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.gain import Effort
+from hentropy.core.models.gp import TREATMENTS, Treatment
 
 DIM, OBSERVED = 6, 100
 SPACE = he.Space(**{f"x{i}": he.Real(0.0, 1.0) for i in range(DIM)})
@@ -42,16 +44,17 @@ AUDIT_SEED = 12_345
 
 @dataclass(frozen=True)
 class Case:
-    """One posterior: data, the mixture of 8 made of them, and BoTorch's model of the same data."""
+    """One posterior: data, the belief made of them, and BoTorch's model of the same data."""
 
     seed: int
     X: Tensor
     Y: Tensor
     belief: Gaussian
     model: SingleTaskGP
+    hyperparameters: Treatment
 
 
-def hartmann_case(seed: int, hyperparameters: Any = "mixture") -> Case:
+def hartmann_case(seed: int, hyperparameters: Treatment = "auto") -> Case:
     """Scrambled Sobol designs on Hartmann-6, negated so that greater is better."""
     X = SPACE.sample(OBSERVED, seed)
     Y = Hartmann(DIM, negate=True).to(X)(X).unsqueeze(-1)
@@ -59,7 +62,7 @@ def hartmann_case(seed: int, hyperparameters: Any = "mixture") -> Case:
     assert isinstance(belief, Gaussian)
     model = SingleTaskGP(X, Y, outcome_transform=Standardize(1))
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    return Case(seed, X, Y, belief, model)
+    return Case(seed, X, Y, belief, model, hyperparameters)
 
 
 def log_ei(case: Case, q: int, seed: int) -> Tensor:
@@ -158,6 +161,7 @@ def compare(row: Row, cases: Sequence[Case], q: int, repeats: int, audit: bool =
     result = {
         "name": row.name,
         "q": q,
+        "hyperparameters": cases[0].hyperparameters,
         "asked": row.asked,
         "multiple": median_ratio([run.seconds for run in ours], [run.seconds for run in theirs]),
         "cpu_multiple": median_ratio([run.cpu_seconds for run in ours], [run.cpu_seconds for run in theirs]),
@@ -183,9 +187,10 @@ def run(
     names: Sequence[str] | None = None,
     sizes: Sequence[int] = (1, 4),
     audit: bool = True,
+    hyperparameters: Treatment = "auto",
 ) -> Iterator[dict[str, Any]]:
     """All rows, one design and four at a time, on so many posteriors of Hartmann-6."""
-    cases = [hartmann_case(seed) for seed in range(posteriors)]
+    cases = [hartmann_case(seed, hyperparameters) for seed in range(posteriors)]
     for q in sizes:
         for row in chosen_rows(names):
             if q in row.sizes:
@@ -194,36 +199,40 @@ def run(
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """The results as Markdown: medians over posteriors for times, means for gains."""
-    lines = [
-        "| decision | q | asked, x LogEI | measured, x LogEI | CPU time, x LogEI | seconds | audited gain |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in results:
-        gain = f"{statistics.mean(row['gain']):.4g}" if "gain" in row else ""
-        lines.append(
-            f"| {row['name']} | {row['q']} | {row['asked']:g} | {row['multiple']:.1f} |"
-            f" {row['cpu_multiple']:.1f} |"
-            f" {statistics.median(row['seconds']):.2f} | {gain} |"
-        )
+    """The results as Markdown, one design and four in a row: medians over posteriors for times, means for gains."""
+    sizes = sorted({row["q"] for row in results})
+    each = " | ".join(f"q = {q}: x LogEI | CPU time, x LogEI | seconds | audited gain" for q in sizes)
+    lines = [f"| decision | asked, x LogEI | {each} |", "|---|---|" + "---|" * 4 * len(sizes)]
+    for name in dict.fromkeys(row["name"] for row in results):
+        own = {row["q"]: row for row in results if row["name"] == name}
+        asked = next(iter(own.values()))["asked"]
+        cells = " | ".join(_cells(own[q]) if q in own else " | | |" for q in sizes)
+        lines.append(f"| {name} | {asked:g} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
+def _cells(row: dict[str, Any]) -> str:
+    gain = f"{statistics.mean(row['gain']):.4g}" if "gain" in row else ""
+    seconds = statistics.median(row["seconds"])
+    return f"{row['multiple']:.1f} | {row['cpu_multiple']:.1f} | {seconds:.2f} | {gain}"
+
+
 def audit_again(path: Path, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """The results of a file with the gains of its designs audited anew."""
+    """The results of a file with the gains of its designs audited anew, under the beliefs of that run."""
     rows = {row.name: row for row in ROWS}
-    cases: dict[int, Case] = {}
+    case = cache(hartmann_case)
     for result in json.loads(path.read_text()):
         say(f"{result['name']}, q = {result['q']}")
-        for seed in result["posteriors"]:
-            cases.setdefault(seed, hartmann_case(seed))
-        yield with_audit(result, rows[result["name"]], [cases[seed] for seed in result["posteriors"]])
+        belief = result.get("hyperparameters", "mixture")  # earlier versions had no other one
+        cases = [case(seed, belief) for seed in result["posteriors"]]
+        yield with_audit(result, rows[result["name"]], cases)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", nargs="*", help="names of rows, 'Level*' for all that begin so; all by default")
     options.add_argument("--q", nargs="*", type=int, default=[1, 4], help="sizes of batches")
+    options.add_argument("--hyperparameters", choices=TREATMENTS, default="auto", help="the belief, as in `fit`")
     options.add_argument("--posteriors", type=int, default=3)
     options.add_argument("--repeats", type=int, default=3)
     options.add_argument("--no-audit", action="store_true", help="times alone")
@@ -236,7 +245,7 @@ def main() -> None:
         print(what, file=sys.stderr, flush=True)
 
     rows = (
-        run(given.posteriors, given.repeats, say, given.rows, given.q, not given.no_audit)
+        run(given.posteriors, given.repeats, say, given.rows, given.q, not given.no_audit, given.hyperparameters)
         if given.audit is None
         else audit_again(given.audit, say)
     )

@@ -1,13 +1,14 @@
 """Proposals on long lists, as multiples of the bare look: mean and variance of the same belief at all rows once.
 
-`python -m benchmarks.lists` prints the table alone; `--rows` chooses lists.
+`python -m benchmarks.lists` prints the table alone; `--rows` chooses lists, `--hyperparameters` a belief other than the
+default one of `fit` and `Study`.
 """
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas
@@ -18,6 +19,7 @@ import hentropy as he
 from benchmarks.memory import peak_memory
 from benchmarks.timing import median_ratio, proposed, repeated, timed
 from hentropy.core.beliefs import Needs
+from hentropy.core.models.gp import TREATMENTS, Treatment
 
 DECISIONS: dict[str, Callable[[], he.Decision]] = {
     "Maximize": he.Maximize,
@@ -41,7 +43,7 @@ PIECE = 1024
 COLUMNS, OBSERVED = 6, 60
 
 
-def case(rows: int, columns: int, hyperparameters: Literal["map", "mixture"]) -> tuple[he.Gaussian, he.Pool]:
+def case(rows: int, columns: int, hyperparameters: Treatment) -> tuple[he.Gaussian, he.Pool]:
     """Rows that fill the unit cube, of which some were measured: an Alpine function with noise."""
     generator = torch.Generator().manual_seed(0)
     points = torch.rand(rows, columns, generator=generator, dtype=torch.float64)
@@ -63,16 +65,21 @@ def look(belief: he.Gaussian, points: Tensor) -> Tensor:
     return found
 
 
-def measure(rows: int, decision: int) -> None:
+def measure(rows: int, decision: int, hyperparameters: Treatment) -> None:
     """One proposal, for the memory measurement in a process of its own."""
-    belief, pool = case(rows, COLUMNS, "mixture")
+    belief, pool = case(rows, COLUMNS, hyperparameters)
     he.propose(list(DECISIONS.values())[decision](), belief, pool)
 
 
-def run(repeats: int, say: Callable[[str], None], sizes: Sequence[int] = tuple(ASKED)) -> Iterator[dict[str, Any]]:
+def run(
+    repeats: int,
+    say: Callable[[str], None],
+    sizes: Sequence[int] = tuple(ASKED),
+    hyperparameters: Treatment = "auto",
+) -> Iterator[dict[str, Any]]:
     """A row for each list and decision: looks and proposals by turns, the median of their ratios."""
     for rows in sizes:
-        belief, pool = case(rows, COLUMNS, "mixture")
+        belief, pool = case(rows, COLUMNS, hyperparameters)
         bare = partial(look, belief, pool.points)
         for place, (name, make) in enumerate(DECISIONS.items()):
             say(f"{name} on a list of {rows:,} rows")
@@ -87,7 +94,7 @@ def run(repeats: int, say: Callable[[str], None], sizes: Sequence[int] = tuple(A
                 "seconds": median(proposals),
                 "looks": median_ratio(list(proposals), list(looks)),
                 "asked_looks": most_of_sets if name.startswith("TopK") else most,
-                "peak_mib": peak_memory("benchmarks.lists", "measure", rows, place)["process"],
+                "peak_mib": peak_memory("benchmarks.lists", "measure", rows, place, hyperparameters)["process"],
                 "asked_gb": memory,
             }
 
@@ -143,7 +150,7 @@ def run_mixed(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, An
 def table(lists: list[dict[str, Any]], single: list[dict[str, Any]], mixed: list[dict[str, Any]]) -> str:
     """All as Markdown, the asked figure beside each measured one."""
     lines = [
-        "| list, mixture of 8 | decision | bare look s | proposal s | looks | asked | GB of the process | asked |",
+        "| list | decision | bare look s | proposal s | looks | asked | GB of the process | asked |",
         "|---|---|---|---|---|---|---|---|",
     ]
     lines += [
@@ -165,13 +172,14 @@ def table(lists: list[dict[str, Any]], single: list[dict[str, Any]], mixed: list
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, nargs="*", default=list(ASKED), choices=list(ASKED))
+    options.add_argument("--hyperparameters", choices=TREATMENTS, default="auto", help="the belief, as in `fit`")
     options.add_argument("--repeats", type=int, default=3)
     given = options.parse_args()
 
     def say(what: str) -> None:
         print(what, flush=True)
 
-    lists = list(run(given.repeats, say, tuple(given.rows)))
+    lists = list(run(given.repeats, say, tuple(given.rows), given.hyperparameters))
     print(table(lists, list(run_single(given.repeats, say)), list(run_mixed(given.repeats, say))))
 
 

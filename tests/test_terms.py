@@ -1,13 +1,14 @@
 """Waves and trends beside a stationary kernel: against GPyTorch's kernels, and their sums against plain products."""
 
 import math
+import pickle
 
 import pytest
 import torch
 from gpytorch.kernels import CosineKernel, LinearKernel, MaternKernel, PolynomialKernel
 from torch import Tensor
 
-from hentropy.core.beliefs.kernels import Composed, KernelSum, Profile, Stationary
+from hentropy.core.beliefs.kernels import Composed, KernelSum, Profile, Stationary, ToSites
 from hentropy.core.beliefs.terms import MOST_BENT, WAVES, Basis, FeatureKernel
 from support.beliefs import composed
 
@@ -86,6 +87,47 @@ def test_a_sum_without_slopes_in_its_centres_has_those_in_the_points() -> None:
     kernel: Composed = composed(2, 2)
     total = KernelSum(kernel, draw(1, 4, 2, seed=2), draw(2, 1, 3, 4, seed=3))
     assert torch.autograd.gradcheck(total, [draw(1, 3, 2, 2, seed=1).requires_grad_()], eps=1e-6, atol=1e-6)
+
+
+def test_components_without_terms_have_the_stationary_kernel_alone() -> None:
+    kernel, a, b = composed(H, 2), draw(4, 5, 2, seed=1).requires_grad_(), draw(4, 6, 2, seed=2).requires_grad_()
+    variance = torch.zeros(H, kernel.terms.variance.shape[-1], dtype=torch.float64)
+    variance[[0, 2]] = kernel.terms.variance
+    plain = kernel.stationary(a, b) + FeatureKernel(kernel.terms.basis, variance)(a, b)
+    torch.testing.assert_close(kernel(a, b), plain, rtol=1e-12, atol=1e-12)
+    weight = draw(*plain.shape, seed=4)
+    slopes = [torch.autograd.grad((weight * value).sum(), (a, b)) for value in (kernel(a, b), plain)]
+    torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
+    assert isinstance(kernel.some([1]), Stationary)
+    for chosen in ([2, 1, 0], [0, 1], [2, 0, 2]):
+        torch.testing.assert_close(kernel.some(chosen)(a, b), plain[chosen], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(kernel.heights().square(), variance)
+
+
+def test_prepared_points_and_known_features_change_nothing() -> None:
+    kernel, a, b = composed(H, 2), draw(5, 2, seed=1).requires_grad_(), draw(6, 2, seed=2)
+    to = ToSites(kernel, b)
+    to(a)
+    expected, weight = kernel(a, b), draw(H, 5, 6, seed=3)
+    (slope,) = torch.autograd.grad((weight * expected).sum(), a)
+    there = pickle.loads(pickle.dumps(to))
+    assert "sites" in to.__dict__
+    assert "sites" not in there.__dict__
+    for value in (to(a), there(a), kernel.at_sites(a, to.sites, kernel.terms.basis(a))):
+        torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(torch.autograd.grad((weight * value).sum(), a)[0], slope, rtol=1e-10, atol=1e-10)
+
+
+def test_sums_over_components_are_sums_of_theirs() -> None:
+    given = [draw(2, 3, 4, 2, seed=1), draw(2, 6, 2, seed=2), draw(H, 2, 3, 6, seed=3)]
+    a, centres, coefficients = (value.requires_grad_() for value in given)
+    for kernel in (composed(H, 2), composed(H, 2).stationary):
+        whole, each = (KernelSum(kernel, centres, coefficients) for _ in range(2))
+        values = whole.over_components(a), each(a).sum(0)
+        torch.testing.assert_close(*values, rtol=1e-12, atol=1e-12)
+        weight = draw(*values[0].shape, seed=4)
+        slopes = [torch.autograd.grad((weight * value).sum(), (a, centres, coefficients)) for value in values]
+        torch.testing.assert_close(*slopes, rtol=1e-10, atol=1e-10)
 
 
 def test_with_many_coordinates_the_trend_is_linear() -> None:

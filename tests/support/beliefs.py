@@ -48,14 +48,14 @@ def kernel(H: int, profile: Profile = Profile.MATERN52) -> Stationary:
 
 
 def composed(H: int, d: int) -> Composed:
-    """Components of different smoothness, with waves and a trend of different sizes (the last has none)."""
+    """Components of different smoothness, with waves and a trend of different sizes (the second has none)."""
     basis = Basis(d, tuple(range(d)))
-    size = tensor([0.4, 0.2, 0.0])[:H]
+    size = tensor([0.4, 0.2])[: max(1, H - 1)]
     waves = size[:, None] / (1.0 + torch.arange(d * WAVES, dtype=torch.float64) % WAVES) ** 2
     profiles = (Profile.SQUARED_EXPONENTIAL, Profile.MATERN52, Profile.MATERN32)[:H]
     lengthscale = tensor([[0.4, 0.7], [0.25, 1.3], [0.9, 0.5]])[:H, :1].expand(H, d)
     stationary = Stationary(profiles, lengthscale, tensor([0.5, 0.8, 0.6])[:H])
-    return Composed(stationary, FeatureKernel(basis, basis.variances(waves, size, 0.5 * size)))
+    return Composed(stationary, FeatureKernel(basis, basis.variances(waves, size, 0.5 * size)), (0, 2)[: len(size)])
 
 
 def gaussian(

@@ -57,23 +57,21 @@ def entropy(
     space: DesignSpace,
     *,
     seed: int = 0,
-    known: Tensor | None = None,
     success: Success | None = None,
 ) -> Entropy:
     """The smallest expected loss of any action, and that action.
 
     The action does not depend on the seed: `propose` and `gain` start from the same one. A loss without a closed form
-    is averaged over base samples, drawn with the seed, that did not choose the action. `known` (S x event) are further
-    actions to start the search from, such as that of an earlier verdict. With `success`, an action costs by its
-    chance to fail as well (`failures`), and one that would probably fail does not count; where all would, the one that
-    most probably succeeds is the best.
+    is averaged over base samples, drawn with the seed, that did not choose the action. With `success`, an
+    action costs by its chance to fail as well (`failures`), and one that would probably fail does not count; where all
+    would, the one that most probably succeeds is the best.
     """
     settled, belief = check_fit(decision, belief, space)
     check_seed(seed)
     if success is None:
-        return entropy_of(prepare_search(settled, belief, space, known=known), belief, seed)
+        return entropy_of(prepare_search(settled, belief, space), belief, seed)
     priced, space = restricted(settled, belief, space, success)
-    return replace(entropy_of(prepare_search(priced, belief, space, known=known), belief, seed), decision=settled)
+    return replace(entropy_of(prepare_search(priced, belief, space), belief, seed), decision=settled)
 
 
 def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:

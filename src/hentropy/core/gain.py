@@ -126,11 +126,10 @@ class Appraisal:
         seed: int = 0,
         limits: Limits | None = None,
         clock: Clock | None = None,
-        known: Tensor | None = None,
         decide_on: DesignSpace | None = None,
         success: Success | None = None,
     ) -> "Appraisal":
-        """Find the best action now and what else valuing a design needs; `known` and `success` as in `entropy`."""
+        """Find the best action now and what else valuing a design needs; `success` as in `entropy`."""
         check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
@@ -153,7 +152,7 @@ class Appraisal:
         everywhere = actions_on
         if success is not None:
             settled, actions_on = restricted(settled, belief, actions_on, success)
-        search = prepare_search(settled, belief, actions_on, clock, known)
+        search = prepare_search(settled, belief, actions_on, clock)
         if actions_on is not space:
             search = search.of_other_designs(actions_on)
         formula = None
@@ -473,7 +472,6 @@ def gain(
     seed: int = 0,
     effort: Effort | None = None,
     max_memory: int | None = None,
-    known: Tensor | None = None,
     decide_on: DesignSpace | None = None,
     success: Success | None = None,
 ) -> Gain:
@@ -496,7 +494,6 @@ def gain(
         pending=pending,
         seed=seed,
         limits=limits,
-        known=known,
         decide_on=decide_on,
         success=success,
     )

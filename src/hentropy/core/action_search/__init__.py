@@ -36,14 +36,12 @@ def prepare_search(
     belief: Belief,
     space: DesignSpace,
     clock: Clock | None = None,
-    known: Tensor | None = None,
 ) -> ActionSearch:
     """The search that fits the decision's actions, with today's best action. The decision is `within` the space.
 
-    It is the same whoever asks: all statements about one belief start from one action. `known` (S x event) are actions
-    that were good before.
+    It is the same whoever asks: all statements about one belief start from one action.
     """
-    search = _prepared(decision, belief, space, Clock() if clock is None else clock, known)
+    search = _prepared(decision, belief, space, Clock() if clock is None else clock)
     if not bool(torch.isfinite(search.value)):
         raise DecisionError(
             f"the least expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
@@ -52,9 +50,7 @@ def prepare_search(
     return search
 
 
-def _prepared(
-    decision: Decision, belief: Belief, space: DesignSpace, clock: Clock, known: Tensor | None
-) -> ActionSearch:
+def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clock) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
     if type(decision) is BestObserved and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
@@ -77,7 +73,7 @@ def _prepared(
         return TupleSearch.prepare(decision, belief, points, actions, draws, clock)
 
     ways: Searches[ActionSearch] = Searches(
-        descent=lambda domain: ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, known),
+        descent=lambda domain: ContinuousSearch.prepare(decision, belief, space, domain, draws, clock),
         rows=rows,
         items=lambda actions: OptionsSearch.prepare(decision, belief, actions, draws),
         tuples=tuples,

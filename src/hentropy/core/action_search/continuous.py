@@ -80,17 +80,16 @@ class ContinuousSearch(ActionSearch):
         domain: Domain,
         draws: Tensor,
         clock: Clock,
-        known: Tensor | None = None,
     ) -> "ContinuousSearch":
-        """Find the best action now and its contenders; `known` (S x event) are actions that were good before.
+        """Find the best action now and its contenders.
 
         It is found once for a belief. Should the decision have been changed since, its losses tell.
         """
         asked = (id(decision), id(space))
         found, losses, *_ = belief.found.get(asked, (None, None))
-        if known is not None or found is None or not _same(decision, belief, domain, draws, found, losses):
-            found = find_incumbent(decision, belief, space, domain, draws, clock, known)
-            if known is None and not clock.expired:
+        if found is None or not _same(decision, belief, domain, draws, found, losses):
+            found = find_incumbent(decision, belief, space, domain, draws, clock)
+            if not clock.expired:
                 if len(belief.found) >= MOST_FOUND:
                     belief.found.clear()
                 losses = loss_now(decision, belief, found.contenders, draws)

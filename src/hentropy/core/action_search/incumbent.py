@@ -169,13 +169,10 @@ def find_incumbent(
     domain: Domain,
     draws: Tensor,
     clock: Clock,
-    known: Tensor | None = None,
 ) -> Incumbent:
-    """Find the best action now and its contenders; `known` (S x event) are actions that were good before."""
-    before = draws.new_empty(0, *domain.event) if known is None else domain.project(known.to(belief.X))
+    """Find the best action now and its contenders."""
     if not isinstance(domain, PointsDomain) or not decision.looks_at_itself(space):
-        starts = torch.cat([_sampled_starts(decision, belief, domain, draws), before])
-        return refine(decision, belief, domain, draws, starts, clock)
+        return refine(decision, belief, domain, draws, _sampled_starts(decision, belief, domain, draws), clock)
     affine = decision.needs is Needs.MEAN
     fewer = 1 if affine else SHARE
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
@@ -188,7 +185,7 @@ def find_incumbent(
     starts = _exchanged(decision, moments, candidates, first, few_draws)
     count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
     others = _replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
-    starts = torch.cat([starts, others, before])
+    starts = torch.cat([starts, others])
     apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
     few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_ROUNDS if affine else ROUNDS
     found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)

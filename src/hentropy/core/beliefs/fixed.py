@@ -9,12 +9,14 @@ which is two matrix products: the H means of each outcome never exist.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from hentropy.core.beliefs.base import Moments, Needs
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy
+from hentropy.core.beliefs.kernels import ToSites
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class FixedPoints:
     def prepare(cls, belief: Gaussian, points: Tensor, needs: Needs) -> "FixedPoints":
         """For moments up to `needs` (means, or variances as well) at points m x d."""
         a = belief.frame.transform(points)
-        k_aX = belief.kernel(a, belief.inputs)
+        k_aX = belief.to_data(a)
         mean = belief._in_user_units(belief._mean(a, k_aX))
         var = None
         if needs is not Needs.MEAN:
@@ -42,6 +44,10 @@ class FixedPoints:
             assert spread is not None
             var = belief.frame.scale.square() * spread
         return cls(belief, a, k_aX, mean, var)
+
+    @cached_property
+    def _to_points(self) -> ToSites:
+        return ToSites(self.belief.kernel, self.a)
 
     @property
     def count(self) -> int:
@@ -63,7 +69,7 @@ class FixedPoints:
         look = fantasy.look
         b, q, d = look.u.shape
         H, n = self.belief.alpha.shape
-        k_xa = self.belief.kernel(look.u.reshape(b * q, d), self.a)  # H x bq x m
+        k_xa = self._to_points(look.u.reshape(b * q, d))  # H x bq x m
         W = look.W.mT.reshape(H, b * q, n)
         return torch.baddbmm(k_xa, W, self.K.mT, alpha=-1).unflatten(1, (b, q))
 

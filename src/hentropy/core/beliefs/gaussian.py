@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
-from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans
+from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans, ToSites
 from hentropy.core.beliefs.linalg import cholesky, extended_inverse, less_explained, outcome_root, white_outcomes
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
@@ -61,8 +61,10 @@ class GaussianLookAhead(LookAhead):
     def own_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """k(a, X) and k(a, x) at inputs of each design's own, b x m x d: H x b x m x n and H x b x m x q."""
         X, kernel = self.belief.inputs, self.belief.kernel
-        if isinstance(kernel, Composed):  # the features of the data are computed once for all designs
-            return kernel(a.flatten(0, 1), X).unflatten(1, a.shape[:2]), kernel(a, self.u)
+        if isinstance(kernel, Composed):  # features of the data are computed once for all designs, those of a for both
+            features, data = kernel.terms.basis(a), self.belief.to_data.sites
+            k_aX = kernel.at_sites(a.flatten(0, 1), data, features.flatten(0, 1)).unflatten(1, a.shape[:2])
+            return k_aX, kernel.at_sites(a, kernel.sites(self.u, 3), features)
         sites = torch.cat([X.expand(a.shape[0], *X.shape), self.u], -2)
         both = kernel(a, sites)  # one evaluation serves both: the calls around it cost more than q columns
         return both[..., : X.shape[0]], both[..., X.shape[0] :]
@@ -71,9 +73,14 @@ class GaussianLookAhead(LookAhead):
         """k(a, X) and C(a) at inputs that all designs share, m x d: H x m x n and H x b x m x q."""
         b, q, d = self.u.shape
         H, n = self.belief.alpha.shape
-        both = self.belief.kernel(a, torch.cat([self.belief.inputs, self.u.reshape(b * q, d)]))
-        k_aX = both[..., :n]
-        C = torch.baddbmm(both[..., n:], k_aX, self.W.transpose(1, 2).reshape(H, n, b * q), alpha=-1)
+        kernel, u = self.belief.kernel, self.u.reshape(b * q, d)
+        if isinstance(kernel, Composed):
+            features = kernel.terms.basis(a)
+            k_aX, k_au = (kernel.at_sites(a, to, features) for to in (self.belief.to_data.sites, kernel.sites(u, 2)))
+        else:
+            both = kernel(a, torch.cat([self.belief.inputs, u]))
+            k_aX, k_au = both[..., :n], both[..., n:]
+        C = torch.baddbmm(k_au, k_aX, self.W.transpose(1, 2).reshape(H, n, b * q), alpha=-1)
         return k_aX, C.unflatten(-1, (b, q)).movedim(2, 1)
 
     def whitened_cross(self, points: Tensor) -> Tensor:
@@ -221,13 +228,17 @@ class GaussianFantasy(Fantasy):
         return self._new_mean_sum()
 
     def _new_mean_sum(self) -> KernelSum:
-        """The mean after each outcome less the prior mean: kernels at the data and at x, in the user's units."""
+        """The mean after each outcome less the prior mean, times the weights of components, in the user's units.
+
+        Kernels at the data and at x.
+        """
         belief, look = self.look.belief, self.look
         b = look.u.shape[0]
         V = self.V if self.V.shape[1] == b else self.V.expand(-1, b, -1, -1)
         at_data = belief.alpha[:, None, None] - V @ look.W.mT
         centres = torch.cat([belief.inputs.expand(b, *belief.inputs.shape), look.u], -2)
-        return KernelSum(belief.kernel, centres, belief.frame.scale * torch.cat([at_data, V], -1))
+        share = belief.frame.scale * self.component_weights.unsqueeze(-1)
+        return KernelSum(belief.kernel, centres, share * torch.cat([at_data, V], -1))
 
     def _means(self, a: Tensor) -> Moments:
         """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
@@ -235,9 +246,10 @@ class GaussianFantasy(Fantasy):
         b, N, *rest, d = a.shape
         # a sum that carries a graph of x serves one evaluation only
         sum_of_kernels = self._new_mean_sum() if self.look.u.requires_grad else self._mean_sum
-        sums = sum_of_kernels(a.reshape(b, N, -1, d)).reshape(-1, b, N, *rest)
+        moved = sum_of_kernels.over_components(a.reshape(b, N, -1, d)).reshape(b, N, *rest)
         weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
-        return Moments(weights, belief._in_user_units(belief.prior_mean(a)) + sums).averaged()
+        before = Moments(weights, belief._in_user_units(belief.prior_mean(a))).averaged()
+        return replace(before, mean=before.mean + moved)
 
     def own_means(self) -> Tensor:
         """The average over components of the means at x itself after each outcome: b x N x q."""
@@ -422,9 +434,14 @@ class Gaussian(Belief):
             weights = self.weights.view(-1, *[1] * (a.dim() - 2))
             sums = self._mean_sum(a.reshape(1, 1, -1, a.shape[-1])).reshape(-1, *a.shape[:-1])
             return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums)
-        k_aX = self.kernel(a.reshape(-1, a.shape[-1]), self.inputs).reshape(self.components, *a.shape[:-1], -1)
+        k_aX = self.to_data(a.reshape(-1, a.shape[-1])).reshape(self.components, *a.shape[:-1], -1)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
+
+    @cached_property
+    def to_data(self) -> ToSites:
+        """k(., X): inputs m x d to H x m x n."""
+        return ToSites(self.kernel, self.inputs)
 
     @cached_property
     def _mean_sum(self) -> KernelSum:
@@ -459,7 +476,7 @@ class Gaussian(Belief):
         b, q, _ = x.shape
         H, n = self.alpha.shape
         u = self.frame.transform(x)
-        k_xX = self.kernel(u.flatten(0, 1), self.inputs)
+        k_xX = self.to_data(u.flatten(0, 1))
         Q = k_xX @ self.root_inverse.mT  # H x bq x n: what the data explain of the outcomes is Q Q^T
         W = (Q @ self.root_inverse).reshape(H, b, q, n).mT
         k_xX, Q = k_xX.reshape(H, b, q, n), Q.reshape(H, b, q, n)
@@ -493,7 +510,7 @@ class Gaussian(Belief):
         H, n, m = self.components, self.inputs.shape[0], x.shape[0]
         value = (y - self.frame.shift) / self.frame.scale
         noise = self._noise_to_come(u) if noise is None else noise
-        k_xX = self.kernel(u, self.inputs)
+        k_xX = self.to_data(u)
         corner = self.root_inverse @ k_xX.mT
         S = self.kernel(u, u) - corner.mT @ corner + torch.diag_embed(noise)
         lower, blind = outcome_root(S, self.kernel.diagonal(u), "covariance of the new observations")

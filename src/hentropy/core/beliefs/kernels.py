@@ -15,7 +15,7 @@ forward and backward, with the centres prepared once.
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from itertools import groupby
@@ -26,7 +26,7 @@ import torch
 from linear_operator.operators import LinearOperator
 from torch import Tensor
 
-from hentropy.core.beliefs.terms import FeatureKernel
+from hentropy.core.beliefs.terms import FeatureKernel, by_component, side_by_side
 from hentropy.errors import ModelError
 
 
@@ -55,25 +55,29 @@ class Profile(Enum):
         """2 nu of a Matern kernel: r2 times this is s^2; none for the squared exponential."""
         return {"matern32": 3, "matern52": 5}.get(self.value)
 
-    def value_and_slope(self, r2: Tensor, scale: Tensor, sloped: bool = True) -> tuple[Tensor, Tensor | None]:
-        """scale x profile and its derivative in the squared distance, which is overwritten.
+    def fall_(self, r2: Tensor, scale: Tensor, slope: Tensor | None) -> None:
+        """Make squared distances scale x profile of them, and `slope`, where given, the derivative in the distance.
 
         With s = sqrt(2 nu r2), value and slope are scale exp(-s) times 1 + s and -3/2 for nu = 3/2, times
         1 + s + s^2/3 and -(5/6) (1 + s) for nu = 5/2. Rounding may leave a squared distance just below zero: it counts
         as zero.
         """
-        r2 = r2.clamp_min_(0.0)
+        r2.clamp_min_(0.0)
         smoothness = self.twice_smoothness
         if smoothness is None:
-            value = r2.mul_(-0.5).exp_().mul_(scale)
-            return value, -0.5 * value if sloped else None
+            r2.mul_(-0.5).exp_().mul_(scale)
+            if slope is not None:
+                torch.mul(r2, -0.5, out=slope)
+            return
         s = r2.mul_(float(smoothness)).sqrt_()
-        decay = torch.exp(-s).mul_(scale)
-        linear = s + 1.0
+        decay = torch.neg(s, out=slope).exp_().mul_(scale)
         if smoothness == 3:
-            return linear.mul_(decay), decay.mul_(-1.5) if sloped else None
-        value = torch.addcmul(linear, s, s, value=1.0 / 3.0).mul_(decay)
-        return value, linear.mul_(decay).mul_(-5.0 / 6.0) if sloped else None
+            s.add_(1.0).mul_(decay)
+            decay.mul_(-1.5)
+            return
+        linear = s + 1.0
+        torch.addcmul(linear, s, s, value=1.0 / 3.0, out=s).mul_(decay)
+        decay.mul_(linear).mul_(-5.0 / 6.0)
 
 
 class _Fall(torch.autograd.Function):
@@ -97,22 +101,91 @@ class _Fall(torch.autograd.Function):
 
 
 def fall(r2: Tensor, scale: Tensor, profiles: tuple[Profile, ...], sloped: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Values and slopes for squared distances H x ... (overwritten) and scales H x 1 ...; one profile, or H of them."""
+    """Values and slopes for squared distances H x ... and scales H x 1 ...; one profile, or H of them.
+
+    The values take the place of the distances.
+    """
+    slope = torch.empty_like(r2) if sloped else None
     if len(set(profiles)) == 1:
-        return profiles[0].value_and_slope(r2, scale, sloped)
-    pieces, start = [], 0
+        profiles[0].fall_(r2, scale, slope)
+        return r2, slope
+    start = 0
     for profile, same in groupby(profiles):  # neighbours with one profile go together
-        end = start + len(list(same))
-        pieces.append(profile.value_and_slope(r2[start:end], scale[start:end], sloped))
-        start = end
-    slopes = [slope for _, slope in pieces if slope is not None]
-    return torch.cat([value for value, _ in pieces]), torch.cat(slopes) if sloped else None
+        part = slice(start, start + len(list(same)))
+        profile.fall_(r2[part], scale[part], None if slope is None else slope[part])
+        start = part.stop
+    return r2, slope
 
 
 def fallen(r2: Tensor, scale: Tensor, *profiles: Profile) -> Tensor:
     """scale x profile as a differentiable function of squared distances, which are overwritten: H x ... ."""
     value: Tensor = _Fall.apply(r2, scale, profiles)
     return value
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Points that kernels are evaluated against, as the components see them; prepared once where they stay the same.
+
+    Distances do not change with the origin, rounding errors do: they are measured from one of the points. `scaled` are
+    the points in length scales, C (H x ... x p x d), `products` (-2 C, 1, |C|^2), and `features` what terms have there
+    (... x Tp x F).
+    """
+
+    origin: Tensor
+    scaled: Tensor
+    products: Tensor
+    features: Tensor | None = None
+
+
+def _scaled(a: Tensor, lengthscale: Tensor, dims: int) -> Tensor:
+    """a / lengthscale, H in front of as many dimensions as the other side has: H x ... x m x d."""
+    return a / lengthscale.view(lengthscale.shape[0], *[1] * (dims - 1), -1)
+
+
+def _squared_distances(A: Tensor, products: Tensor) -> Tensor:
+    """|a|^2 + |c|^2 - 2 a c as one product, no pass over m x p needed: H x ... x m x p."""
+    left = torch.cat([A, A.square().sum(-1, keepdim=True), torch.ones_like(A[..., :1])], -1)
+    return left @ products.mT
+
+
+class _Pairs(torch.autograd.Function):
+    """Points A (H x ... x m x d, scaled) and their features (... x m x F, or none) to their kernel with sites.
+
+    H x ... x m x p; `own` are the components that have terms.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, A: Tensor, features: Tensor | None, C: Tensor, R: Tensor, right: Tensor | None, scale: Tensor,
+        profiles: tuple[Profile, ...], own: Any,
+    ) -> Tensor:  # fmt: skip
+        value, slope = fall(
+            _squared_distances(A, R), scale, profiles, ctx.needs_input_grad[0] or ctx.needs_input_grad[2]
+        )
+        ctx.save_for_backward(A, features, C, right, slope, value.clone() if ctx.needs_input_grad[5] else None, scale)
+        ctx.own = own
+        if features is not None and right is not None:
+            value[own] += by_component(features @ right.mT, right.shape[-2] // C.shape[-2])
+        return value
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        A, features, C, right, slope, near, scale = ctx.saved_tensors
+        by_A = by_features = by_C = by_right = None
+        if slope is not None:
+            M = (grad * slope).mul_(2.0)  # d k / d r2 = slope, d r2 / d a = 2 (a - c)
+        if ctx.needs_input_grad[0]:
+            by_A = (A * M.sum(-1, keepdim=True)).sub_(M @ C).sum_to_size(A.shape)
+        if ctx.needs_input_grad[2]:
+            by_C = (C * M.sum(-2).unsqueeze(-1)).sub_(M.mT @ A).sum_to_size(C.shape)
+        if features is not None and (ctx.needs_input_grad[1] or ctx.needs_input_grad[4]):
+            G = side_by_side(grad[ctx.own])
+            by_features = (G @ right).sum_to_size(features.shape) if ctx.needs_input_grad[1] else None
+            by_right = (G.mT @ features).sum_to_size(right.shape) if ctx.needs_input_grad[4] else None
+        by_scale = None if near is None else (grad * near / scale).sum_to_size(scale.shape)
+        return by_A, by_features, by_C, None, by_right, by_scale, None, None
 
 
 @dataclass(frozen=True)
@@ -131,21 +204,30 @@ class Stationary:
         """The profile of each component, or the one that all have."""
         return (self.profile,) if isinstance(self.profile, Profile) else self.profile
 
-    def scaled(self, a: Tensor, dims: int) -> Tensor:
-        """a / lengthscale, H in front of as many dimensions as the other side has: H x ... x m x d."""
-        return a / self.lengthscale.view(self.lengthscale.shape[0], *[1] * (dims - 1), -1)
-
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
-        # distances do not change with the origin, rounding errors do: measure from one of the points
-        origin = b.detach()[(0,) * (b.dim() - 1)] if b.numel() else a.new_zeros(())
-        dims = max(a.dim(), b.dim())
-        a, b = self.scaled(a - origin, dims), self.scaled(b - origin, dims)
-        # |a|^2 + |b|^2 - 2 a b as one product (... x m x (d + 2)) (... x (d + 2) x p), no pass over m x p needed
-        a = torch.cat([a, a.square().sum(-1, keepdim=True), a.new_ones(*a.shape[:-1], 1)], -1)
-        b = torch.cat([-2.0 * b, b.new_ones(*b.shape[:-1], 1), b.square().sum(-1, keepdim=True)], -1)
-        r2 = a @ b.mT
-        return fallen(r2, self.outputscale.view(-1, *[1] * (r2.dim() - 1)), *self.profiles)
+        return self.at_sites(a, self.sites(b, max(a.dim(), b.dim())))
+
+    def sites(self, b: Tensor, dims: int) -> Sites:
+        """Points ... x p x d, to be met by others that have so many dimensions."""
+        origin = b.detach()[(0,) * (b.dim() - 1)] if b.numel() else b.new_zeros(b.shape[-1])
+        C = _scaled(b - origin, self.lengthscale, dims)
+        fixed = C.detach()
+        R = torch.cat([-2.0 * fixed, torch.ones_like(fixed[..., :1]), fixed.square().sum(-1, keepdim=True)], -1)
+        return Sites(origin, C, R)
+
+    def at_sites(self, a: Tensor, sites: Sites) -> Tensor:
+        """k(a, sites): H x ... x m x p."""
+        return self.with_terms(a, sites, None, None)
+
+    def with_terms(self, a: Tensor, sites: Sites, features: Tensor | None, own: slice | list[int] | None) -> Tensor:
+        """The same with the terms that some of the components have besides."""
+        dims = sites.scaled.dim() - 1
+        A = _scaled(a - sites.origin, self.lengthscale, dims)
+        scale = self.outputscale.view(-1, *[1] * dims)
+        near = (sites.scaled, sites.products, sites.features, scale, self.profiles, own)
+        value: Tensor = _Pairs.apply(A, features, *near)
+        return value
 
     def diagonal(self, a: Tensor) -> Tensor:
         """The outputscale at every point: H x ... x m."""
@@ -160,24 +242,81 @@ class Stationary:
 
 @dataclass(frozen=True)
 class Composed:
-    """A stationary kernel plus waves of one coordinate each and a trend; inputs are in the unit cube."""
+    """A stationary kernel plus waves of one coordinate each and a trend; inputs are in the unit cube.
+
+    Terms are those of some of the components (`having`, T of them in order), all if left out.
+    """
 
     stationary: Stationary
     terms: FeatureKernel
+    having: tuple[int, ...] | None = None
+
+    @cached_property
+    def own(self) -> slice | list[int]:
+        """The components that have terms, as an index: neighbours are a view of an array, others a copy."""
+        places = range(len(self.terms.variance)) if self.having is None else self.having
+        first, last = places[0], places[-1]
+        return slice(first, last + 1) if last - first + 1 == len(places) else list(places)
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
-        near, terms = self.stationary(a, b), self.terms(a, b)
-        # where gradients are wanted it may be a view, which must not be overwritten
-        return near + terms if near.requires_grad else near.add_(terms)
+        return self.at_sites(a, self.sites(b, max(a.dim(), b.dim())))
+
+    def sites(self, b: Tensor, dims: int) -> Sites:
+        """Points ... x p x d, to be met by others that have so many dimensions."""
+        return replace(self.stationary.sites(b, dims), features=self.terms.scaled(b))
+
+    def at_sites(self, a: Tensor, sites: Sites, features: Tensor | None = None) -> Tensor:
+        """k(a, sites): H x ... x m x p; `features` are those of a, where they are known."""
+        return self.stationary.with_terms(a, sites, self.terms.basis(a) if features is None else features, self.own)
 
     def diagonal(self, a: Tensor) -> Tensor:
         """k(a_i, a_i): H x ... x m."""
-        return self.stationary.diagonal(a) + self.terms.diagonal(a)
+        value = self.stationary.diagonal(a).contiguous()
+        return value.index_add(0, self._places(a), self.terms.diagonal(a))
 
-    def some(self, components: list[int]) -> "Composed":
+    def _places(self, like: Tensor) -> Tensor:
+        return torch.arange(len(self.stationary.outputscale), device=like.device)[self.own]
+
+    def heights(self) -> Tensor:
+        """The standard deviations of the coefficients of features, zero for components without terms: H x F."""
+        variance = self.terms.variance
+        every = variance.new_zeros(len(self.stationary.outputscale), variance.shape[-1])
+        every[self.own] = variance.sqrt()
+        return every
+
+    def some(self, components: list[int]) -> "Composed | Stationary":
         """The kernel of some of the components."""
-        return Composed(self.stationary.some(components), self.terms.some(components))
+        rows = {component: row for row, component in enumerate(self._places(self.terms.variance).tolist())}
+        having = tuple(place for place, component in enumerate(components) if component in rows)
+        stationary = self.stationary.some(components)
+        if not having:
+            return stationary
+        return Composed(stationary, self.terms.some([rows[components[place]] for place in having]), having)
+
+
+@dataclass(frozen=True)
+class ToSites:
+    """k(., points) for points that stay the same: m x d to H x m x p."""
+
+    kernel: "Kernel"
+    points: Tensor
+
+    @cached_property
+    def sites(self) -> Sites:
+        """The points, prepared."""
+        assert isinstance(self.kernel, Stationary | Composed)
+        return self.kernel.sites(self.points, 2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is prepared, which is larger than all the rest and quickly made."""
+        return {name: value for name, value in self.__dict__.items() if name != "sites"}
+
+    def __call__(self, a: Tensor) -> Tensor:
+        """At inputs m x d: H x m x p."""
+        if isinstance(self.kernel, Stationary | Composed):
+            return self.kernel.at_sites(a, self.sites)
+        return self.kernel(a, self.points)
 
 
 @dataclass(frozen=True)
@@ -301,12 +440,8 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, C: Tensor, R: Tensor, B: Tensor, scale: Tensor, profiles: Any) -> Tensor:
-        # squared distances |a|^2 + |c|^2 - 2 a c as one product
-        left = torch.cat([A, A.square().sum(-1, keepdim=True), torch.ones_like(A[..., :1])], -1)
-        k, slope = fall(left @ R.mT, scale, profiles)
-        assert slope is not None
-        N = B.shape[-2]
-        k, slope = k.unflatten(-2, (N, -1)), slope.unflatten(-2, (N, -1))  # H x b x N x K x p
+        k, slope = fall(_squared_distances(A, R), scale, profiles, any(ctx.needs_input_grad[:2]))
+        k = k.unflatten(-2, (B.shape[-2], -1))  # H x b x N x K x p
         ctx.save_for_backward(A, C, B, slope, k if ctx.needs_input_grad[3] else None)
         return (k @ B.unsqueeze(-1)).squeeze(-1)
 
@@ -314,9 +449,11 @@ class _Sum(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         A, C, B, slope, k = ctx.saved_tensors
-        # d k / d r2 = slope, d r2 / d a = 2 (a - c)
-        M = (slope * B.unsqueeze(-2)).mul_(2.0 * grad.unsqueeze(-1)).flatten(-3, -2)  # H x b x NK x p
         by_A = by_C = by_B = None
+        if slope is not None:
+            # d k / d r2 = slope, d r2 / d a = 2 (a - c)
+            each = slope.unflatten(-2, grad.shape[-2:]) * B.unsqueeze(-2)
+            M = each.mul_(2.0 * grad.unsqueeze(-1)).flatten(-3, -2)  # H x b x NK x p
         if ctx.needs_input_grad[0]:
             by_A = (A * M.sum(-1, keepdim=True)).sub_(M @ C)
         if ctx.needs_input_grad[1]:
@@ -335,38 +472,40 @@ class KernelSum:
     coefficients: Tensor
 
     @cached_property
-    def _origin(self) -> Tensor:
-        """Distances do not change with the origin, rounding errors do: measure from one of the centres."""
-        return self.centres.detach()[0, 0]
-
-    @cached_property
-    def _scaled_centres(self) -> tuple[Tensor, Tensor]:
-        """The centres and (-2 C, 1, |C|^2), for squared distances."""
+    def _sites(self) -> Sites:
         assert isinstance(self.kernel, Stationary)
-        C = self.kernel.scaled(self.centres - self._origin, 3)
-        fixed = C.detach()
-        R = torch.cat([-2.0 * fixed, torch.ones_like(fixed[..., :1]), fixed.square().sum(-1, keepdim=True)], -1)
-        return C, R
+        return self.kernel.sites(self.centres, 3)
 
     @cached_property
     def _parts(self) -> tuple["KernelSum", Tensor]:
-        """The sum of the stationary kernels, and the linear form that the terms add up to."""
+        """The sum of the stationary kernels, and the linear forms that the terms add up to: T x b x N x F."""
         assert isinstance(self.kernel, Composed)
-        form = self.kernel.terms.form(self.centres, self.coefficients)
+        form = self.kernel.terms.form(self.centres, self.coefficients[self.kernel.own])
         return KernelSum(self.kernel.stationary, self.centres, self.coefficients), form
 
     def __call__(self, a: Tensor) -> Tensor:
         """At points b x N x K x d: H x b x N x K, differentiable in the points, the centres and the coefficients."""
         if isinstance(self.kernel, Composed):
             stationary, form = self._parts
-            return stationary(a) + self.kernel.terms.at(a, form)
+            terms = self.kernel.terms.at(a, form)
+            return stationary(a).index_add(0, self.kernel._places(a), terms)
         b, N, K, d = a.shape
         flat = a.reshape(b, N * K, d)
         if isinstance(self.kernel, Stationary):
-            C, R = self._scaled_centres
-            A = self.kernel.scaled(flat - self._origin, 3)
-            scale = self.kernel.outputscale.view(-1, 1, 1, 1)
-            value: Tensor = _Sum.apply(A, C, R, self.coefficients, scale, self.kernel.profiles)
+            sites, scale = self._sites, self.kernel.outputscale.view(-1, 1, 1, 1)
+            A = _scaled(flat - sites.origin, self.kernel.lengthscale, 3)
+            value: Tensor = _Sum.apply(A, sites.scaled, sites.products, self.coefficients, scale, self.kernel.profiles)
             return value
         k = self.kernel(flat, self.centres).unflatten(-2, (N, K))
         return (k @ self.coefficients.unsqueeze(-1)).squeeze(-1)
+
+    def over_components(self, a: Tensor) -> Tensor:
+        """The sum over the components as well, b x N x K: all terms together are then one linear form."""
+        if not isinstance(self.kernel, Composed):
+            return self(a).sum(0)
+        stationary, _ = self._parts
+        return stationary(a).sum(0) + self.kernel.terms.at(a, self._whole_form).squeeze(0)
+
+    @cached_property
+    def _whole_form(self) -> Tensor:
+        return self._parts[1].sum(0, keepdim=True)

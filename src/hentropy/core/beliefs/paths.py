@@ -99,11 +99,12 @@ def _prior_basis(
     if isinstance(kernel, Stationary):
         return _fourier_basis(kernel, inputs, count, generator, seed)
     waves, coefficients = _fourier_basis(kernel.stationary, inputs, count, generator, seed)
-    terms = kernel.terms  # a path has coefficients of its own for their features too: nothing to approximate
-    more = torch.randn(count, terms.variance.shape[-1], generator=generator, dtype=torch.float64).to(inputs)
+    # a path has coefficients of its own for the features of terms too: nothing to approximate
+    terms, heights = kernel.terms, kernel.heights()
+    more = torch.randn(count, heights.shape[-1], generator=generator, dtype=torch.float64).to(inputs)
 
     def basis(points: Tensor) -> Tensor:
-        height = terms.variance.sqrt().view(terms.variance.shape[0], *[1] * (points.dim() - 1), -1)
+        height = heights.view(heights.shape[0], *[1] * (points.dim() - 1), -1)
         return torch.cat([waves(points), height * terms.basis(points)], -1)
 
     return basis, torch.cat([coefficients, more], -1)

@@ -30,20 +30,21 @@ MOST_BENT = 16
 """With more coordinates the trend is linear: the number of products grows with the square."""
 
 
-class _Waves(torch.autograd.Function):
-    """Angles to their cosines and their sines; autograd alone would compute each of them again on the way back."""
+class _Features(torch.autograd.Function):
+    """Inputs ... x d to their features ... x F, which are all that is kept for the way back."""
 
     @staticmethod
-    def forward(ctx: Any, angle: Tensor) -> tuple[Tensor, Tensor]:
-        cosine, sine = angle.cos(), angle.sin()
-        ctx.save_for_backward(cosine, sine)
-        return cosine, sine
+    def forward(ctx: Any, x: Tensor, basis: "Basis") -> Tensor:
+        features = basis.features(x)
+        ctx.basis = basis
+        ctx.save_for_backward(features)
+        return features
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, by_cosine: Tensor, by_sine: Tensor) -> Tensor:
-        cosine, sine = ctx.saved_tensors
-        return torch.addcmul(by_sine * cosine, by_cosine, sine, value=-1.0)
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (features,) = ctx.saved_tensors
+        return ctx.basis.slopes(features, grad), None
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,32 @@ class Basis:
         return self._frequencies.to(like)
 
     def __call__(self, x: Tensor) -> Tensor:
+        """Inputs ... x d: ... x F, differentiable in the inputs."""
+        features: Tensor = _Features.apply(x, self)
+        return features
+
+    def features(self, x: Tensor) -> Tensor:
         """Inputs ... x d: ... x F."""
         own = x if len(self.waving) == self.d else x[..., list(self.waving)]
-        cosine, sine = _Waves.apply((own.unsqueeze(-1) * self.frequencies(x)).flatten(-2))
+        angle = (own.unsqueeze(-1) * self.frequencies(x)).flatten(-2)
         u = 2.0 * x - 1.0
         products = [(u.unsqueeze(-1) * u.unsqueeze(-2)).flatten(-2)] if self.bent else []
-        return torch.cat([cosine, sine, u, *products], -1)
+        return torch.cat([angle.cos(), angle.sin(), u, *products], -1)
+
+    def slopes(self, features: Tensor, by_features: Tensor) -> Tensor:
+        """The derivative in the inputs (... x d) of what has this one in their features (... x F)."""
+        waves, d, p = self.sizes
+        cosine, sine, u, _ = features.split([waves // 2, waves // 2, d, p], -1)
+        by_cosine, by_sine, by_u, by_products = by_features.split([waves // 2, waves // 2, d, p], -1)
+        if self.bent:
+            by_product = by_products.unflatten(-1, (d, d))
+            by_u = by_u + ((by_product + by_product.mT) @ u.unsqueeze(-1)).squeeze(-1)
+        by_x = 2.0 * by_u
+        by_angle = torch.addcmul(by_sine * cosine, by_cosine, sine, value=-1.0)
+        by_own = by_angle.unflatten(-1, (len(self.waving), WAVES)) @ self.frequencies(features)
+        if len(self.waving) == d:
+            return by_x.add_(by_own)
+        return by_x.index_add_(-1, torch.tensor(self.waving, device=by_x.device), by_own)
 
     def variances(self, waves: Tensor, linear: Tensor, products: Tensor) -> Tensor:
         """Of the features, from those of waves (H x (coordinates x frequencies)), b and c (H each): H x F."""
@@ -91,22 +112,24 @@ class Basis:
 
 @dataclass(frozen=True)
 class FeatureKernel:
-    """The kernel of a basis whose coefficients have these variances: H x F."""
+    """The kernel of a basis whose coefficients have these variances: T x F."""
 
     basis: Basis
     variance: Tensor
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
-        """k(a, b): H x ... x m x p."""
-        left, right = self.basis(a), self.basis(b)
-        if left.dim() == right.dim() == 2:  # one product for all components
-            scaled = (right * self.variance.unsqueeze(1)).flatten(0, 1)  # Hp x F
-            return (left @ scaled.mT).unflatten(-1, (self.variance.shape[0], -1)).movedim(-2, 0)
-        dims = max(left.dim(), right.dim())
-        return (left * self.variance.view(-1, *[1] * (dims - 1), left.shape[-1])) @ right.mT
+        """k(a, b): T x ... x m x p."""
+        return by_component(self.basis(a) @ self.scaled(b).mT, self.variance.shape[0])
+
+    def scaled(self, b: Tensor) -> Tensor:
+        """Features times their variances, of all components side by side: ... x p x d to ... x Tp x F.
+
+        One matrix product with these serves all components.
+        """
+        return (self.basis(b).unsqueeze(-3) * self.variance.unsqueeze(-2)).flatten(-3, -2)
 
     def diagonal(self, a: Tensor) -> Tensor:
-        """k(a_i, a_i): H x ... x m."""
+        """k(a_i, a_i): T x ... x m."""
         return (self.basis(a).square() @ self.variance.mT).movedim(-1, 0)
 
     def some(self, components: list[int]) -> "FeatureKernel":
@@ -116,11 +139,21 @@ class FeatureKernel:
     def form(self, centres: Tensor, coefficients: Tensor) -> Tensor:
         """sum_i coefficients_i k(., centres_i) as coefficients of the features.
 
-        Centres b x p x d, coefficients H x b x N x p: b x N x F x H.
+        Centres b x p x d, coefficients T x b x N x p: T x b x N x F.
         """
-        sums = coefficients @ self.basis(centres)  # H x b x N x F
-        return (sums * self.variance[:, None, None]).permute(1, 2, 3, 0)
+        sums = coefficients @ self.basis(centres)  # T x b x N x F
+        return sums * self.variance[:, None, None]
 
     def at(self, a: Tensor, form: Tensor) -> Tensor:
-        """Such a form at points b x N x K x d: H x b x N x K."""
-        return (self.basis(a) @ form).movedim(-1, 0)
+        """Such forms at points b x N x K x d: T x b x N x K."""
+        return (self.basis(a) @ form.permute(1, 2, 3, 0)).movedim(-1, 0)
+
+
+def by_component(products: Tensor, components: int) -> Tensor:
+    """Products with all components side by side, ... x m x Tp: T x ... x m x p."""
+    return products.unflatten(-1, (components, -1)).movedim(-2, 0)
+
+
+def side_by_side(values: Tensor) -> Tensor:
+    """The other way: T x ... x m x p to ... x m x Tp."""
+    return values.movedim(0, -2).flatten(-2)

@@ -210,17 +210,21 @@ def log_odds(doubtful: Sequence[Fitted], trusting: Sequence[Fitted], wrong: Tens
     return prior + max(one.summit for one in doubtful) - max(one.summit for one in trusting)
 
 
-def joined(kernels: Sequence[Composed]) -> Composed:
-    """The components of all of them, one after the other."""
-    profiles = [own for kernel in kernels for own in kernel.stationary.profiles * len(kernel.stationary.outputscale)]
+def joined(kernels: Sequence[Stationary | Composed]) -> Composed:
+    """The components of all of them, one after the other; some have terms."""
+    each = [kernel.stationary if isinstance(kernel, Composed) else kernel for kernel in kernels]
     stationary = Stationary(
-        tuple(profiles),
-        torch.cat([kernel.stationary.lengthscale for kernel in kernels]),
-        torch.cat([kernel.stationary.outputscale for kernel in kernels]),
+        tuple(profile for kernel in each for profile in kernel.profiles * len(kernel.outputscale)),
+        torch.cat([kernel.lengthscale for kernel in each]),
+        torch.cat([kernel.outputscale for kernel in each]),
     )
-    return Composed(
-        stationary, FeatureKernel(kernels[0].terms.basis, torch.cat([kernel.terms.variance for kernel in kernels]))
-    )
+    terms = [kernel.terms for kernel in kernels if isinstance(kernel, Composed)]
+    counts = [len(kernel.outputscale) for kernel in each]
+    has_terms = [
+        isinstance(kernel, Composed) for kernel, count in zip(kernels, counts, strict=True) for _ in range(count)
+    ]
+    having = tuple(place for place, has in enumerate(has_terms) if has)
+    return Composed(stationary, FeatureKernel(terms[0].basis, torch.cat([one.variance for one in terms])), having)
 
 
 def evenly(weights: Tensor, count: int) -> list[int]:

@@ -21,7 +21,6 @@ from hentropy.core.models import many
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.families import (
     Fitted,
-    basis_of,
     doubting,
     fit_families,
     joined,
@@ -367,7 +366,7 @@ LOOKS = 2
 def _families(data: Observations, target: LogPosterior, draws: int, generator: torch.Generator) -> Gaussian:
     """The mixture of several families, weighted by stacking; most of it doubts what looks like gross errors."""
     trusting = fit_families(target, draws, generator)
-    belief = seen = _stacked(data, target, trusting)
+    belief = seen = _stacked(data, trusting)
     if target.noise is not None or not LEAST <= len(data.X) <= MOST:
         return belief
     best = 0.0
@@ -382,15 +381,16 @@ def _families(data: Observations, target: LogPosterior, draws: int, generator: t
         doubtful = fit_families(doubting(retold, wrong), max(1, draws - 1), generator)
         believing = [one.retold(again.outcomes, shift, scale) for one in trusting]
         odds, before = log_odds(doubtful, believing, wrong), wrong
-        seen = _stacked(again, retold, doubtful)
+        seen = _stacked(again, doubtful)
         if odds > best:
-            best, belief = odds, _stacked(again, retold, [*doubtful, *(one.some(1) for one in believing)])
+            best, belief = odds, _stacked(again, [*doubtful, *(one.some(1) for one in believing)])
     return belief
 
 
-def _stacked(data: Observations, target: LogPosterior, fitted: Sequence[Fitted]) -> Gaussian:
+def _stacked(data: Observations, fitted: Sequence[Fitted]) -> Gaussian:
     """The mixture of all rows of all families, weighted by stacking."""
-    basis = basis_of(target.inputs.shape[-1], target.scales)
-    kernel = joined([one.target.composed(one.theta, basis) for one in fitted])
+    # neighbours with one kernel are evaluated at once
+    fitted = sorted(fitted, key=lambda one: one.target.basis is not None)
+    kernel = joined([one.target.kernel(one.theta) for one in fitted])
     belief = _mixture(data, kernel, [(one.target, one.theta) for one in fitted])
     return replace(belief, weights=stacked(leave_one_out(belief).log_density), stacked=True)

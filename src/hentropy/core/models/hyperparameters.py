@@ -230,13 +230,6 @@ class KernelPosterior(ABC):
         stationary = Stationary(self.profile, self.lengthscales(theta), theta[:, self.groups].exp())
         return stationary if self.basis is None else Composed(stationary, self._terms(theta, self.basis))
 
-    def composed(self, theta: Tensor, basis: Basis) -> Composed:
-        """The same as a sum with terms of this basis, which have no variance in a family without them."""
-        kernel = self.kernel(theta)
-        if isinstance(kernel, Composed):
-            return kernel
-        return Composed(kernel, FeatureKernel(basis, theta.new_zeros(theta.shape[0], sum(basis.sizes))))
-
     def __call__(self, theta: Tensor) -> Tensor:
         """Rows C x p to C, up to a constant; -inf where the kernel matrix is not positive definite."""
         return self.log_likelihood(theta) + self.log_prior(theta)

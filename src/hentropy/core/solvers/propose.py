@@ -4,6 +4,7 @@
 audit.
 """
 
+import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -192,6 +193,18 @@ NEARBY = 0.05
 AUDIT_SEED = 104_729
 """Keeps the audit's base samples apart from the search's."""
 
+AUDITS = 2**20
+
+
+def audit_seed(seed: int, unit: Tensor) -> int:
+    """The seed of the audit of designs (q x d, in the unit cube): others have others.
+
+    Proposals with one seed then err in different directions, and their errors average out. Designs that differ by
+    rounding have the same.
+    """
+    places = (1000.0 * unit).round().to(torch.int64).cpu()
+    return seed + AUDIT_SEED + zlib.crc32(places.numpy().tobytes()) % AUDITS
+
 
 @dataclass(frozen=True)
 class Outlook:
@@ -243,7 +256,6 @@ def propose(
     cost: Cost | None = None,
     max_seconds: float | None = None,
     max_memory: int | None = None,
-    known: Tensor | None = None,
     decide_on: DesignSpace | None = None,
     success: Success | None = None,
     entropy_seed: int | None = None,
@@ -252,9 +264,9 @@ def propose(
 
     `pending` (p x d) are designs that are still running: the gain is what the new ones add to them. `cost` maps designs
     b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: what was found until then is
-    returned, with complete=False and a note. `known` as in `entropy`. `decide_on` is where the decision may lie, if not
-    in the space of what can be run. `success` as in `gain`. `entropy_seed` draws the base samples of the entropy
-    now, if not `seed`: that of `entropy`, where both are to state one number.
+    returned, with complete=False and a note. `decide_on` is where the decision may lie, if not in the space of what can
+    be run. `success` as in `gain`. `entropy_seed` draws the base samples of the entropy now, if not `seed`: that of
+    `entropy`, where both are to state one number.
     """
     if not isinstance(q, int) or q < 1:
         raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q!r}")
@@ -268,7 +280,6 @@ def propose(
         seed=seed,
         limits=limits,
         clock=clock,
-        known=known,
         decide_on=decide_on,
         success=success,
     )
@@ -279,7 +290,7 @@ def propose(
     if not finalists.complete:
         x = x[:1]
     best, appraisal = leader(appraisal, x, cost)
-    audit = appraisal.audit(x[best : best + 1], seed + AUDIT_SEED)
+    audit = appraisal.audit(x[best : best + 1], audit_seed(seed, space.to_unit(x[best])))
     search = audit.search
     gain = appraisal.expected(audit.gain, x[best : best + 1], search)
     now = entropy_of(search, appraisal.belief, seed if entropy_seed is None else entropy_seed).value

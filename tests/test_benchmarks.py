@@ -1,0 +1,87 @@
+"""The tables of `make bench`, and the places of docs/benchmarks.md that they fill."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks import __main__ as bench
+from benchmarks import decisions
+
+PEAK = {"process": 800.0, "call": 60.0}
+TIMED = {"seconds": 0.5, "case": "Alpine-2"}
+ASKED = {"asked": 4.0, "cpu_multiple": 2.5, "seconds": [0.2, 0.3, 0.4], "gain": [0.1, 0.3]}
+LISTED = {"rows": 5000, "decision": "Maximize", "look_seconds": 0.05, "seconds": 0.25, "peak_mib": 300.0}
+
+RESULTS: dict[str, Any] = {
+    "versions": {"hentropy": "0.2.0", "torch": "2.9", "threads": 2},
+    "acquisition": [
+        {**TIMED, "name": "TopK(5) / LogEI", "peer_seconds": 1.0, "times_faster": 2.0, "gain": 0.1, "peer_gain": 0.2},
+        {**TIMED, "map_fit": 0.1, "mixture_fit": 0.2, "map": 0.3, "mixture": 0.6, "mixture_over_map": 2.125},
+    ],
+    "decisions": [
+        {**ASKED, "name": "Maximize", "q": 1, "multiple": 2.25},
+        {**ASKED, "name": "LevelSets, 10,000 points", "q": 1, "multiple": 14.5},
+        {**ASKED, "name": "Maximize", "q": 4, "multiple": 1.75},
+    ],
+    "level_sets": [{"points": 144, "seconds": 0.042, "peak_mib": PEAK}],
+    "growth": [{"n": 50, "seconds": 0.193, "factorise_seconds": 0.003, "fit_seconds": 0.08, "peak_mib": PEAK}],
+    "lists": [{**LISTED, "looks": 5.0, "asked_looks": 20, "asked_gb": 1.5}],
+    "lists_single": [{"decision": "TopK(3)", "rows": 250, "columns": 6, "before": 1.3, "seconds": 0.04}],
+    "lists_mixed": [{"table": "five numbers", "Pool": 0.05, "Maximize": 3.3, "TopK(5)": 4.1}],
+    "beliefs": [
+        {"source": "branin", "n": 20, "belief": "map", "loss": 0.1, "error": 0.2, "covered": 0.9, "seconds": 0.3}
+    ],
+}
+
+
+def outside(page: str) -> str:
+    return re.sub(r"(<!-- bench:(\w+):begin -->).*?(<!-- bench:\2:end -->)", r"\1\3", page, flags=re.DOTALL)
+
+
+def test_every_table_has_its_place_and_nothing_else_changes() -> None:
+    page = bench.PAGE.read_text()
+    filled = bench.filled(page, RESULTS)
+    for name, text in bench.tables(RESULTS).items():
+        assert (text in filled) == (name != "beliefs"), name
+    assert "torch 2.9; 2 threads" in filled
+    assert outside(filled) == outside(page)
+    assert bench.filled(filled, RESULTS) == filled
+
+
+def test_a_section_that_was_not_measured_stays_as_it_is() -> None:
+    page = bench.PAGE.read_text()
+    filled = bench.filled(page, {**RESULTS, "decisions": [], "acquisition": []})
+    kept, changed = (f"<!-- bench:{name}:begin -->" for name in ("decisions", "growth"))
+    assert filled.split(kept)[1].startswith(page.split(kept)[1][:200])
+    assert not filled.split(changed)[1].startswith(page.split(changed)[1][:200])
+
+
+def test_a_page_without_a_place_is_refused() -> None:
+    page = bench.PAGE.read_text().replace("<!-- bench:lists:end -->", "")
+    with pytest.raises(ValueError, match="no place for the table 'lists'"):
+        bench.filled(page, RESULTS)
+
+
+def test_one_design_and_four_stand_in_a_row() -> None:
+    lines = decisions.table(RESULTS["decisions"]).splitlines()
+    assert lines[2] == "| Maximize | 4 | 2.2 | 2.5 | 0.30 | 0.2 | 1.8 | 2.5 | 0.30 | 0.2 |"
+    assert lines[3].startswith("| LevelSets, 10,000 points | 4 | 14.5 |")
+    assert len({line.count("|") for line in lines}) == 1
+
+
+def test_an_earlier_run_fills_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, page, known = tmp_path / "benchmarks.json", tmp_path / "page.md", bench.PAGE.read_text()
+    results.write_text(json.dumps(RESULTS))
+    page.write_text(known)
+    monkeypatch.setattr(bench, "PAGE", page)
+    words = ["benchmarks", "--results", str(results), "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
+    bench.main()
+    assert page.read_text() == known
+    monkeypatch.setattr(sys, "argv", [*words, "--write-docs"])
+    bench.main()
+    assert page.read_text() == bench.filled(known, RESULTS)
+    assert "| five numbers | 0.05 | 3.3 | 4.1 |" in (tmp_path / "benchmarks.md").read_text()
