@@ -171,6 +171,9 @@ file = {toml_value(file)}
 {"# " if id is None else ""}id = {toml_value(id or "name")}
 {"" if ignore else "# "}ignore = {toml_value(list(ignore))}
 {"" if choices else "# "}choices = {toml_value(list(choices))}
+# levels = {{size = ["small", "large"]}}   # columns whose values have an order, from the least on
+# log = []   # columns of numbers of which equal ratios count as equal steps
+# units = {{temperature = "°C"}}
 """
 
 
