@@ -30,14 +30,16 @@ def check_decision(
     scales: bool = False,
     actions: int = 24,
     designs: int = 4,
+    q: int = 1,
     seed: int = 0,
 ) -> None:
     """Raise an `AssertionError` if the decision contradicts itself under this belief.
 
     The loss has one value per action; the expected loss is its average; the Bayes action has the entropy and
-    no random action less; gains are not negative; the order of a set of points does not matter. Optional relations, for
-    Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well), whose gains must be the
-    same; `scales` says that the loss is linear in f, so that gains double with f.
+    no random action less; gains are not negative; the order of a set of points does not matter; with `q` above 1, so
+    many designs gain together what all but the last gain, and what this adds to them while they are pending. Optional
+    relations, for Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well), whose
+    gains must be the same; `scales` says that the loss is linear in f, so that gains double with f.
     """
     settled, belief = check_fit(decision, belief, space)
     tried = _actions(settled, belief, space, actions, seed)
@@ -50,6 +52,8 @@ def check_decision(
         _check_order(settled, belief, tried)
     x = space.sample(designs, seed + 11).to(belief.X)
     _check_gain(decision, belief, space, x, seed)
+    if q > 1:
+        _check_together(decision, belief, space, space.sample(q, seed + 13).to(belief.X), seed)
     if moved is not None and isinstance(belief, Gaussian | Several):
         _check_same_gain("f + 3", moved(3.0), _transformed(belief, 3.0, 1.0), decision, belief, space, x, 1.0)
     if scales and isinstance(belief, Gaussian | Several):
@@ -123,7 +127,7 @@ def _check_expected_loss(decision: Decision, belief: Belief, tried: list[Any], s
     averages = [_average_loss(decision, belief, action, seed) for action in tried[:8]]
     size = max(float(average.abs().max()) for average, _ in averages)
     # draws miss what is rare, and a loss without a closed form is an average over draws itself
-    missed = (5e-3 if decision.needs is Needs.JOINT else 5e-4) * size
+    missed = (5e-3 if decision.needs is Needs.JOINT else 5e-4) * size + 1e-9
     for action, (average, error) in zip(tried, averages, strict=False):
         points = _points(decision, belief, action)
         # components share the draws among themselves
@@ -173,6 +177,22 @@ def _check_gain(decision: Decision, belief: Belief, space: DesignSpace, x: Tenso
     scale = abs(entropy(decision, belief, space, seed=seed).value) + float(found.value.abs().max())
     least = float((found.value + SIGMAS * found.std_error).min())
     require(least >= -1e-9 * (1.0 + scale), f"a gain is negative beyond its error: {found.value.tolist()}")
+
+
+def _check_together(decision: Decision, belief: Belief, space: DesignSpace, x: Tensor, seed: int) -> None:
+    both = gain(decision, belief, x.unsqueeze(0), space, seed=seed)
+    first = gain(decision, belief, x[:-1].unsqueeze(0), space, seed=seed)
+    added = gain(decision, belief, x[-1:].unsqueeze(0), space, pending=x[:-1], seed=seed)
+    # a search ends near the best action, and not always at the same distance from it
+    near = (0.25 if decision.needs is Needs.JOINT else 0.05) * float(both.value.abs())
+    slack = SIGMAS * (both.std_error + first.std_error + added.std_error) + near + 1e-9
+    require_close(
+        "what a design adds to pending ones is not the difference", added.value, both.value - first.value, slack
+    )
+    require(
+        float(both.value - first.value + slack) >= 0.0,
+        f"{len(x)} designs gain {float(both.value):.6g}, all but the last of them {float(first.value):.6g}",
+    )
 
 
 def _transformed(belief: Gaussian | Several, shift: float, scale: float) -> Gaussian | Several:
