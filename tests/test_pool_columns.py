@@ -220,7 +220,7 @@ def test_dicts_that_are_no_table(rows: Any, said: str) -> None:
         he.Pool(rows)
 
 
-SHELF = {
+SHELF: dict[str, list[Any]] = {
     "sample": ["a", "b", "c", "d"],
     "size": ["large", "small", "middle", "small"],
     "dose": [0.1, 1.0, 10.0, 100.0],
@@ -249,6 +249,7 @@ def test_columns_may_have_levels_logarithms_and_units() -> None:
     assert pool.decode(pool.points[2]) == {name: column[2] for name, column in SHELF.items()}
     assert pool.fixed(size="small").to_unit(pool.points).tolist() == same.to_unit(rows).tolist()
     again = space_of(describe("shelf", pool, he.Maximize()))
+    assert again.points is not None
     assert again.to_unit(again.points).tolist() == same.to_unit(rows).tolist()
     assert [field.title for field in again.fields] == [field.title for field in same.fields]
 

@@ -72,8 +72,8 @@ class Pool(DesignSpace):
         modelled = [name for name in table.columns if name not in self.shown]
         if not modelled:
             raise InputError("all columns of the pool are ids or ignored; the model needs at least one")
-        for what, given in {"choices": choices, "levels": levels, "log": log, "units": units}.items():
-            for name in given:
+        for what, columns in {"choices": choices, "levels": [*levels], "log": log, "units": [*units]}.items():
+            for name in columns:
                 if name in self.shown:
                     raise InputError(
                         f"column {name} is in {what}, but the model does not look at ids and ignored columns"
