@@ -79,9 +79,9 @@ def test_two_outcomes_of_choices_levels_and_fractions(name: str) -> None:
     check_decision(SEVERAL_ON_MIXED[name].make(0.0), two_on_mixed(), MIXED, actions=2, designs=1, q=q, effort=SMALL)
 
 
-@pytest.mark.parametrize("name", ["maximize", "k_guesses_2", "top_k", "best_observed", "identify_max"])
+@pytest.mark.parametrize("name", ["maximize", "top_k", "best_observed", "identify_max"])
 def test_descriptors_logarithms_and_steps(name: str) -> None:
-    check_decision(ROWS[name].make(0.0), on_mixed(STEPPED), STEPPED, actions=2, designs=1, q=2, effort=SMALL)
+    check_decision(ROWS[name].make(0.0), on_mixed(STEPPED), STEPPED, actions=2, designs=1, q=2)
 
 
 @pytest.mark.parametrize("name", ["maximize", "level_sets"])
