@@ -1,11 +1,11 @@
 """Proposals on long lists, as multiples of the bare look: mean and variance of the same belief at all rows once.
 
 `python -m benchmarks.lists` prints the table alone; `--rows` chooses lists, `--hyperparameters` a belief other than the
-default one of `fit` and `Study`.
+default one of `fit` and `Study`, `--choices` measures a million rows with choices and nothing else.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from statistics import median
 from typing import Any
@@ -147,6 +147,35 @@ def run_mixed(repeats: int, say: Callable[[str], None]) -> Iterator[dict[str, An
         yield {"table": what, "Pool": built.cpu_seconds, **seconds}
 
 
+def run_choices(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """A row for each decision about a million rows with choices, in looks: one of each, by processor seconds."""
+    pool = he.Pool(mixed_table(next(iter(TABLES.values()))))
+    X = pool.points[torch.randperm(MILLION, generator=torch.Generator().manual_seed(0))[:OBSERVED]]
+    belief = he.fit(X, -(pool.to_unit(X) - 0.4).square().sum(-1), space=pool, hyperparameters="mixture")
+    most, most_of_sets, _ = ASKED[MILLION]
+    for name, make in DECISIONS.items():
+        say(f"{name} on a million rows with choices")
+        bare, proposal = timed(partial(look, belief, pool.points)), timed(partial(proposed, make(), belief, pool))
+        yield {
+            "decision": name,
+            "look_seconds": bare.cpu_seconds,
+            "seconds": proposal.cpu_seconds,
+            "looks": proposal.cpu_seconds / bare.cpu_seconds,
+            "asked_looks": most_of_sets if name.startswith("TopK") else most,
+        }
+
+
+def table_of_choices(rows: Iterable[dict[str, Any]]) -> str:
+    """As Markdown."""
+    lines = ["| decision | bare look, CPU s | proposal, CPU s | looks | asked |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row['decision']} | {row['look_seconds']:.1f} | {row['seconds']:.1f} | {row['looks']:.1f} |"
+        f" {row['asked_looks']} |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def table(lists: list[dict[str, Any]], single: list[dict[str, Any]], mixed: list[dict[str, Any]]) -> str:
     """All as Markdown, the asked figure beside each measured one."""
     lines = [
@@ -174,11 +203,15 @@ def main() -> None:
     options.add_argument("--rows", type=int, nargs="*", default=list(ASKED), choices=list(ASKED))
     options.add_argument("--hyperparameters", choices=TREATMENTS, default="auto", help="the belief, as in `fit`")
     options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--choices", action="store_true")
     given = options.parse_args()
 
     def say(what: str) -> None:
         print(what, flush=True)
 
+    if given.choices:
+        print(table_of_choices(list(run_choices(say))))
+        return
     lists = list(run(given.repeats, say, tuple(given.rows), given.hyperparameters))
     print(table(lists, list(run_single(given.repeats, say)), list(run_mixed(given.repeats, say))))
 

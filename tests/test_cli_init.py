@@ -154,6 +154,26 @@ def test_a_chemist_s_study_by_flags() -> None:
     assert plain["description"]["tables"] == {"boils": {"THF": 66.0, "water": 100.0}}
 
 
+def test_costs_limits_plates_and_fidelities_by_flags(folder: Path) -> None:
+    space = ("--parameter", "time=5 to 60 min", "--parameter", "fidelity=0.2, 1", "--same-in-batch", "fidelity")
+    outcomes = ("--outcome", "yield=%", "--outcome", "impurity=%", "--outcome", "colour")
+    limits = ("--subject-to", "impurity <= 3", "--subject-to", "1 <= colour <= 2")
+    done("init", *space, *outcomes, *limits, "--cost", "1 + time / 10", "--decide-on", "fidelity=1")
+    said = " ".join(done("check", "study.toml").split())
+    assert "What an experiment costs: 1 + time / 10." in said
+    assert "What is decided has fidelity 1" in said
+    study = he.Study.from_file("study.toml")
+    assert repr(study.decision) == repr(he.Maximize("yield", ["impurity <= 3", "1 <= colour <= 2"]))
+    assert {study.decide_on.decode(row)["fidelity"] for row in study.decide_on.sample(9, 0)} == {1}
+    one = ("--decision", "minimize", "--option", "outcome=yield", "--option", "subject_to=impurity <= 3")
+    done("init", "one.toml", *space, *outcomes, *one, "--cost", "told")
+    study = he.Study.from_file("one.toml")
+    assert repr(study.decision) == repr(he.Minimize("yield", ["impurity <= 3"]))
+    assert read(folder / "one.toml").cost is not None
+    done("init", "plain.toml", *space, "--cost", "2.5")
+    assert "Every experiment costs 2.5." in " ".join(done("check", "plain.toml").split())
+
+
 def test_a_pool_with_ids_is_shown(folder: Path) -> None:
     (folder / "shelf.csv").write_text("sample;alloy;x;price\nA1;AlCu;1;3\nA2;Fe;2;\nA3;AlCu;0.5;4\n")
     done("init", "--pool", "shelf.csv", "--id", "sample", "--ignore", "price")
@@ -210,6 +230,15 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
         (("--decision", "best"), 2, "maximize"),
         (("--option", "k=2"), 2, "--decision"),
         (("--decision", "top_k", "--option", "k"), 2, "KEY=VALUE"),
+        (("--parameter", "x=0 to 1", "--decide-on", "x"), 2, "is not of the form NAME=VALUE"),
+        (("--parameter", "x=0 to 1", "--decide-on", "x=2"), 1, "decide_on: parameter x is 2.0, outside"),
+        (("--parameter", "x=0 to 1", "--cost", "y + 1"), 1, "cost.of: in the expression"),
+        (("--decision", "estimate", "--subject-to", "value <= 3"), 1, "decision.subject_to"),
+        (
+            ("--decision", "maximize", "--option", "subject_to=value <= 3", "--subject-to", "value <= 2"),
+            2,
+            "limits are given twice",
+        ),
         (("--decision", "top_k", "--option", "k=many"), 1, "decision.k"),
         (("--decision", "top_k", "--option", "size=2"), 1, "decision.size"),
         (("--objective", "manual", "--function", "a:b"), 2, "a function goes with python"),

@@ -117,7 +117,7 @@ def questioned(folder: Path, *answers: str) -> str:
 def test_questions_on_a_terminal(tmp_path: Path) -> None:
     # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels, 95 % sure; a person; 7 experiments
     x = ["x", "nonsense", "0 to -1", "0 to 4", "", "", ""]
-    said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "95", "0.95", "1", "7", "maybe", "yes")
+    said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "95", "0.95", "", "1", "7", "maybe", "yes")
     for part in (
         "'nonsense' is not understood; write",
         "the lower bound 0.0 must be below the upper bound -1.0",
@@ -139,8 +139,8 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
     ligand, solvent = ["ligand", "PPh3, XPhos, dppf"], ["solvent", "THF, water"]
     numbers = ["temperature", "20 to 120 °C", "no", "loading", "0.5, 1, 2 mol%", "time", "5 to 60 min in steps of 5"]
     conditions = ["temprature < 30", "temperature <= boils[solvent] - 5", "66", "hot", "100", ""]
-    limits = ["impurity = 3", "impurity <= 3", "yield"]
-    said = questioned(tmp_path, "1", *ligand, *solvent, *numbers, "", *conditions, *limits, "1", "30", "yes")
+    more = ["yes", "yield %, impurity %", "impurity = 3", "impurity <= 3", "", "", ""]
+    said = questioned(tmp_path, "1", *ligand, *solvent, *numbers, "", *conditions, *more, "1", "30", "yes")
     for part in (
         "there is no parameter temprature; did you mean temperature?",
         "boils of THF?",
@@ -166,6 +166,35 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
             tables={"boils": {"THF": 66.0, "water": 100.0}},
         )
     )
+
+
+def test_outcomes_limits_plates_costs_and_fidelities_are_asked_for(tmp_path: Path) -> None:
+    space = ["ligand", "PPh3, XPhos", "time", "5 to 60 min", "no", "fidelity", "0.2, 1", "", ""]
+    measured = ["yield %, yield g", "yield %, impurity % log"]
+    limits, plates = ["purity <= 3", "impurity <= 3"], ["tme", "time"]
+    cost, about = (
+        ["2 + prices[ligand", "price[ligand] + time / 10", "1", "8"],
+        ["fidelity", "fidelity = 2", "fidelity = 1"],
+    )
+    said = questioned(tmp_path, "1", *space, "yes", *measured, *limits, *plates, *cost, *about, "1", "30", "yes")
+    for part in (
+        "give names that differ, such as yield %, impurity % log",
+        "nothing called purity is measured; did you mean impurity?",
+        "same_in_batch must name parameters",
+        "price of XPhos?",
+        "'fidelity' is not understood; write it as fidelity = 1",
+        "parameter fidelity is 2; the options are 0.2, 1",
+        "All experiments of a batch have the same time.",
+        "What an experiment costs: price[ligand] + time / 10.",
+        "What is decided has fidelity 1",
+    ):
+        assert part in " ".join(said.split()), part
+    study = he.Study.from_file(tmp_path / "new.toml")
+    assert repr(study.decision) == repr(he.Maximize("yield", ["impurity <= 3"]))
+    assert study.outcomes.titles == {"yield": "yield (%)", "impurity": "impurity (%)"}
+    assert study.space.same_in_batch == ("time",)
+    assert study.space.all_tables == {"price": {"PPh3": 1.0, "XPhos": 8.0}}
+    assert {study.decide_on.decode(row)["fidelity"] for row in study.decide_on.sample(9, 0)} == {1}
 
 
 def test_one_who_waits_to_ask_is_told_for_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

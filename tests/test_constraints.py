@@ -12,7 +12,7 @@ import hentropy as he
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Pool, Real, Space
 from hentropy.errors import InputError
 from support.beliefs import tensor
-from test_mixed_spaces import DECISIONS, everywhere
+from test_mixed_spaces import DECISIONS, everywhere, shares_of_the_best
 
 BOILING = {"THF": 66.0, "water": 100.0, "toluene": 111.0}
 
@@ -174,6 +174,15 @@ def test_a_proposal_is_as_good_as_the_best_feasible_design() -> None:
     assert float(gains[0]) >= 0.98 * float(gains.max())
     today = he.entropy(he.Maximize(), belief, space)
     assert today.value <= -float(belief.moments(grid, he.Needs.MEAN).mean.max()) + 1e-6
+
+
+@pytest.mark.parametrize("decision", [he.TopK(2, scaled=True), he.KGuesses(2)], ids=repr)
+def test_several_designs_are_as_good_as_the_best_feasible_ones(decision: he.Decision) -> None:
+    space = SPACES["solvents"]
+    belief = believed(space)
+    grid = everywhere(Space(**space.parameters), 53)
+    found = he.propose(decision, belief, space).x
+    assert float(shares_of_the_best(decision, belief, space, found, grid[space.holds(grid)])) >= 0.98
 
 
 def test_some_values_can_be_held() -> None:

@@ -1,5 +1,5 @@
-"""Every decision keeps the relations of the conformance suite: one GP and a mixture, one outcome and two, a box and a
-list.
+"""Every decision keeps the relations of the conformance suite: one GP and a mixture, one outcome and two, a box, a list
+and a space with every kind of parameter.
 """
 
 from inspect import isabstract
@@ -9,9 +9,21 @@ import pytest
 from hentropy.core import decisions as library
 from hentropy.core.beliefs import Needs, Several
 from hentropy.core.decisions import Decision
+from hentropy.core.gain import Effort
 from hentropy.studies.testing import check_decision
 from support.beliefs import composed, correlated, gaussian, two_outcomes
-from support.decisions import POOL, ROWS, SEVERAL_ROWS, SPACE
+from support.decisions import (
+    MIXED,
+    ON_MIXED,
+    POOL,
+    ROWS,
+    SEVERAL_ON_MIXED,
+    SEVERAL_ROWS,
+    SPACE,
+    STEPPED,
+    on_mixed,
+    two_on_mixed,
+)
 
 pytestmark = pytest.mark.core
 
@@ -49,6 +61,27 @@ def test_two_outcomes_on_a_box(name: str) -> None:
 def test_mixtures_of_two_outcomes_on_a_list(name: str) -> None:
     row = SEVERAL_ROWS[name]
     check_decision(row.make(0.0), two_outcomes(3), POOL, moved=row.make if row.moves else None, scales=row.linear)
+
+
+SMALL = Effort(replicates=4, outcomes=4, draws=64, steps=4, rounds=1)
+
+
+@pytest.mark.parametrize("name", ON_MIXED)
+def test_choices_levels_fractions_and_a_condition(name: str) -> None:
+    """Two designs together, and one beside a pending one; of `Improve` the last one measured counts alone."""
+    q = 1 if name.startswith("improve") else 2
+    check_decision(ON_MIXED[name].make(0.0), on_mixed(), MIXED, actions=2, designs=1, q=q, effort=SMALL)
+
+
+@pytest.mark.parametrize("name", SEVERAL_ON_MIXED)
+def test_two_outcomes_of_choices_levels_and_fractions(name: str) -> None:
+    q = 1 if name.startswith("improve") else 2
+    check_decision(SEVERAL_ON_MIXED[name].make(0.0), two_on_mixed(), MIXED, actions=2, designs=1, q=q, effort=SMALL)
+
+
+@pytest.mark.parametrize("name", ["maximize", "top_k", "best_observed", "identify_max"])
+def test_descriptors_logarithms_and_steps(name: str) -> None:
+    check_decision(ROWS[name].make(0.0), on_mixed(STEPPED), STEPPED, actions=2, designs=1, q=2)
 
 
 @pytest.mark.parametrize("name", ["maximize", "level_sets"])

@@ -14,6 +14,7 @@ from torch import Tensor
 import hentropy as he
 from hentropy.core.beliefs import Gaussian, Needs
 from hentropy.core.beliefs.kernels import Profile, Stationary
+from hentropy.core.gain import Effort
 from hentropy.core.models.hyperparameters import LogPosterior
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Params, Pool, Real, Space
 from hentropy.core.spaces.coordinates import Simplex
@@ -246,6 +247,38 @@ def test_a_proposal_is_as_good_as_the_best_of_a_fine_enumeration(treatment: str,
     coarse = everywhere(REACTION, 16) if treatment == "mixture" else grid
     gains = he.gain(he.Maximize(), belief, torch.cat([found.x, coarse]), listed).value
     assert float(gains[0]) >= 0.98 * float(gains.max())
+
+
+QUICK = Effort(replicates=1, outcomes=12, steps=4, rounds=0, random=False)
+
+
+def shares_of_the_best(decision: he.Decision, belief: Gaussian, space: Space, found: Tensor, grid: Tensor) -> Tensor:
+    """Audited gains of designs (b x d), as shares of the best of them and of the most promising ones of a grid: b."""
+    quick = he.gain(decision, belief, grid, space, effort=QUICK).value
+    gains = he.gain(decision, belief, torch.cat([found, grid[quick.topk(8).indices]]), space).value
+    return gains[: len(found)] / gains.max()
+
+
+SOLVERS = (he.Auto(), he.Nested(restarts=4, screened=128), he.OneShot(restarts=32))
+
+
+@pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(2, scaled=True), he.KGuesses(2)], ids=repr)
+def test_every_search_is_as_good_as_the_best_of_a_fine_enumeration(decision: he.Decision) -> None:
+    """Also the searches whose starts are random: they have to exchange the options of designs and of actions."""
+    belief = believed(seed=3, hyperparameters="map")
+    found = torch.cat([he.propose(decision, belief, REACTION, solver=solver).x for solver in SOLVERS])
+    shares = shares_of_the_best(decision, belief, REACTION, found, everywhere(REACTION, 21))
+    assert float(shares.min()) >= 0.98, shares
+
+
+def test_joint_ascent_exchanges_the_options_of_a_pair() -> None:
+    """Beside a pending design, it does not fall far behind the search that screens designs first."""
+    decision, belief = he.TopK(2, scaled=True), believed(seed=3, hyperparameters="map")
+    pending = everywhere(REACTION, 3)[7:8]
+    solvers = (he.Auto(), he.OneShot(restarts=32))
+    sets = [he.propose(decision, belief, REACTION, q=2, pending=pending, solver=each).x for each in solvers]
+    gains = he.gain(decision, belief, torch.stack(sets), REACTION, pending=pending)
+    assert float(gains.value[1] + 3.0 * gains.std_error[1]) >= 0.9 * float(gains.value[0])
 
 
 @pytest.mark.parametrize("decision", [he.TopK(2, scaled=True), he.MinMax(), he.KGuesses(2)], ids=repr)

@@ -218,3 +218,93 @@ def test_a_table_may_be_dicts(rows: Any) -> None:
 def test_dicts_that_are_no_table(rows: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         he.Pool(rows)
+
+
+SHELF: dict[str, list[Any]] = {
+    "sample": ["a", "b", "c", "d"],
+    "size": ["large", "small", "middle", "small"],
+    "dose": [0.1, 1.0, 10.0, 100.0],
+    "pressure": [1, 2, 5, 5],
+    "metal": ["Fe", "Co", "Fe", "Ni"],
+}
+COLUMNS: dict[str, Any] = {
+    "levels": {"size": ["small", "middle", "large"], "pressure": [1, 2, 5]},
+    "log": ["dose", "pressure"],
+    "units": {"dose": "mg", "pressure": "bar"},
+}
+
+
+def test_columns_may_have_levels_logarithms_and_units() -> None:
+    pool = he.Pool(SHELF, id="sample", **COLUMNS)
+    same = he.Space(
+        size=he.Levels(["small", "middle", "large"]),
+        dose=he.Real(0.1, 100.0, log=True, unit="mg"),
+        pressure=he.Levels([1, 2, 5], log=True, unit="bar"),
+        metal=["Fe", "Co", "Ni"],
+    )
+    rows = same.encode_many([{name: SHELF[name][i] for name in same.names} for i in range(4)])
+    assert pool.points.tolist() == rows.tolist()
+    assert pool.to_unit(pool.points).tolist() == same.to_unit(rows).tolist()
+    assert [field.title for field in pool.fields] == [field.title for field in same.fields]
+    assert pool.decode(pool.points[2]) == {name: column[2] for name, column in SHELF.items()}
+    assert pool.fixed(size="small").to_unit(pool.points).tolist() == same.to_unit(rows).tolist()
+    again = space_of(describe("shelf", pool, he.Maximize()))
+    assert again.points is not None
+    assert again.to_unit(again.points).tolist() == same.to_unit(rows).tolist()
+    assert [field.title for field in again.fields] == [field.title for field in same.fields]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"units": {"dosis": "mg"}}, "no column 'dosis'; did you mean dose"),
+        ({"units": {"dose": 3}}, "the unit must be a text"),
+        ({"units": {"metal": "g"}}, "column metal has the unit 'g', but its values are options without an order"),
+        ({"log": "dose"}, "log must be a list of columns"),
+        ({"log": ["metal"]}, "column metal is in log, but its values are options"),
+        ({"log": ["sample"]}, "column sample is in log, but the model does not look at ids"),
+        ({"levels": {"size": ["small", "large"]}}, "parameter size is 'middle'; .*the options are small, large"),
+        (
+            {"levels": {"pressure": [1, 2, 5]}, "choices": ["pressure"]},
+            "in choices, which have no order, and in levels",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_column_is_named(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        he.Pool(SHELF, id="sample", **more)
+    with pytest.raises(InputError, match=r"column dose is in log, but row 1 of the pool has the value 0.0 there"):
+        he.Pool({"dose": [1.0, 0.0]}, log=["dose"])
+
+
+def test_a_file_says_levels_logarithms_and_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shelf.csv").write_text(DataFrame(SHELF).to_csv(index=False))
+    (tmp_path / "shelf.toml").write_text(
+        """
+version = 1
+name = "shelf"
+
+[pool]
+file = "shelf.csv"
+id = "sample"
+levels = {size = ["small", "middle", "large"], pressure = [1, 2, 5]}
+log = ["dose", "pressure"]
+units = {dose = "mg", pressure = "bar"}
+
+[decision]
+name = "maximize"
+"""
+    )
+    said = " ".join(done("check", "shelf.toml").split())
+    for part in (
+        "size │ levels │ small < middle < large",
+        "dose │ column │ 0.1 to 100 mg, logarithmic",
+        "pressure │ levels │ 1 < 2 < 5 bar, logarithmic",
+    ):
+        assert part in said
+    study = he.Study.from_file("shelf.toml")
+    pool = he.Pool(SHELF, id="sample", **COLUMNS)
+    assert study.space.to_unit(study.space.sample(4, 0)).tolist() == pool.to_unit(pool.sample(4, 0)).tolist()
+    study.attach({"sample": "b"}, 1.0)
+    assert "dose (mg)" in done("show", "shelf.toml")

@@ -219,8 +219,7 @@ class ContinuousSearch(ActionSearch):
         for _ in range(rounds):
             before = now[1][:, :N]
             u, loss, metric = self._shared(fantasy, now[0], now[2])
-            if self.domain.exchanges and self._at_itself:
-                u, loss = self._other_options(fantasy, u, loss)
+            u, loss = self.with_other_options(fantasy, u, loss)
             now = self._polished(fantasy, u, metric, steps)
             late = torch.minimum(before, loss) - now[1]
         with torch.no_grad():
@@ -259,9 +258,10 @@ class ContinuousSearch(ActionSearch):
         return u[rows, choice], loss, metric[rows, choice]
 
     @torch.no_grad()
-    def _other_options(self, fantasy: Fantasy, u: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
+    def with_other_options(self, fantasy: Fantasy, u: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
         """Actions of the outcomes (b x N x A) with the best exchange of one option each, and their losses b x N."""
-        assert isinstance(self.domain, PointsDomain)
+        if not isinstance(self.domain, PointsDomain) or not self.domain.exchanges or not self._at_itself:
+            return u, loss
         actions = self.domain.to_action(u)  # b x N x k x d
         moved = self.space.neighbours(actions)  # b x N x k x M x d
         k, M = moved.shape[-3:-1]

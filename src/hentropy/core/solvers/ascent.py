@@ -13,7 +13,7 @@ from hentropy.core.action_search import ContinuousSearch, descend
 from hentropy.core.beliefs import Needs, Nodes
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, per_cost
-from hentropy.core.spaces import Pool
+from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.errors import InputError
 
 FIRST_SHARE = 2
@@ -87,15 +87,17 @@ def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcome
     return start
 
 
+def with_other_options(space: DesignSpace, x: Tensor) -> Tensor:
+    """Sets of designs R x q x d with one option of one design exchanged, in every way: R x (q M) x q x d."""
+    moved = space.neighbours(x)  # R x q x M x d
+    own = torch.eye(x.shape[1], dtype=torch.bool, device=x.device).repeat_interleave(moved.shape[-2], 0).unsqueeze(-1)
+    return torch.where(own, moved.flatten(1, 2).unsqueeze(-2), x.unsqueeze(1))
+
+
 def exchanged(appraisal: Appraisal, x: Tensor, cost: Cost | None, outcomes: int, keep: int) -> Tensor:
     """The best sets of designs that differ from one of x (R x q x d) in one option of one design: keep x q x d."""
-    q = x.shape[1]
-    moved = appraisal.space.neighbours(x)  # R x q x M x d
-    M = moved.shape[-2]
-    own = torch.eye(q, dtype=torch.bool, device=x.device).repeat_interleave(M, 0).unsqueeze(-1)
-    sets = torch.where(own, moved.flatten(1, 2).unsqueeze(-2), x.unsqueeze(1)).flatten(0, 1)  # R q M x q x d
-    sets = torch.unique(sets, dim=0)
-    scores = per_cost(appraisal.screen(sets, appraisal.nodes(outcomes, q)), sets, cost)
+    sets = torch.unique(with_other_options(appraisal.space, x).flatten(0, 1), dim=0)
+    scores = per_cost(appraisal.screen(sets, appraisal.nodes(outcomes, x.shape[1])), sets, cost)
     return leading(sets, scores, keep, appraisal, apart=APART)
 
 
@@ -129,9 +131,70 @@ def ascend_together(
     return *unpack(u), -losses
 
 
+ROUNDS, EXCHANGES = 3, 6
+"""Ascent of the numbers alternates so often with exchange of options: of the actions while that helps, at most so many
+of each, then one of the designs."""
+
+
+def ascend_in_turns(
+    appraisal: Appraisal, x: Tensor, actions: Tensor, nodes: Nodes, steps: int, cost: Cost | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `ascend_together`; on spaces with options, exchanges of these take turns with parts of the steps."""
+    domain = appraisal.search.domain if isinstance(appraisal.search, ContinuousSearch) else None
+    rounds = ROUNDS if appraisal.space.exchanges or (domain is not None and domain.exchanges) else 0
+    for _ in range(rounds):
+        x, actions, _ = ascend_together(appraisal, x, actions, nodes, steps // (1 + rounds), cost)
+        if appraisal.clock.expired:
+            break
+        x, actions = exchange_together(appraisal, x, actions, nodes, cost)
+    return ascend_together(appraisal, x, actions, nodes, steps // (1 + rounds), cost)
+
+
+@torch.no_grad()
+def exchange_together(
+    appraisal: Appraisal, x: Tensor, actions: Tensor, nodes: Nodes, cost: Cost | None
+) -> tuple[Tensor, Tensor]:
+    """Designs R x q x d and their actions R x N x event with other options where these raise the one-shot gain.
+
+    An outcome may also take over the action of another one of its designs.
+    """
+    search, q = appraisal.search, x.shape[1]
+    assert isinstance(search, ContinuousSearch)
+    fantasy = appraisal.belief.look_ahead(appraisal.together(x)).fantasy(nodes)
+    losses, choice = search.loss_of_each(fantasy, actions).min(-1)
+    u = search.domain.to_cube(_taken(actions, choice))
+    for _ in range(EXCHANGES):
+        before = losses
+        u, losses = search.with_other_options(fantasy, u, before)
+        if not bool((losses < before).any()):
+            break
+    actions = search.domain.to_action(u)
+    sets = torch.cat([x.unsqueeze(1), with_other_options(appraisal.space, x)], 1)  # R x T x q x d
+    known, rows = 0.0 if cost is None else appraisal.of_pending(nodes), appraisal.rows(nodes.count, q)
+    scores, taken = [], []
+    for some in torch.arange(sets[..., 0, 0].numel(), device=x.device).split(rows):
+        tried, own = sets.flatten(0, 1)[some], actions[some // sets.shape[1]]
+        fantasy = appraisal.belief.look_ahead(appraisal.together(tried)).fantasy(nodes)
+        losses, choice = search.loss_of_each(fantasy, own).min(-1)
+        gains = ((search.stay(fantasy) - losses) * fantasy.weights).sum(-1)
+        scores.append(per_cost(gains - known, tried, cost))
+        taken.append(choice)
+    best = torch.cat(scores).reshape(sets.shape[:2]).argmax(1)
+    every = torch.arange(len(x), device=x.device)
+    return sets[every, best], _taken(actions, torch.cat(taken).reshape(*sets.shape[:2], -1)[every, best])
+
+
+def _taken(actions: Tensor, choice: Tensor) -> Tensor:
+    """Those of R x A x event actions that R x N choices name: R x N x event."""
+    return actions[torch.arange(len(actions), device=actions.device).unsqueeze(-1), choice]
+
+
 @dataclass(frozen=True)
 class OneShot(Solver):
-    """The search as the paper did it: random restarts, joint ascent, the best restart wins."""
+    """The search as the paper did it: random restarts, joint ascent, the best restart wins.
+
+    Where designs or actions have options, exchange of these alternates with the ascent.
+    """
 
     restarts: int = 64
     outcomes: int = 16
@@ -152,7 +215,7 @@ class OneShot(Solver):
         )
         actions = search.domain.sample(self.restarts * self.outcomes, appraisal.seed + 2).to(x)
         actions = actions.reshape(self.restarts, self.outcomes, *search.domain.event)
-        designs, met, gains = ascend_together(appraisal, x, actions, nodes, self.steps, cost)
+        designs, met, gains = ascend_in_turns(appraisal, x, actions, nodes, self.steps, cost)
         best = gains.argsort(descending=True)[:1]
         return Finalists(appraisal.space.project(designs[best]), not appraisal.clock.expired, met[best])
 
@@ -196,8 +259,14 @@ class Nested(Solver):
         order = torch.stack([torch.randperm(first.shape[0], generator=generator) for _ in range(q)], -1)
         order[:, 0] = torch.arange(first.shape[0])
         start = first[:, 0][order.to(first.device)]  # R x q x d
-        designs, gains = ascend_nested(
-            appraisal, start, appraisal.nodes(self.outcomes, q), self.steps, self.inner_steps, cost
-        )
+        nodes, rounds = appraisal.nodes(self.outcomes, q), ROUNDS if space.exchanges else 0
+        designs, gains = ascend_nested(appraisal, start, nodes, self.steps, self.inner_steps, cost)
+        for _ in range(rounds):
+            if appraisal.clock.expired:
+                break
+            best = gains.argsort(descending=True)[: self.restarts]
+            others = exchanged(appraisal, designs[best], cost, self.outcomes, self.restarts)
+            others, more = ascend_nested(appraisal, others, nodes, self.steps // rounds, self.inner_steps, cost)
+            designs, gains = torch.cat([designs[best], others]), torch.cat([gains[best], more])
         best = gains.argsort(descending=True)[:2]
         return Finalists(space.project(designs[best]), not appraisal.clock.expired)

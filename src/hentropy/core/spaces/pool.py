@@ -12,8 +12,8 @@ from hentropy.core.given import is_finite, is_number, real_array
 from hentropy.core.spaces.constraints import Conditions
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn
 from hentropy.core.spaces.first_designs import uses_of
-from hentropy.core.spaces.options import Choice, DataFrameLike
-from hentropy.core.spaces.parameters import Number, Parameter, nearest
+from hentropy.core.spaces.options import Choice, DataFrameLike, Levels
+from hentropy.core.spaces.parameters import LEAST_LOG, Number, Parameter, check_unit, nearest
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.core.spaces.space import DesignSpace, Params, sobol
 from hentropy.errors import InputError
@@ -29,6 +29,7 @@ class TableColumn(Number):
 
     def __post_init__(self) -> None:
         """Any numbers will do, also a single one."""
+        check_unit(self.unit)
 
 
 class Pool(DesignSpace):
@@ -36,8 +37,10 @@ class Pool(DesignSpace):
     columns, or a list of dicts).
 
     Columns of numbers are numbers, columns of texts choices, and so are columns of numbers named in `choices`, such as
-    those of a lot. `id` names the column that identifies the designs; columns in `ignore` are shown but not
-    modelled. `tables` are numbers by option that costs may look up.
+    those of a lot. `levels` gives the values of a column in their order: `{"size": ["small", "large"]}`. Of columns in
+    `log`, equal ratios count as equal steps. `units` are shown beside the names of columns. `id` names the column that
+    identifies the designs; columns in `ignore` are shown but not modelled. `tables` are numbers by option that costs
+    may look up.
     """
 
     def __init__(
@@ -48,14 +51,19 @@ class Pool(DesignSpace):
         id: str | None = None,
         ignore: Sequence[str] = (),
         choices: Sequence[str] = (),
+        levels: Mapping[str, Sequence[Any]] | None = None,
+        log: Sequence[str] = (),
+        units: Mapping[str, str] | None = None,
         tables: Mapping[str, Mapping[Any, float]] | None = None,
         same_in_batch: Sequence[str] = (),
     ) -> None:
-        if isinstance(choices, str):
-            raise InputError(f"choices must be a list of columns, such as [{choices!r}]")
+        for what, given in {"choices": choices, "log": log}.items():
+            if isinstance(given, str):
+                raise InputError(f"{what} must be a list of columns, such as [{given!r}]")
+        levels, units = dict(levels or {}), dict(units or {})
         table = _Table.of(rows, names)
         self.id, self.ignored = id, tuple(ignore)
-        for name in (*([] if id is None else [id]), *self.ignored, *choices):
+        for name in (*([] if id is None else [id]), *self.ignored, *choices, *levels, *log, *units):
             if name not in table.columns:
                 raise InputError(
                     f"the pool has no column {name!r}; {nearest(name, list(table.columns), what='columns')}"
@@ -64,10 +72,16 @@ class Pool(DesignSpace):
         modelled = [name for name in table.columns if name not in self.shown]
         if not modelled:
             raise InputError("all columns of the pool are ids or ignored; the model needs at least one")
-        for name in choices:
-            if name in self.shown:
-                raise InputError(f"column {name} is in choices, but the model does not look at ids and ignored columns")
-        made = {name: table.parameter(name, name in choices) for name in modelled}
+        for what, columns in {"choices": choices, "levels": [*levels], "log": log, "units": [*units]}.items():
+            for name in columns:
+                if name in self.shown:
+                    raise InputError(
+                        f"column {name} is in {what}, but the model does not look at ids and ignored columns"
+                    )
+        made = {
+            name: table.parameter(name, name in choices, levels.get(name), name in log, units.get(name, ""))
+            for name in modelled
+        }
         self._lay_out({name: parameter for name, (parameter, _) in made.items()})
         if isinstance(same_in_batch, str) or not set(same_in_batch) <= set(made):
             raise InputError(f"same_in_batch must name columns ({', '.join(made)}), got {same_in_batch!r}")
@@ -349,13 +363,23 @@ class _Table:
             None if isinstance(value, float) and np.isnan(value) else value for value in self.columns[name].tolist()
         ]
 
-    def parameter(self, name: str, chosen: bool) -> tuple[Parameter, Tensor]:
+    def parameter(
+        self, name: str, chosen: bool, levels: Sequence[Any] | None, log: bool, unit: str
+    ) -> tuple[Parameter, Tensor]:
         """A column as a parameter, a choice if it is `chosen` to be one, and its coordinates: m x width."""
         column = self.columns[name]
+        if levels is not None:
+            if chosen:
+                raise InputError(f"column {name} is in choices, which have no order, and in levels; leave one out")
+            ordered = Levels(levels, log, unit)
+            return ordered, ordered.encode(name, [column.tolist()])
         texts = column.dtype.kind in "OUb" and any(
             isinstance(value, str | bool | np.bool_) for value in column.tolist()
         )
         if chosen or texts:
+            if log or unit:
+                what = "is in log" if log else f"has the unit {unit!r}"
+                raise InputError(f"column {name} {what}, but its values are options without an order")
             options, position = _options(name, column, chosen)
             choice = Choice(options)
             block = choice.coordinates()
@@ -371,7 +395,14 @@ class _Table:
                 f"row {row} of the pool has the value {values[row]} in column {name}; drop that row, or the column"
                 f" with ignore=[{name!r}]"
             )
-        return TableColumn(float(values.min()), float(values.max())), torch.from_numpy(values).unsqueeze(-1)
+        if log and values.min() < LEAST_LOG:
+            row = int(values.argmin())
+            raise InputError(
+                f"column {name} is in log, but row {row} of the pool has the value {values[row]} there; its values must"
+                " be above 0"
+            )
+        number = TableColumn(float(values.min()), float(values.max()), log, None, unit)
+        return number, torch.from_numpy(values).unsqueeze(-1)
 
 
 def _options(name: str, column: np.ndarray, numbers: bool) -> tuple[tuple[Any, ...], np.ndarray]:

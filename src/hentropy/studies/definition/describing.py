@@ -143,6 +143,9 @@ def _pool(pool: Pool) -> dict[str, Any]:
         "id": pool.id,
         "ignore": list(pool.ignored),
         "choices": [f.name for f in pool.fields if not f.ordered and any(map(is_number, f.options))],
+        "levels": {f.name: list(f.options) for f in pool.fields if f.ordered},
+        "log": [f.name for f in pool.fields if f.log],
+        "units": {f.name: f.unit for f in pool.fields if f.unit},
         "names": list(pool.names),
         "rows": rows,
     }

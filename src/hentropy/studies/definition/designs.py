@@ -176,6 +176,16 @@ class PoolWords(Words):
         tuple[Label, ...],
         Field(description="Columns of numbers that are options without an order, such as the number of a lot."),
     ] = ()
+    levels: Annotated[
+        dict[Label, tuple[Plain, ...]],
+        Field(default_factory=dict, description="Columns whose values have an order: the values from the least on."),
+    ]
+    log: Annotated[
+        tuple[Label, ...], Field(description="Columns of numbers of which equal ratios count as equal steps.")
+    ] = ()
+    units: Annotated[
+        dict[Label, Unit], Field(default_factory=dict, description="The units of columns, shown beside their names.")
+    ]
     names: Annotated[tuple[Label, ...] | None, Field(description="The names of the columns, for rows.")] = None
     rows: Annotated[
         Cells | None, Field(description="The designs, each a list of numbers and texts in the order of names.")
@@ -191,6 +201,9 @@ class PoolWords(Words):
             id=self.id,
             ignore=self.ignore,
             choices=self.choices,
+            levels=self.levels,
+            log=self.log,
+            units=self.units,
             tables=tables,
             same_in_batch=same_in_batch,
         )
@@ -217,10 +230,11 @@ class PoolWords(Words):
 
     def read(self, folder: Path) -> dict[str, Any]:
         """These words with the designs of their file."""
-        kept = {"id": self.id, "ignore": self.ignore, "choices": self.choices}
+        kept = {key: value for key, value in self if key not in ("file", "names", "rows")}
         if self.file is None:
             return {**kept, "names": self.names, "rows": self.rows}
-        names, rows = designs_in(folder / self.file, self.id, self.ignore, self.choices)
+        named = [name for name, values in self.levels.items() if any(isinstance(value, str) for value in values)]
+        names, rows = designs_in(folder / self.file, self.id, self.ignore, (*self.choices, *named))
         return {**kept, "names": names, "rows": rows}
 
 

@@ -38,12 +38,14 @@ def template(
     pool_ignore: Sequence[str] = (),
     pool_choices: Sequence[str] = (),
     outcomes: Mapping[str, Outcome] | None = None,
+    decide_on: Mapping[str, Any] | None = None,
+    cost: float | str | None = None,
     trials: int = 60,
 ) -> str:
     """The text of a study file in TOML.
 
-    `options` are those of the decision, `outcomes` what experiments measure. With `pool_file`, designs come from that
-    CSV file with columns `pool_names`, and `parameters` are not written.
+    `options` are those of the decision, `outcomes` what experiments measure, `decide_on` values that what is decided
+    has. With `pool_file`, designs come from that CSV file with columns `pool_names`, and `parameters` are not written.
     """
     if decision not in DECISIONS:
         raise InputError(f"there is no decision {decision!r}{nearest(decision, DECISIONS)}")
@@ -55,9 +57,10 @@ def template(
         _same(same_in_batch, list(parameters) or pool_names),
         _pool(pool_file, pool_id, pool_ignore, pool_choices) if pool_file else _space(parameters),
         *_tables(tables or {}),
+        *_decide_on(decide_on or {}),
         _decision(decision, given, parameters),
         _outcomes({**(outcomes or {}), **{each: None for each in named_in(given) if each not in (outcomes or {})}}),
-        _COST,
+        _cost(cost),
         _MODEL,
         _SOLVER,
         _objective(objective, function, command),
@@ -148,6 +151,16 @@ def _tables(tables: Mapping[str, Mapping[Any, float]]) -> list[str]:
     ]
 
 
+def _decide_on(values: Mapping[str, Any]) -> list[str]:
+    """The values that what is decided has."""
+    if not values:
+        return []
+    lines = [f"{_key(name)} = {toml_value(value)}" for name, value in values.items()]
+    return [
+        "\n".join(["# Where the decision may lie: among designs with these values.", "[decide_on.values]", *lines, ""])
+    ]
+
+
 def _pool(file: str, id: str | None, ignore: Sequence[str], choices: Sequence[str]) -> str:
     return f"""\
 # The designs that can be run: a CSV file with a header, beside this file. Columns of texts are choices.
@@ -158,6 +171,9 @@ file = {toml_value(file)}
 {"# " if id is None else ""}id = {toml_value(id or "name")}
 {"" if ignore else "# "}ignore = {toml_value(list(ignore))}
 {"" if choices else "# "}choices = {toml_value(list(choices))}
+# levels = {{size = ["small", "large"]}}   # columns whose values have an order, from the least on
+# log = []   # columns of numbers of which equal ratios count as equal steps
+# units = {{temperature = "°C"}}
 """
 
 
@@ -253,14 +269,17 @@ def _objective(kind: str, function: str, command: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-_COST = """\
+def _cost(of: float | str | None) -> str:
+    off = "# " if of is None else ""
+    return f"""\
 # What experiments cost: a number, an expression over the parameters, or "told" if each result comes with its cost.
 # Experiments are then chosen by gain per cost; with a price, by gain less price times cost.
-# [cost]
-# of = "told"
+{off}[cost]
+{off}of = {toml_value("told" if of is None else of)}
 # unit = "hours"
 # price = 0.1   # what a unit of cost is worth, in the units of the loss
 """
+
 
 _MODEL = """\
 # How the model of the outcomes is fitted: map (one model, fast), mixture (several, averaged) or families (several

@@ -12,7 +12,7 @@ from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Known, N
 from hentropy.core.beliefs.several import Part
 from hentropy.core.decisions import Decision, Solved, by_outcome, checked_loss
 from hentropy.core.entropy import check_fit, entropy
-from hentropy.core.gain import gain
+from hentropy.core.gain import Effort, gain
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 from hentropy.studies.testing.relations import SIGMAS, replicated, require, require_close
@@ -30,14 +30,18 @@ def check_decision(
     scales: bool = False,
     actions: int = 24,
     designs: int = 4,
+    q: int = 1,
+    effort: Effort | None = None,
     seed: int = 0,
 ) -> None:
     """Raise an `AssertionError` if the decision contradicts itself under this belief.
 
     The loss has one value per action; the expected loss is its average; the Bayes action has the entropy and
-    no random action less; gains are not negative; the order of a set of points does not matter. Optional relations, for
-    Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well), whose gains must be the
-    same; `scales` says that the loss is linear in f, so that gains double with f.
+    no random action less; gains are not negative; the order of a set of points does not matter; with `q` above 1, so
+    many designs gain together what all but the last gain, and what this adds to them while they are pending. Optional
+    relations, for Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well), whose
+    gains must be the same; `scales` says that the loss is linear in f, so that gains double with f. `effort` is that of
+    the gains of a design and of several, the usual one if left out.
     """
     settled, belief = check_fit(decision, belief, space)
     tried = _actions(settled, belief, space, actions, seed)
@@ -49,7 +53,9 @@ def check_decision(
     if settled.actions.as_set:
         _check_order(settled, belief, tried)
     x = space.sample(designs, seed + 11).to(belief.X)
-    _check_gain(decision, belief, space, x, seed)
+    _check_gain(decision, belief, space, x, effort, seed)
+    if q > 1:
+        _check_together(decision, belief, space, space.sample(q, seed + 13).to(belief.X), effort, seed)
     if moved is not None and isinstance(belief, Gaussian | Several):
         _check_same_gain("f + 3", moved(3.0), _transformed(belief, 3.0, 1.0), decision, belief, space, x, 1.0)
     if scales and isinstance(belief, Gaussian | Several):
@@ -123,7 +129,7 @@ def _check_expected_loss(decision: Decision, belief: Belief, tried: list[Any], s
     averages = [_average_loss(decision, belief, action, seed) for action in tried[:8]]
     size = max(float(average.abs().max()) for average, _ in averages)
     # draws miss what is rare, and a loss without a closed form is an average over draws itself
-    missed = (5e-3 if decision.needs is Needs.JOINT else 5e-4) * size
+    missed = (5e-3 if decision.needs is Needs.JOINT else 5e-4) * size + 1e-9
     for action, (average, error) in zip(tried, averages, strict=False):
         points = _points(decision, belief, action)
         # components share the draws among themselves
@@ -142,7 +148,7 @@ def _check_bayes_action(decision: Decision, belief: Belief, space: DesignSpace, 
     now = entropy(decision, belief, space, seed=seed)
     weights = belief.moments(belief.X[:1], Needs.MEAN).weights
     average, error = _average_loss(now.decision, belief, now.action, seed)
-    slack = SIGMAS * float((weights * error).sum() + now.std_error) + 5e-4 * abs(now.value)
+    slack = SIGMAS * float((weights * error).sum() + now.std_error) + 5e-4 * abs(now.value) + 1e-9
     value = torch.tensor(now.value).to(average)
     require_close("the entropy is not the expected loss of the Bayes action", value, (weights * average).sum(), slack)
     for action in tried:
@@ -168,11 +174,31 @@ def _check_order(decision: Decision, belief: Belief, tried: list[Any]) -> None:
         )
 
 
-def _check_gain(decision: Decision, belief: Belief, space: DesignSpace, x: Tensor, seed: int) -> None:
-    found = gain(decision, belief, x, space, seed=seed)
+def _check_gain(
+    decision: Decision, belief: Belief, space: DesignSpace, x: Tensor, effort: Effort | None, seed: int
+) -> None:
+    found = gain(decision, belief, x, space, effort=effort, seed=seed)
     scale = abs(entropy(decision, belief, space, seed=seed).value) + float(found.value.abs().max())
     least = float((found.value + SIGMAS * found.std_error).min())
     require(least >= -1e-9 * (1.0 + scale), f"a gain is negative beyond its error: {found.value.tolist()}")
+
+
+def _check_together(
+    decision: Decision, belief: Belief, space: DesignSpace, x: Tensor, effort: Effort | None, seed: int
+) -> None:
+    both = gain(decision, belief, x.unsqueeze(0), space, effort=effort, seed=seed)
+    first = gain(decision, belief, x[:-1].unsqueeze(0), space, effort=effort, seed=seed)
+    added = gain(decision, belief, x[-1:].unsqueeze(0), space, pending=x[:-1], effort=effort, seed=seed)
+    # a search ends near the best action, and not always at the same distance from it
+    near = (0.25 if decision.needs is Needs.JOINT else 0.05) * float(both.value.abs())
+    slack = SIGMAS * (both.std_error + first.std_error + added.std_error) + near + 1e-9
+    require_close(
+        "what a design adds to pending ones is not the difference", added.value, both.value - first.value, slack
+    )
+    require(
+        float(both.value - first.value + slack) >= 0.0,
+        f"{len(x)} designs gain {float(both.value):.6g}, all but the last of them {float(first.value):.6g}",
+    )
 
 
 def _transformed(belief: Gaussian | Several, shift: float, scale: float) -> Gaussian | Several:

@@ -16,7 +16,7 @@ from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.views.cli.arguments import Force, whole
 from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.objective_check import starter
-from hentropy.views.cli.plan import FilePlan, completed, read_options, text_of
+from hentropy.views.cli.plan import FilePlan, completed, plain, read_options, read_values, text_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.questions import confirmed, questioned
 from hentropy.views.cli.typed import read_outcomes, read_parameters, read_tables
@@ -51,7 +51,7 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="CONDITION",
-            help='A condition that every design satisfies, such as "t <= boils[solvent]". Can be repeated.',
+            help='A condition that every design satisfies, such as "t + p <= 150". Can be repeated.',
         ),
     ] = None,
     tables: Annotated[
@@ -70,6 +70,21 @@ def init(
             help="A parameter that is the same in all experiments asked for together. Can be repeated.",
         ),
     ] = None,
+    decide_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help='A value that what is decided has, such as "fidelity=1"; others may be run too. Can be repeated.',
+        ),
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COST",
+            help='What an experiment costs: a number, an expression such as "2 + 0.1 * minutes", or "told" if each'
+            " result comes with its cost.",
+        ),
+    ] = None,
     outcome: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,6 +99,13 @@ def init(
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="An option of the decision. Can be repeated."),
+    ] = None,
+    subject_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LIMIT",
+            help='A limit on an outcome that what is decided has to meet, such as "impurity <= 3". Can be repeated.',
+        ),
     ] = None,
     objective: Annotated[Objectives | None, typer.Option(help="Who runs the experiments.")] = None,
     function: Annotated[
@@ -133,6 +155,11 @@ def init(
         raise typer.BadParameter(f"{decision!r} is none of {', '.join(DECISIONS)}", param_hint="--decision")
     if option and decision is None:
         raise typer.BadParameter("an option needs --decision", param_hint="--option")
+    options = read_options(decision, option or [])
+    if subject_to:
+        if "subject_to" in options:
+            raise typer.BadParameter("limits are given twice, also as an option", param_hint="--subject-to")
+        options["subject_to"] = subject_to
     plan = FilePlan(
         name=name or file.stem,
         parameters=read_parameters(parameter or []),
@@ -143,9 +170,11 @@ def init(
         id=id,
         ignore=ignore or (),
         choices=choice or (),
+        decide_on=read_values(decide_on or [], "--decide-on"),
+        cost=None if cost is None else plain(cost),
         outcomes=read_outcomes(outcome or []),
         decision=decision,
-        options=read_options(decision, option or []),
+        options=options,
         objective=_objective(objective, function, command),
         function=function,
         command=shlex.split(command) if command else None,

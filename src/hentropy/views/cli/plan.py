@@ -1,7 +1,7 @@
 """What a new study file shall say, as far as it is known from what was typed, and its text."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,19 +21,32 @@ def read_options(decision: str | None, texts: Sequence[str]) -> dict[str, Any]:
     goal = goal_of(decision or "")
     asks = {ask.option: ask for ask in goal.asks} if goal else {}
     found: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise typer.BadParameter(f"{text!r} is not of the form KEY=VALUE", param_hint="--option")
-        name = key.strip()
+    for name, value in _pairs(texts, "--option"):
         try:
-            found[name] = asks[name].value(value) if name in asks else _plain(value)
+            found[name] = asks[name].value(value) if name in asks else plain(value)
         except InputError:
-            found[name] = _plain(value)
+            found[name] = plain(value)
+        if name == "subject_to" and isinstance(found[name], str):  # one limit, as people type it
+            found[name] = [found[name].strip()]
     return found
 
 
-def _plain(text: str) -> Any:
+def read_values(texts: Sequence[str], flag: str) -> dict[str, Any]:
+    """Values of parameters by name."""
+    return {name: plain(value.strip()) for name, value in _pairs(texts, flag)}
+
+
+def _pairs(texts: Sequence[str], flag: str) -> Iterator[tuple[str, str]]:
+    """What stands before and after the first equals sign."""
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            form = "KEY=VALUE" if flag == "--option" else "NAME=VALUE"
+            raise typer.BadParameter(f"{text!r} is not of the form {form}", param_hint=flag)
+        yield key.strip(), value
+
+
+def plain(text: str) -> Any:
     """A value as TOML has it; what is none is taken for a text."""
     try:
         return read_toml(f"value = {text}")["value"]
@@ -54,7 +67,9 @@ class FilePlan:
     id: str | None = None
     ignore: Sequence[str] = ()
     choices: Sequence[str] = ()
+    decide_on: Mapping[str, Any] = field(default_factory=dict)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    cost: float | str | None = None
     decision: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     objective: str | None = None
@@ -123,6 +138,8 @@ def text_of(plan: FilePlan, file: Path) -> str:
         pool_ignore=plan.ignore,
         pool_choices=plan.choices,
         outcomes=plan.outcomes,
+        decide_on=plan.decide_on,
+        cost=plan.cost,
         trials=plan.trials or 1,
     )
     if read is not None:

@@ -3,23 +3,31 @@
 import math
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hentropy.core.decisions.limits import parse_limits
 from hentropy.core.spaces import Integer, Parameter, Real, Space
-from hentropy.core.spaces.parameters import written
+from hentropy.core.spaces.parameters import nearest, written
 from hentropy.errors import InputError
 from hentropy.studies.definition import ASKED, CHOICES, WHO, Description, Question, asks_for, takes
 from hentropy.studies.definition.importing import split
 from hentropy.studies.records.numbers import plain_number
-from hentropy.views.cli.plan import FilePlan
+from hentropy.studies.setting import Costs
+from hentropy.views.cli.plan import FilePlan, plain
 from hentropy.views.cli.printing import console, say
-from hentropy.views.cli.typed import parameter
-from hentropy.views.text.formats import number
-from hentropy.views.text.sentences import decision_sentence, objective_sentence, stop_sentence, values_text
+from hentropy.views.cli.typed import outcomes, parameter
+from hentropy.views.text.formats import listed, number
+from hentropy.views.text.sentences import (
+    cost_sentences,
+    decide_on_sentences,
+    decision_sentence,
+    objective_sentence,
+    stop_sentence,
+    values_text,
+)
 
 T = TypeVar("T")
 
@@ -34,7 +42,9 @@ def questioned(plan: FilePlan, file: Path) -> FilePlan:
         plan = replace(plan, parameters=_parameters())
         plan = _conditions(plan) if plan.where is None else plan
     if open_options:
-        plan = _limits(_options(plan))
+        plan = _options(plan)
+    if answered("Several outcomes, limits, plates, costs, or a decision about some designs only?", "no", _yes):
+        plan = _more(plan)
     if plan.objective is None:
         plan = _objective(plan)
     if plan.trials is None:
@@ -81,24 +91,7 @@ def _options(plan: FilePlan) -> FilePlan:
         # whether distances are scaled is asked before the distance itself
         ask = asks_for(plan.decision or "", plan.parameters, found.get("scaled", False))[position]
         found[ask.option] = _option(ask)
-    return replace(plan, options=found)
-
-
-def _limits(plan: FilePlan) -> FilePlan:
-    """Limits on other outcomes, where the decision takes them; then the outcome that counts needs a name."""
-    if not takes(plan.decision or "", "subject_to"):
-        return plan
-    limits = answered(f"{ASKED['limits']} Such as impurity <= 3 (nothing if there is none).", "", _limits_in)
-    if not limits:
-        return plan
-    name = answered("  What is the outcome called that counts?", next(iter(plan.outcomes), "value"), str.strip)
-    return replace(plan, options={**plan.options, "outcome": name, "subject_to": limits})
-
-
-def _limits_in(text: str) -> list[str]:
-    limits = [part.strip() for part in text.split(",") if part.strip()]
-    parse_limits(limits)
-    return limits
+    return replace(plan, options={**found, **plan.options})
 
 
 def _option(ask: Question) -> Any:
@@ -153,12 +146,7 @@ def _conditions(plan: FilePlan) -> FilePlan:
         said = answered("A condition on them, such as a + b <= 1 (nothing if that is all)?", "", str.strip)
         if not said:
             return plan
-        tables = dict(plan.tables)
-        for name, looked_up in _LOOKED_UP.findall(said):
-            known = plan.parameters.get(looked_up)
-            if name not in tables and known is not None:
-                options = [written(option) for field in known.fields(looked_up) for option in field.options]
-                tables[name] = {each: answered(f"  {name} of {each}?", "", _number) for each in options}
+        tables = _tables(plan, said)
         where = [*(plan.where or ()), said]
         try:
             Space(**plan.parameters, where=where, tables=tables)
@@ -166,6 +154,89 @@ def _conditions(plan: FilePlan) -> FilePlan:
             say(f"  {error}", "yellow")
         else:
             plan = replace(plan, where=where, tables=tables)
+
+
+def _tables(plan: FilePlan, said: str) -> dict[str, Mapping[str, float]]:
+    """The tables that are known, and the numbers of those that an expression looks up."""
+    tables = dict(plan.tables)
+    for name, looked_up in _LOOKED_UP.findall(said):
+        known = plan.parameters.get(looked_up)
+        if name not in tables and known is not None:
+            options = [written(option) for field in known.fields(looked_up) for option in field.options]
+            tables[name] = {each: answered(f"  {name} of {each}?", "", _number) for each in options}
+    return tables
+
+
+def _more(plan: FilePlan) -> FilePlan:
+    """What many studies do without; what flags have said is not asked for."""
+    if not plan.outcomes:
+        said = answered("What is measured, such as yield %, impurity % log (nothing: one value)?", "", outcomes)
+        plan = replace(plan, outcomes=said)
+    if takes(plan.decision or "", "subject_to") and "subject_to" not in plan.options:
+        limits = answered(f"{ASKED['limits']} Such as impurity <= 3, colour <= 2 (nothing: none).", "", _limits(plan))
+        plan = replace(plan, options={**plan.options, **({"subject_to": limits} if limits else {})})
+    if not plan.same_in_batch:
+        question = "What is the same in all experiments of a batch, as on one plate (nothing: all may differ)?"
+        plan = replace(plan, same_in_batch=answered(question, "", _shared(plan)))
+    if plan.cost is None:
+        plan = _cost(plan)
+    if not plan.decide_on:
+        question = "Values that what is decided has, such as fidelity = 1 (nothing: any)?"
+        plan = replace(plan, decide_on=answered(question, "", _held(plan)))
+    return plan
+
+
+def _limits(plan: FilePlan) -> Callable[[str], list[str]]:
+    def read(text: str) -> list[str]:
+        found = _parts(text)
+        known = [*plan.outcomes] or ["value"]
+        for limit in parse_limits(found):
+            if limit.outcome not in known:
+                raise InputError(f"nothing called {limit.outcome} is measured; {nearest(limit.outcome, known)}")
+        return found
+
+    return read
+
+
+def _shared(plan: FilePlan) -> Callable[[str], list[str]]:
+    def read(text: str) -> list[str]:
+        found = _parts(text)
+        if plan.parameters:
+            Space(**plan.parameters, same_in_batch=found)
+        return found
+
+    return read
+
+
+def _cost(plan: FilePlan) -> FilePlan:
+    question = "What does an experiment cost: a number, an expression, or told (nothing: all the same)?"
+    while True:
+        said = answered(question, "", lambda text: plain(text) if text else None)
+        tables = _tables(plan, said) if isinstance(said, str) else plan.tables
+        try:
+            if plan.parameters and said is not None:
+                Costs.of(said, None, Space(**plan.parameters, where=plan.where or (), tables=tables))
+        except InputError as error:
+            say(f"  {error}", "yellow")
+        else:
+            return replace(plan, cost=said, tables=tables)
+
+
+def _held(plan: FilePlan) -> Callable[[str], dict[str, Any]]:
+    def read(text: str) -> dict[str, Any]:
+        pairs = [part.partition("=") for part in _parts(text)]
+        if not all(equals and name.strip() for name, equals, _ in pairs):
+            raise InputError(f"{text!r} is not understood; write it as fidelity = 1, or nothing")
+        found = {name.strip(): plain(value.strip()) for name, _, value in pairs}
+        if plan.parameters:
+            Space(**plan.parameters, where=plan.where or (), tables=plan.tables).fixed(**found)
+        return found
+
+    return read
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _objective(plan: FilePlan) -> FilePlan:
@@ -212,6 +283,11 @@ def confirmed(description: Description) -> bool:
         say(f"  Designs come from {description.pool.file}.")
     for condition in description.where:
         say(f"  Every design satisfies {condition}.")
+    if description.same_in_batch:
+        say(f"  All experiments of a batch have the same {listed(description.same_in_batch)}.")
+    for more in (cost_sentences, decide_on_sentences):
+        for line in more(description):
+            say(f"  {line}")
     for sentence in (decision_sentence, objective_sentence, stop_sentence):
         say(f"  {sentence(description)}")
     return answered("Write it?", "yes", _yes)

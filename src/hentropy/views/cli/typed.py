@@ -119,9 +119,24 @@ def read_outcomes(texts: Sequence[str]) -> dict[str, Outcome]:
                 "this name appears twice" if name else 'write it as NAME=UNIT, such as "yield=%" or "impurity=% log"'
             )
             raise typer.BadParameter(f"{text!r}: {wrong}", param_hint="--outcome")
-        said = words.split()
-        found[name] = Outcome(" ".join(word for word in said if word != "log"), log="log" in said)
+        found[name] = _outcome(words)
     return found
+
+
+def outcomes(text: str) -> dict[str, Outcome]:
+    """Outcomes by name, as they are answered: yield %, impurity % log."""
+    found: dict[str, Outcome] = {}
+    for part in text.split(",") if text.strip() else []:
+        name, _, words = part.strip().partition(" ")
+        if not name or name in found:
+            raise InputError(f"{text!r} is not understood; give names that differ, such as yield %, impurity % log")
+        found[name] = _outcome(words)
+    return found
+
+
+def _outcome(words: str) -> Outcome:
+    said = words.split()
+    return Outcome(" ".join(word for word in said if word != "log"), log="log" in said)
 
 
 def read_tables(texts: Sequence[str]) -> dict[str, dict[str, float]]:
