@@ -10,7 +10,7 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved, Stated, in_belief, named
-from hentropy.core.decisions.headlines import SURE, Quantity, percent
+from hentropy.core.decisions.headlines import SURE, Quantity, percent, roughly
 from hentropy.core.decisions.normal import different_signs, excess
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
@@ -187,6 +187,14 @@ class LevelSets(Solved):
         said = ", ".join(f"above {about.level(level)} at {percent(share)}" for share, level in each)
         labels = f"{percent(sure)} of the labels are at least {percent(SURE)} sure"
         return f"The {about.name} is {said} of {chance.shape[-1]:,} points; {labels}."
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """How many more labels are right; or how far values lie on the side that they are labelled, over all points."""
+        if self.relation == "misclassification":
+            return f"{roughly(amount, error)} more right labels"
+        if about.log or about.event:
+            return super().saving(amount, error, about)
+        return f"{about.difference(amount, error)}, summed over all points"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each point with the number of thresholds it is above."""
