@@ -98,7 +98,7 @@ def lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_from_asking_to_a_verdict_that_changes(lab: Lab) -> None:
     study = lab.study(told=4, **THREE)
     page = lab.open(study)
-    page.shows("#verdict", "after 4 observations")
+    page.shows("#verdict", "after 4 runs")
     page.shows("#verdict", "This is the first verdict")
     page.fill("#count", "2")
     page.click("#ask")
@@ -106,16 +106,16 @@ def test_from_asking_to_a_verdict_that_changes(lab: Lab) -> None:
     page.find("#pending-5")
     trial = study.records[4]
     page.shows("#pending-4 .design", str(trial.params["minutes"]))
-    page.shows("#pending-4", "Expected to lower the expected loss by")
+    page.shows("#pending-4", "Expected to improve the decision by")
     page.fill("#o0-4", str(measured(**trial.params)))
     page.fill("#o0_se-4", "0.1")
     page.fill("#note-4", "by hand")
     page.click("#tell-4")
     page.shows("#said", "The result of trial 4 is entered.")
     page.until(lambda: page.count("#pending-4") == 0)
-    page.shows("#verdict", "after 5 observations")
-    page.shows("#verdict .change", "The expected loss")
-    page.shows("#verdict .change", "(after 4, now 5 observations)")
+    page.shows("#verdict", "after 5 runs")
+    page.shows("#verdict .change", "The decision is expected to be")
+    page.shows("#verdict .change", "(after 4, now 5 runs)")
     page.shows("#trials", "by hand")
     told = study.records[4]
     assert (told.value, told.std_error, told.note) == (measured(**trial.params), 0.1, "by hand")
@@ -199,7 +199,7 @@ def test_a_bad_file_is_refused_line_by_line_and_a_mended_one_is_attached(lab: La
     page.click("#attach-button")
     page.shows("#said", "2 rows attached.")
     page.shows("#trials", "9.1 ± 0.2")
-    page.shows("#verdict", "after 2 observations")
+    page.shows("#verdict", "after 2 runs")
     assert values(study) == [7.9, 9.1]
     assert page.not_reloaded
 
@@ -284,7 +284,7 @@ def test_the_keyboard_alone_is_enough(lab: Lab) -> None:
     study = lab.study(told=4)
     trial = study.ask()
     page = lab.open(study)
-    page.shows("#verdict", "after 4 observations")
+    page.shows("#verdict", "after 4 runs")
     page.script("document.activeElement.blur(); window.scrollTo(0, 0)")
 
     def press(*keys: str) -> None:
@@ -306,7 +306,7 @@ def test_the_keyboard_alone_is_enough(lab: Lab) -> None:
     press("0.1", Keys.ENTER)
     page.shows("#said", f"The result of trial {trial.number} is entered.")
     page.until(lambda: focused() == "said", "what was done has the focus")
-    page.shows("#verdict", "after 5 observations")
+    page.shows("#verdict", "after 5 runs")
     # from there on through the rest of the page, to its end and out of it: nothing holds the keyboard
     seen: list[str] = []
     while "download" not in seen and len(seen) < 80:
@@ -345,12 +345,12 @@ def test_what_is_typed_survives_news(lab: Lab) -> None:
     other = study.records[5]
     study.tell(other, measured(**other.params))
     page.until(lambda: page.count("#pending-5") == 0, "the other one is done")
-    page.shows("#verdict", "after 5 observations")
+    page.shows("#verdict", "after 5 runs")
     assert page.attribute("#o0-4", "value") == "9.87"
     assert page.attribute("#note-4", "value") == "half a sent"
     page.holds("return document.activeElement.id", "note-4")
     study.tell(4, 1.0)  # somebody else was faster
-    page.shows("#verdict", "after 6 observations")
+    page.shows("#verdict", "after 6 runs")
     page.shows("#pending-4 .overtaken", "Trial 4 has finished in the meantime")
     assert str(page.attribute("#pending-4 .overtaken a", "href")).endswith("/trials/4")
     assert page.attribute("#o0-4", "value") == "9.87"
@@ -391,14 +391,14 @@ def test_the_page_follows_a_run_in_another_process(lab: Lab, tmp_path: Path) -> 
     (tmp_path / "oven.py").write_text(OBJECTIVE)
     (tmp_path / "study.json").write_text(json.dumps(words | {"stop": {"trials": 5}, "storage": {"url": lab.url}}))
     page = lab.open(study)
-    page.shows("#verdict", "after 2 observations")
+    page.shows("#verdict", "after 2 runs")
     rows = page.count("#trials tbody tr")
     command = [sys.executable, "-m", "hentropy", "run", "study.json"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
         page.until(lambda: page.count("#trials tbody tr") > rows, "new trials")
-        page.until(lambda: "after 2 observations" not in page.text("#verdict"), "a new verdict")
+        page.until(lambda: "after 2 runs" not in page.text("#verdict"), "a new verdict")
         assert running.wait(PATIENCE) == 0
-    page.shows("#verdict", "after 5 observations")
+    page.shows("#verdict", "after 5 runs")
     page.shows("#verdict", "Finished: the budget of 5 trials is used up.")
     assert page.count("#trials tbody tr") == 5
     assert page.not_reloaded
@@ -492,7 +492,7 @@ def test_a_newcomer_follows_the_documentation_to_a_verdict(chromium: Browser, tm
                 page.fill(f"#o0-{number}", str(7.5 + number))
                 page.click(f"#tell-{number}")
                 page.shows("#said", f"The result of trial {number} is entered.")
-            page.shows("#verdict", "after 2 observations")
+            page.shows("#verdict", "after 2 runs")
             page.click("#ask")
             page.find("#pending-2")
             for words in ("Next experiments", "Ask for more", "How the decision changed"):

@@ -70,7 +70,7 @@ def test_a_report_is_one_file(folder: Path) -> None:
     before = set(folder.iterdir())
     assert "Wrote the report to lab-report.html (1." in done("report", "lab.toml")
     assert set(folder.iterdir()) - before == {folder / "lab-report.html"}
-    assert "After 2 observations" in (folder / "lab-report.html").read_text(encoding="utf-8")
+    assert "After 2 runs" in (folder / "lab-report.html").read_text(encoding="utf-8")
     assert "give --force" in hentropy("report", "lab.toml").err
     for own in ("lab.toml", "hentropy.db"):
         said = hentropy("report", "lab.toml", "--out", own, "--force")

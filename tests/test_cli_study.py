@@ -69,8 +69,8 @@ def test_a_study_by_hand(folder: Path) -> None:
     assert verdict["expected_loss"] == study.decide().expected_loss
     assert verdict["action"] == study.decide().action
     said = done("decide", "lab.toml")
-    best = r"The best design: value \S+ ± \S+\. A run there succeeds with \d+ % probability\. After 2 observations\."
-    best += r" Another run is worth (about|less than) \S+ in value\.\n"
+    best = r"The best design: value \S+ ± \S+\. A run there succeeds with \d+ % probability\."
+    best += r" After 3 runs, 1 of which failed\. Another run is worth (about|less than) \S+ in value\.\n"
     assert re.match(best, said)
     assert "expected loss" not in said
     told = done("decide", "lab.toml", "--details")
@@ -152,9 +152,12 @@ def test_asking_ends_with_the_rules_of_the_study(folder: Path) -> None:
 def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     lab(folder, function(folder, "ran_to_the_end"))
     first = done("run", "lab.toml")
-    assert re.search(r"^3: \S+ \(gain \S+\); expected loss \S+; so far: x \S+, mean", first, re.MULTILINE)
+    assert re.search(r"^3: \S+ \(worth (about|less than) \S+ in value\); so far: x \S+, mean", first, re.MULTILINE)
     assert "Finished: the budget of 4 trials is used up." in first
-    assert "After 4 observations" in first
+    assert re.search(
+        r"After 4 runs\. Another run is worth (about|less than) \S+ in value: stop\.$", first, re.MULTILINE
+    )
+    assert "expected loss" not in first
     again = done("run", "lab.toml")
     assert "resumes after 4 trials" in again
     assert "3:" not in again

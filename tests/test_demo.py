@@ -30,7 +30,7 @@ def test_the_demo_prints_its_tables_and_draws_its_picture(tmp_path: Path) -> Non
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     assert "Five designs, each different: value " in run.stdout
-    assert "After 12 observations." in " ".join(run.stdout.split())
+    assert "After 12 runs." in " ".join(run.stdout.split())
     losses = re.findall(r"│ (hentropy|random search) +│ +(-?\d+\.\d+) +│ +(-?\d+\.\d+) +│", run.stdout)
     assert [name for name, *_ in losses] == ["hentropy", "random search"]
     # no five designs do better than five times the greatest value (0.872 each) and the full reward for distance (12.5)

@@ -183,7 +183,7 @@ def test_a_study_limits_a_probability() -> None:
     [row] = made.decide().action
     assert set(row) == {"x", "yield", "yield sd", "crystal", "crystal sd", "limits hold"}
     assert 0.0 < row["crystal"] < 1.0
-    assert "crystal >= 0.8 with" in made.decide().headline
+    assert "probability of crystal >= 80 % with" in made.decide().headline
     looks = {"look": he.Assay(["crystal"], cost=0.1), "full": he.Assay(["yield", "crystal"], cost=5.0)}
     assert study(assays=looks).ask().measures == ("crystal",)
 
@@ -225,7 +225,7 @@ def test_a_file_limits_a_probability(tmp_path: Path, monkeypatch: pytest.MonkeyP
         'version = 1\nname = "lab"\n[space.x]\ntype = "real"\nlow = 0\nhigh = 1\n[outcomes.yield]\n[outcomes.crystal]\n'
         'kind = "yes/no"\n[decision]\nname = "maximize"\noutcome = "yield"\nsubject_to = ["crystal >= 0.8"]\n'
     )
-    assert "one design with the greatest yield, with crystal >= 0.8." in done("check", "lab.toml")
+    assert "one design with the greatest yield, with probability of crystal >= 80 %." in done("check", "lab.toml")
 
 
 def test_no_grades_are_refused_in_words() -> None:

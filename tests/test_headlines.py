@@ -2,12 +2,18 @@
 
 import math
 import re
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
 
 import hentropy as he
 from hentropy.core.decisions.headlines import Quantity, in_words, known_digits, percent, rounded
+from hentropy.core.decisions.limits import Limit
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers import Auto, Cost, Solver
+from hentropy.core.solvers.base import Finalists
 
 YIELD = Quantity("yield", "%")
 
@@ -65,9 +71,105 @@ def test_another_run_is_worth_what_the_proposal_said_until_something_is_told() -
     trial = study.ask()
     said = study.decide()
     assert said.worth == f"Another run is worth {Quantity().difference(trial.gain or 0.0, trial.gain_error or 0.0)}."
-    assert said.heading.endswith(f"After 9 observations. {said.worth}")
+    assert said.heading.endswith(f"After 9 runs. {said.worth}")
     study.tell(trial, 60.0)
     assert study.decide().worth == ""
+
+
+@dataclass
+class Counting(Solver):
+    """Counts searches."""
+
+    searches: int = 0
+
+    def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
+        self.searches += 1
+        return Auto().search(appraisal, q, cost)
+
+
+def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_once(store_url: str) -> None:
+    def opened(budget: int) -> he.Study:
+        return he.Study(
+            SPACE,
+            he.Maximize("yield"),
+            outcomes={"yield": he.Outcome(unit="%")},
+            hyperparameters="map",
+            first=4,
+            stop=[he.Budget(budget)],
+            solver=count,
+            storage=store_url,
+            name="ends",
+        )
+
+    count = Counting()
+    study = opened(5)
+    for _ in range(5):
+        trial = study.ask()
+        study.tell(trial, trial.params["x"] - (trial.params["y"] - 2) ** 2)
+    asked = count.searches
+    assert study.decide(worth=False).worth == ""
+    assert count.searches == asked
+    said = study.decide()
+    assert re.fullmatch(r"Another run is worth (about|less than) \S+ % yield: stop\.", said.worth)
+    proposal = study.propose()
+    assert count.searches == asked + 1
+    assert said.worth == f"Another run is worth {YIELD.difference(proposal.gain, proposal.std_error)}: stop."
+    again = opened(5)
+    assert again.decide().heading == study.decide().heading == said.heading
+    assert [stored.verdict.worth for stored in study.store.verdicts(study.log.record)] == [said.worth]
+    assert count.searches == asked + 1
+    study.tell(4, 7.0, replace_value=True)
+    again_said = again.decide().worth
+    assert again_said != said.worth
+    assert count.searches == asked + 2
+    again.close()
+    more = opened(6)
+    assert more.decide().worth == ""
+    assert more.decide(worth=True).worth == again_said.removesuffix(": stop.") + "."
+    more.tell(more.ask(), 3.0)
+    assert more.decide().worth.endswith(": stop.")
+    study.close()
+    more.close()
+
+
+def test_a_study_that_cannot_go_on_says_so() -> None:
+    pool = he.Pool([{"x": 1.0}, {"x": 2.0}, {"x": 3.0}])
+    study = he.Study(pool, he.Maximize(), first=2, hyperparameters="map")
+    study.attach_many([({"x": x}, (x, 0.0)) for x in (1.0, 2.0, 3.0)])
+    assert study.decide().worth == "There is no other run to make: stop."
+
+
+def test_a_search_says_what_another_run_is_worth_unless_it_was_ended_early() -> None:
+    def found(**options: Any) -> he.Verdict:
+        wave = he.search(lambda x, y: math.sin(x) - y, SPACE, he.Maximize(), 6, progress=False, first=4, **options)
+        return wave.verdict
+
+    assert found().worth.startswith("Another run is ")
+    assert found(worth=False).worth == ""
+    assert found(callback=lambda study: len(study.records) == 5).worth == ""
+
+
+SAVINGS = [
+    (he.Maximize(), "about 0.5 % yield"),
+    (he.TopK(2), "about 0.25 % yield each"),
+    (he.Improve(70.0), "a probability of 50 % to be above 70 %"),
+    (he.Improve(70.0, above=False), "a probability of 50 % to be below 70 %"),
+    (he.LevelSets(60.0), "about 0.5 % yield, summed over all points"),
+    (he.LevelSets(60.0, relation="misclassification"), "about 0.5 more right labels"),
+    (he.Estimate(), "about 0.5 of squared error in yield, summed over all points"),
+    (he.Identify("max"), "about 0.5 nats of information"),
+    (he.Sequence([55.0, 60.0], power=1), "about 0.25 % yield each, nearer to the targets"),
+    (he.Sequence([55.0, 60.0]), "about 0.5 of the squared distance to the targets, summed over all designs"),
+    (he.Target({"yield": 60.0}), "about 0.5 % yield, nearer to the target"),
+    (he.Target({"yield": 60.0}, scale={"yield": 2.0}), "about 0.5 of the distance to the target, as scaled"),
+    (he.Pareto(2, {"yield": "max", "cost": "min"}), "about 0.5 of hypervolume"),
+    (he.decision(lambda f, a: f[..., 0], he.Points(1)), "about 0.5 of expected loss"),
+]
+
+
+@pytest.mark.parametrize(("decision", "words"), SAVINGS, ids=lambda part: repr(part)[:40])
+def test_a_gain_is_said_in_the_words_of_the_decision(decision: he.Decision, words: str) -> None:
+    assert decision.saving(0.5, 0.05, YIELD) == words
 
 
 def test_several_values_are_a_range_with_the_worst_error() -> None:
@@ -93,7 +195,7 @@ DECISIONS = {
     "The highest value measured: ": he.BestObserved(),
     "The lowest value measured: ": he.BestObserved(largest=False),
     "The last design: value above 65 with ": he.Improve(65.0),
-    "Three designs, each different: value ": he.TopK(3, weight=1.0),
+    "Three designs, each different: value ": he.TopK(3, weight=30.0),
     "Two designs: value ": he.TopK(2, weight=0.0),
     "Two guesses; the best of them is expected to reach a value of ": he.KGuesses(2),
     "The value runs from ": he.MinMax(),
@@ -120,7 +222,7 @@ def test_every_decision_says_its_answer(begins: str) -> None:
     verdict = told(DECISIONS[begins]).decide()
     assert verdict.headline.startswith(begins)
     assert verdict.headline.endswith(".")
-    assert verdict.heading == f"{verdict.headline} After 9 observations."
+    assert verdict.heading == f"{verdict.headline} After 9 runs."
     assert " ".join(str(verdict).split()).startswith(verdict.heading)
     assert verdict.heading in verdict._repr_html_()
 
@@ -152,6 +254,35 @@ def test_level_sets_say_the_share_and_put_the_answer_first() -> None:
     assert verdict.columns[0] == "level"
 
 
+@pytest.mark.parametrize(
+    ("x", "differ"),
+    [
+        ((1.0, 5.0, 9.0), ", each different"),
+        ((1.0, 1.41, 9.0), ", each different"),
+        ((1.0, 1.39, 9.0), ", of which 1 and 2 hardly differ"),
+        ((1.0, 9.0, 9.0), ", of which 2 and 3 hardly differ"),
+        ((1.0, 1.3, 1.6), ", some of which hardly differ"),
+        ((1.0, 1.1, 1.2), " that hardly differ"),
+    ],
+)
+@pytest.mark.parametrize("largest", [True, False])
+def test_designs_are_called_different_only_where_they_are(x: tuple[float, ...], differ: str, largest: bool) -> None:
+    """From a tenth of the cap on: 0.4."""
+    decision = he.TopK(3, weight=1.0, cap=4.0, largest=largest).within(SPACE)
+    a = torch.tensor([[value, 2.0] for value in x], dtype=torch.float64)
+    said = decision.answer(a, told(decision).belief, 0.0, {})
+    assert said.startswith(f"Three designs{differ}: value ")
+
+
+def test_how_far_designs_can_be_apart_bounds_the_cap() -> None:
+    """The diagonal of the space is 15; designs spread over it come near to that, and without options stay below."""
+    for cap in (None, 1000.0):
+        assert 9.0 < he.TopK(2, cap=cap).within(SPACE)._widest() <= 15.0
+    assert he.TopK(2, cap=2.0).within(SPACE)._widest() == 2.0
+    mixed = he.Space(x=he.Real(0, 1000), kind=["a", "b"])
+    assert 1.0 < he.TopK(2, scaled=True).within(mixed)._widest() <= 2.0
+
+
 def test_an_own_decision_has_a_headline_too() -> None:
     def regret(f: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
         return (f[..., 0] - 60.0).abs()
@@ -172,8 +303,9 @@ def test_limits_and_several_outcomes_are_said() -> None:
 
     limited = headline(he.Maximize("yield", subject_to=["impurity <= 3"]))
     assert limited.startswith("The best design: yield ")
-    assert re.search(r" %, impurity <= 3 with (more than )?\d+ % probability\.$", limited)
-    own = headline(he.Maximize("yield", subject_to=["yield >= 50"]))
-    assert re.search(r", yield >= 50 with (more than )?\d+ % probability\.$", own)
+    assert re.search(r" %, impurity <= 3 % with (more than )?\d+ % probability\.$", limited)
+    own = headline(he.Maximize("yield", subject_to=["50 <= yield <= 90"]))
+    assert re.search(r", 50 % <= yield <= 90 % with (more than )?\d+ % probability\.$", own)
+    assert Limit.parse("crystal > 0.8").in_words(Quantity.chance("crystal")) == "probability of crystal >= 80 %"
     front = headline(he.Pareto(2, {"yield": "max", "impurity": "min"}))
     assert re.match(r"Two designs: yield \S+( to \S+)? %( \(± \S+\))?, impurity \S+( to \S+)? %( \(± \S+\))?\.$", front)

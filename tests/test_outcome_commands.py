@@ -63,7 +63,7 @@ def test_a_file_says_what_is_measured() -> None:
     said = done("check", "lab.toml")
     assert "Experiments measure yield in % and impurity in %." in said
     assert "Computed, price in €: 2 * loading + 0.3 * minutes." in said
-    assert "In the end you will have one design with the greatest yield, with impurity <= 3." in said
+    assert "In the end you will have one design with the greatest yield, with impurity <= 3 %." in said
     assert he.Study.from_file("lab.toml").outcomes.by_name == {
         "yield": he.Outcome("%"),
         "impurity": he.Outcome("%"),
@@ -271,8 +271,8 @@ def test_a_study_from_a_file_is_decided_with_its_limit(folder: Path) -> None:
     assert asked["origin"] == "proposed"
     said = done("decide", "lab.toml", "--details")
     assert said.startswith("The best design: yield ")
-    assert ", impurity <= 3 with " in said
-    assert "One design with the greatest yield, with impurity <= 3: expected loss" in said
+    assert ", impurity <= 3 % with " in said
+    assert "One design with the greatest yield, with impurity <= 3 %: expected loss" in said
     assert "yield (%)" in said
     assert "limits hold" in said
     shown = done("show", "lab.toml")

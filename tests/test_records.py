@@ -41,29 +41,45 @@ def test_one_description_of_a_trial_serves_store_files_and_api() -> None:
 
 def test_a_verdict_prints_as_a_table() -> None:
     assert str(verdict()).splitlines() == [
-        "Maximize(). After 4 observations.",
+        "Maximize(). After 4 runs.",
         "┏━━━┳━━━━━━┳━━━━━━┳━━━━━┓",
         "┃   ┃    x ┃ mean ┃  sd ┃",
         "┡━━━╇━━━━━━╇━━━━━━╇━━━━━┩",
         "│ 1 │ 1.25 │  3.0 │ 0.5 │",
         "└───┴──────┴──────┴─────┘",
-        "expected loss -3",
     ]
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"observations": 1}, "Maximize(). After 1 observation."),
-        ({"headline": "One design: value 3."}, "One design: value 3. After 4 observations."),
-        ({"std_error": 0.0123}, "expected loss -3 ± 0.012 (Monte Carlo)"),
-        ({"expected_loss": -0.0}, "expected loss 0"),
+        ({"observations": 1}, "Maximize(). After 1 run."),
+        ({"headline": "One design: value 3."}, "One design: value 3. After 4 runs."),
+        ({"failed": 2}, "Maximize(). After 6 runs, 2 of which failed."),
+        ({"worth": "Another run is worth 1: stop."}, "Maximize(). After 4 runs. Another run is worth 1: stop."),
         ({"action": [{"estimate": 0.5}] * 20}, "... and 8 more rows in verdict.action"),
-        ({"action": []}, "expected loss -3"),
+        ({"action": []}, "Maximize(). After 4 runs."),
     ],
 )
 def test_lines_of_a_verdict(changes: dict, line: str) -> None:
     assert line in str(verdict(**changes)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("changes", "loss"),
+    [
+        ({}, "expected loss -3"),
+        ({"std_error": 0.0123}, "expected loss -3 ± 0.012 (Monte Carlo)"),
+        ({"expected_loss": -0.0}, "expected loss 0"),
+    ],
+)
+def test_the_expected_loss_is_one_click_away(changes: dict, loss: str) -> None:
+    made = verdict(**changes)
+    assert made.loss == loss
+    assert "expected loss" not in str(made)
+    shown, details = made._repr_html_().split("<details>")
+    assert loss not in shown
+    assert details.endswith(f"Maximize(): {loss}</details>")
 
 
 def test_markup_in_names_and_values_is_shown_as_it_is() -> None:
@@ -98,7 +114,7 @@ def test_a_rich_console_prints_a_verdict_at_its_own_width() -> None:
     console = Console(width=60, no_color=True)
     with console.capture() as captured:
         console.print(verdict())
-    assert "expected loss -3" in captured.get()
+    assert "Maximize(). After 4 runs." in captured.get()
 
 
 LONG = [f"the {what} of the dough in the third bowl" for what in ("heat", "salt", "yeast", "water", "age", "weight")]

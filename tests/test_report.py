@@ -109,7 +109,13 @@ def test_it_has_all_pictures_with_words_for_those_who_do_not_see_them(page: Page
 
 
 def test_it_says_how_it_was_made(page: Page) -> None:
-    for said in ("one design with the highest value", "After 3 observations", "expected loss", "Seed 0", "torch"):
+    for said in (
+        "one design with the highest value",
+        "After 4 runs, 1 of which failed.",
+        "expected loss",
+        "Seed 0",
+        "torch",
+    ):
         assert said in page.text
     assert "4 trials: 3 complete, 1 failed." in page.text
     assert '"hyperparameters": "map"' in page.text

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from hentropy.views.server import job_process
 from hentropy.views.server.job_process import NICE, JobRunner
 from hentropy.views.server.job_queue import KEPT, JobQueue
 from hentropy.views.server.jobs import Busy, Job, JobService, LatestLooks, Look, Part, StudyKey, job_json
-from hentropy.views.server.looking import TooLong, at_most, drawn_in_time
+from hentropy.views.server.looking import TooLong, at_most, drawn_in_time, look
 from hentropy.views.server.settings import usual_memory
 from support.waiting import LATE, PATIENCE, until
 
@@ -218,21 +219,26 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert (site.job_service.job(first.id) or first).state == "done"
     parts = [one for one in news if isinstance(one, Part)]
     names = [part.name for part in parts]
-    assert names.count("verdict") == 1, "the second look found nothing new"
-    assert names[0] == "verdict"
+    assert names.count("verdict") == 2, "the second look found nothing new"
+    assert names[:2] == ["verdict", "verdict"]
     assert names[-1] == "end"
-    assert names[1:-1]
-    assert parts[0].look.verdict is not None
-    assert parts[0].look.pictures == {}
+    assert names[2:-1]
+    first_said, then_said = (part.look.verdict for part in parts[:2])
+    assert first_said is not None
+    assert then_said is not None
+    assert first_said["worth"] == ""
+    assert then_said["worth"].startswith("Another run is ")
+    assert parts[0].look.pictures == parts[1].look.pictures == {}
     look = site.job_service.latest(seen.log.record)
     assert look is not None
     assert look.complete
     assert (look.observations, look.earlier) == (observations, None)
-    assert set(look.pictures) | set(look.troubles) == set(names[1:-1])
+    assert set(look.pictures) | set(look.troubles) == set(names[2:-1])
     assert {"specification", "title", "caption"} <= set(next(iter(look.pictures.values())))
     [recorded] = site.store.verdicts(seen.log.record)
     assert look.verdict is not None
     assert look.verdict["expected_loss"] == recorded.verdict.expected_loss
+    assert look.verdict["worth"] == recorded.verdict.worth == then_said["worth"]
     # another value makes another verdict; until it is drawn, the pictures of the first one stand
     seen.attach(point(10), value(10))
     with heard(site.job_service) as news:
@@ -241,6 +247,28 @@ def test_looks_come_in_parts_and_are_not_made_twice(site: Site) -> None:
     assert part.look.earlier == look.verdict
     assert part.look.observations == observations + 1
     assert part.look.pictures == look.pictures
+
+
+class EnoughError(Exception):
+    """The verdict was said: the pictures need not be made."""
+
+
+def test_the_verdict_of_a_finished_study_is_said_once_with_what_another_run_is_worth() -> None:
+    study = he.Study(SPACE, he.Maximize(), first=4, hyperparameters="map", stop=[he.Budget(4)])
+    for i in range(4):
+        study.tell(study.ask(), value(i))
+    said: list[Mapping[str, Any]] = []
+
+    def answer(message: Mapping[str, Any]) -> None:
+        said.append(message)
+        if "part" in message:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        look(study, None, PATIENCE, answer)
+    worth = said[-1]["seen"]["verdict"]["worth"]
+    assert re.fullmatch(r"Another run is worth (about|less than) \S+ in value: stop\.", worth)
+    assert study.decide().worth == worth
 
 
 def test_one_change_is_looked_at_once(site: Site) -> None:

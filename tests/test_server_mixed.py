@@ -231,7 +231,7 @@ def test_costs_are_told_and_shown(server: Served, visit: httpx.Client) -> None:
     assert 'name="cost" value="1.5"' in own
     assert '<td class="number">1.5</td>' in section(own, "history-title")
     answer = server.http.get(f"/api/studies/{study}").json()
-    assert (answer["spent"], answer["spending"]) == (6.0, "spent 6")
+    assert (answer["spent"], answer["spending"]) == (6.0, "Spent 6.")
 
 
 def test_an_own_experiment_has_a_cost_and_a_note(server: Served, visit: httpx.Client) -> None:
@@ -298,10 +298,18 @@ def test_verdicts_with_options_are_compared() -> None:
     assert counterparts([there, here], [here, there], space) == [there, here]
 
     def said(rows: list[dict[str, Any]]) -> dict[str, Any]:
-        known = {"expected_loss": 0.0, "std_error": 0.0, "decision": "", "observations": 3, "headline": "", "worth": ""}
+        known = {
+            "expected_loss": 0.0,
+            "std_error": 0.0,
+            "decision": "",
+            "observations": 3,
+            "headline": "",
+            "worth": "",
+            "failed": 0,
+        }
         return {"action": rows, **known}
 
-    view = verdict_view(said([there]), said([here]), space, 3, {"temperature": "°C"})
+    view = verdict_view(said([there]), said([here]), space, 3, {"temperature": "°C"}, str)
     assert [(column.title, column.numeric) for column in view.columns][:2] == [
         ("ligand", False),
         ("temperature (°C)", True),
@@ -371,7 +379,7 @@ def test_a_study_whose_costs_are_told_asks_for_them(server: Served, visit: httpx
     assert "once 60 hours are spent" in section(page, "made")
     assert "Each result comes with its cost in hours" in section(page, "made")
     assert ">cost (hours)</th>" in visit.get(f"/studies/{study}/trials/{first}").text
-    assert server.http.get(f"/api/studies/{study}").json()["spending"] == "spent 4.5 of 60 hours"
+    assert server.http.get(f"/api/studies/{study}").json()["spending"] == "Spent 4.5 of 60 hours."
 
 
 def test_what_may_be_decided_is_said(server: Served, visit: httpx.Client) -> None:

@@ -15,7 +15,7 @@ from hentropy.studies.records import State, Verdict
 from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, failure_in, result_in
 from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import assets
-from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, moved, verdict_view
+from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, loss_sentence, moved, verdict_view
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import LONGER, TOKEN, Served, served
 from support.visiting import begun_in, browser, fields, sent
@@ -242,7 +242,7 @@ def test_a_look_can_be_cancelled(server: Served, visit: httpx.Client) -> None:
     assert "Cancelled." in said.text
     assert 'id="cancel-look"' not in said.text
     # unless the verdict was there already when the rest of the look was cancelled
-    assert ('id="look"' in said.text) != ("after 5 observations" in said.text)
+    assert ('id="look"' in said.text) != ("after 5 runs" in said.text)
     assert [job.state for job in job_service.jobs(record)] == ["cancelled"]
 
 
@@ -450,37 +450,46 @@ def verdict(rows: list[dict[str, Any]], loss: float, observations: int) -> dict[
         "decision": "TopK",
         "headline": "",
         "worth": "",
+        "failed": 0,
     }
+
+
+def in_words(amount: float) -> str:
+    return f"about {amount:g} in value"
 
 
 def test_a_change_is_said_in_words() -> None:
     old, new = verdict([row(60, 30)], -2.0, 4), verdict([row(70, 30)], -2.5, 5)
-    assert change_sentences(new, old, 1) == [
-        "The expected loss fell from -2 to -2.5, by 0.5 (after 4, now 5 observations).",
+    assert change_sentences(new, old, 1, in_words) == [
+        "The decision is expected to be better, by about 0.5 in value (after 4, now 5 runs).",
         "The decision moved.",
     ]
-    worse = change_sentences(old, new, 0)
-    assert "rose from -2.5 to -2, by 0.5; the results were worse than expected" in worse[0]
+    worse = change_sentences(old, new, 0, in_words)
+    assert "worse, by about 0.5 in value; the results were worse than expected (after 5, now 4 runs)." in worse[0]
     assert worse[1] == "The decision stayed where it was."
-    [corrected, _] = change_sentences(verdict([row(70, 30)], -2.0, 5), new, 0)
-    assert corrected == "The expected loss rose from -2.5 to -2, by 0.5 (both after 5 observations)."
-    assert change_sentences(new, None, 0) == ["This is the first verdict; there is nothing to compare it with yet."]
+    [corrected, _] = change_sentences(verdict([row(70, 30)], -2.0, 5), new, 0, in_words)
+    assert corrected == "The decision is expected to be worse, by about 0.5 in value (both after 5 runs)."
+    [first] = change_sentences(new, None, 0, in_words)
+    assert first == "This is the first verdict; there is nothing to compare it with yet."
+    assert loss_sentence(new, {**old, "failed": 2}) == "It was -2 after 6 runs, 2 of which failed."
+    assert loss_sentence(new, None) == ""
 
 
 def test_a_verdict_shows_what_was_before_and_what_it_misses() -> None:
     old = verdict([row(60, 30), row(40, 20)], -2.0, 4)
     new = verdict([row(40, 20), row(70, 30)], -2.5, 5)
-    view = verdict_view(new, old, SPACE, observations=7, units={"temperature": "°C"})
+    view = verdict_view(new, old, SPACE, observations=7, units={"temperature": "°C"}, in_words=in_words)
     assert view.columns[0].title == "temperature (°C)"
     assert [[cell.was for cell in cells] for cells in view.rows] == [["", "", ""], ["60", "", ""]]
     assert view.behind == "2 newer results not in it yet"
     assert view.changes[1] == "1 of 2 rows moved."
-    assert verdict_view(new, old, SPACE, observations=5, units={}).behind == ""
+    assert verdict_view(new, old, SPACE, observations=5, units={}, in_words=in_words).behind == ""
     long = verdict([{"x": i / 40, "label": "above" if i > 9 else "below"} for i in range(40)], 0.1, 5)
-    assert len(verdict_view(long, None, SPACE, 5, {}).rows) == 12
-    assert verdict_view(long, None, SPACE, 5, {}).more == "And 28 more rows."
+    assert len(verdict_view(long, None, SPACE, 5, {}, in_words).rows) == 12
+    assert verdict_view(long, None, SPACE, 5, {}, in_words).more == "And 28 more rows."
     assert (
-        verdict_view({**long, "headline": "Above at 30 points."}, None, SPACE, 5, {}).headline == "Above at 30 points."
+        verdict_view({**long, "headline": "Above at 30 points."}, None, SPACE, 5, {}, in_words).headline
+        == "Above at 30 points."
     )
 
 

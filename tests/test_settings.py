@@ -1,6 +1,7 @@
 """What can be run, what may be decided, what it costs: other fidelities, shelves, plates, prices, first designs."""
 
 import itertools
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hentropy.core.beliefs import Gaussian, Needs
 from hentropy.core.solvers import NetOfCost
 from hentropy.core.spaces import Choice, Levels, Pool, Real, Space
 from hentropy.errors import DecisionError, InputError
-from hentropy.views.text.sentences import spent_text
+from hentropy.studies.study.rules import spent_sentence
 from support.beliefs import LOW, WIDTH, designs, gaussian
 
 FIDELITIES = Space(x=Real(0.0, 1.0), y=Real(0.0, 1.0), fidelity=Levels([0.2, 1.0]))
@@ -200,7 +201,7 @@ def test_a_study_runs_what_is_cheap_and_decides_about_the_real_thing(sqlite_url:
     )
     while not study.stopped:
         run(study, 1)
-    assert study.stopped == f"the budget is spent: {study.spent:.6g} of 100 hours"
+    assert study.stopped == "the budget of 100 hours is spent"
     assert {trial.expected_cost for trial in study.records} == {1.0, 20.0}
     assert study.spent == sum(trial.expected_cost or 0.0 for trial in study.records)
     verdict = study.decide()
@@ -426,7 +427,8 @@ def test_the_unit_of_costs_is_kept_whatever_the_stopping_rules(tmp_path: Path, s
     study.tell(study.ask(), 1.0)
     assert study.log.record.definition["cost"]["unit"] == "hours"
     again = he.load_study("lab", f"sqlite:///{tmp_path}/hentropy.db")
-    assert spent_text(again.stop, again.records, again.costs.unit).endswith("hours")
+    assert re.fullmatch(r"Spent 2( of \d+)? hours\.", spent_sentence(again.stop, again.records, again.costs.unit))
+    assert spent_sentence(again.stop, again.records, "hours") in again._repr_html_()
     study.close()
     again.close()
 

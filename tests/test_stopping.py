@@ -19,7 +19,7 @@ pytestmark = pytest.mark.core
         (he.Budget(3), Standing(2, 0.0, ()), None),
         (he.Budget(3), Standing(3, 0.0, ()), "budget of 3 trials"),
         (he.Budget(cost=60.0, unit="hours"), Standing(3, 0.0, (), 59.0), None),
-        (he.Budget(cost=60.0, unit="hours"), Standing(3, 0.0, (), 61.5), "the budget is spent: 61.5 of 60 hours"),
+        (he.Budget(cost=60.0, unit="hours"), Standing(3, 0.0, (), 61.5), "the budget of 60 hours is spent"),
         (he.GainBelowCost(price=0.1), Standing(9, 0.0, (3.0, 1.0), 5.0, (2.0, 8.0)), None),
         (
             he.GainBelowCost(price=0.2),

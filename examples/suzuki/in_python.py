@@ -21,7 +21,7 @@ space = he.Space(
 )
 study = he.Study(
     space,
-    he.TopK(3, weight=20.0, cap=1.0, scaled=True, outcome="yield", subject_to=["impurity <= 3"]),
+    he.TopK(3, weight=60.0, cap=1.0, scaled=True, outcome="yield", subject_to=["impurity <= 3"]),
     outcomes={"yield": he.Outcome(unit="%"), "impurity": he.Outcome(unit="%", log=True)},
     cost="10 + price[ligand] * loading + 0.02 * time",
     stop=[he.Budget(cost=500.0, unit="euro")],

@@ -159,7 +159,7 @@ class StudyTools:
             now = self._scene(study).study
             then = self._copy(self._record(study))
             then.attach(design, told(values))
-            before, after = now.decide(), then.decide()
+            before, after = now.decide(worth=False), then.decide(worth=False)
         change = after.expected_loss - before.expected_loss
         return {"now": verdict_json(before), "then": verdict_json(after), "change_of_expected_loss": change}
 

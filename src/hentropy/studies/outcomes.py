@@ -273,6 +273,10 @@ class Outcomes:
             found[name] = Quantity.chance(one.event(name)) if chance else number  # type: ignore[union-attr]
         return found
 
+    def about(self, decided: Sequence[str]) -> Quantity:
+        """What sentences call the outcome that a decision about these is about: the first one that is measured."""
+        return self.quantities[next(name for name in decided if name in self.measured)]
+
     def is_log(self, name: str) -> bool:
         """Whether models are of the logarithm of an outcome."""
         one = self.by_name[name]

@@ -66,7 +66,7 @@ class Budget(StoppingRule):
         if self.trials is not None and standing.trials >= self.trials:
             return f"the budget of {self.trials} trial{'s' if self.trials != 1 else ''} is used up"
         if self.cost is not None and standing.spent >= self.cost * (1.0 - 1e-9):
-            return f"the budget is spent: {self.spending(standing.spent)}"
+            return f"the budget of {self.cost:g}{f' {self.unit}' if self.unit else ''} is spent"
         return None
 
     def spending(self, spent: float) -> str:

@@ -27,7 +27,7 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
-from hentropy.core.decisions.headlines import Quantity, in_words, percent, two_digits
+from hentropy.core.decisions.headlines import Quantity, in_words, percent, roughly
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError
@@ -259,7 +259,11 @@ class Decision(ABC):
             return said
         least = float(holds.min())
         doubt = "" if least >= 0.5 else " No design is known that is likely to hold the limits."
-        return f"{said[:-1]}, {', '.join(self.subject_to)} with {percent(least)} probability.{doubt}"
+        return f"{said[:-1]}, {self.limits_in_words(quantities)} with {percent(least)} probability.{doubt}"
+
+    def limits_in_words(self, quantities: Mapping[str, Quantity]) -> str:
+        """The limits on outcomes, with their units."""
+        return ", ".join(self.subject_to)
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """The answer in one sentence, given moments at its points (H x K, with variances), as they are believed."""
@@ -270,7 +274,7 @@ class Decision(ABC):
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """What it is worth to lower the expected loss by so much, known to an error: in the units of the outcome."""
-        return about.difference(amount, error) if self.in_units else f"about {two_digits(amount)} of expected loss"
+        return about.difference(amount, error) if self.in_units else f"{roughly(amount, error)} of expected loss"
 
     def looks_at_designs(self, a: Any) -> bool:
         """Whether an action is designs, and its loss looks at f there."""

@@ -7,7 +7,7 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
-from hentropy.core.decisions.headlines import Quantity
+from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.spaces import DesignSpace
 
 
@@ -77,6 +77,11 @@ class Estimate(Solved):
         if len(mean) == 1:
             return f"One point: {about.of(mean[0], sd[0])}."
         return f"{len(mean):,} points: {about.among(mean, [typical])}."
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """By how much the squared errors are less."""
+        of = f"the logarithm of {about.name}" if about.log else about.name
+        return f"{roughly(amount, error)} of squared error in {of}, summed over all points"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each point with its estimate: the median of a value that is believed as its logarithm."""

@@ -46,15 +46,12 @@ class Quantity:
             return percent(mean) if low == high else f"{percent(mean)} ({low} to {high} %)"
         digits = known_digits(sd, mean)
         error = f" ± {rounded(sd, digits)}" if sd > 0 and float(rounded(sd, digits)) > 0 else ""
-        return self._with_unit(f"{rounded(mean, digits)}{error}")
+        return self.with_unit(f"{rounded(mean, digits)}{error}")
 
     def difference(self, amount: float, error: float = 0.0) -> str:
         """How much a value is better than another: 0.4 % yield, 2 percentage points, 5 % of the impurity."""
         size = 100.0 * math.expm1(amount) if self.log else 100.0 * amount if self.event else amount
-        known = error < 0.5 * amount
-        said = (
-            f"{'about' if known else 'less than'} {two_digits(size if known else size * (1.0 + 2.0 * error / amount))}"
-        )
+        said = roughly(size, error / amount * size if amount else 0.0)
         if self.event:
             return f"{said} percentage points of probability"
         if self.log:
@@ -70,15 +67,16 @@ class Quantity:
         digits = known_digits(worst, max(means, key=abs))
         low, high = rounded(min(means), digits), rounded(max(means), digits)
         error = f" (± {rounded(worst, digits)})" if worst > 0 and float(rounded(worst, digits)) > 0 else ""
-        return f"{self.name} {self._with_unit(low if low == high else f'{low} to {high}')}{error}"
+        return f"{self.name} {self.with_unit(low if low == high else f'{low} to {high}')}{error}"
 
     def level(self, value: float) -> str:
         """A number that somebody chose: 3 %."""
         if self.event:
             return f"{100.0 * value:g} %"
-        return self._with_unit(f"{value:g}")
+        return self.with_unit(f"{value:g}")
 
-    def _with_unit(self, text: str) -> str:
+    def with_unit(self, text: str) -> str:
+        """Numbers as text, and the unit behind them."""
         return f"{text} {self.unit}" if self.unit else text
 
 
@@ -99,6 +97,12 @@ def known_digits(sd: float, value: float) -> int:
         digits = 3 - (math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0)
     # more than a double holds says nothing
     return min(digits, 15 - (math.floor(math.log10(abs(value))) + 1 if value and math.isfinite(value) else 0))
+
+
+def roughly(amount: float, error: float) -> str:
+    """An amount above zero with its error, in words: about 0.44; or less than 0.15, if that is all that is known."""
+    known = error < 0.5 * amount
+    return f"about {two_digits(amount)}" if known else f"less than {two_digits(amount + 2.0 * error)}"
 
 
 def two_digits(value: float) -> str:

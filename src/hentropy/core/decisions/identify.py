@@ -18,7 +18,7 @@ from hentropy.core.beliefs.linalg import robust_root
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
-from hentropy.core.decisions.headlines import Quantity, percent
+from hentropy.core.decisions.headlines import Quantity, percent, roughly
 from hentropy.core.decisions.max_value import log_density, max_value_gain, max_value_numbers
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
@@ -150,9 +150,14 @@ class Identify(Solved):
             greatest = a.exp() if about.log else a
             low, middle, high = (float(torch.quantile(greatest, p)) for p in (0.05, 0.5, 0.95))
             found = about.amount(middle, (high - low) / 3.29)
-            return f"The greatest {about.name} is {found}, with 90 % probability between {low:.4g} and {high:.4g}."
+            within = about.with_unit(f"{low:.4g} and {high:.4g}")
+            return f"The greatest {about.name} is {found}, with 90 % probability between {within}."
         mean, sd = totals(moments, about)
         return f"{len(mean):,} points: {about.among(mean, sd)}."
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """The information, in nats."""
+        return f"{roughly(amount, error)} nats of information"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The most probable locations, the quantiles of the maximum, or each value with its standard deviation."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Moments, Needs
 from hentropy.core.decisions.actions import FILLING, Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved, Stated, in_belief, named
-from hentropy.core.decisions.headlines import SURE, Quantity, percent
+from hentropy.core.decisions.headlines import SURE, Quantity, percent, roughly
 from hentropy.core.decisions.normal import different_signs, excess, kept_above
 from hentropy.core.decisions.stand_ins import stand_ins
 from hentropy.core.given import as_table, is_finite
@@ -293,6 +293,14 @@ class LevelSets(Solved):
         """Of which share of the points it is so, by their weights: T x m to T."""
         counts = here.to(torch.float64)
         return counts.mean(-1) if self.weights is None else counts @ self.weights.to(counts) / self.weights.sum()
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """How many more labels are right; or how far values lie on the side that they are labelled, over all points."""
+        if self.relation == "misclassification" and self.confidence is None:
+            return f"{roughly(amount, error)} more right labels"
+        if self.confidence is not None or about.log or about.event:
+            return super().saving(amount, error, about)
+        return f"{about.difference(amount, error)}, summed over all points"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each point with the number of thresholds it is above, and how much it counts."""

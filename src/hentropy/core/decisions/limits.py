@@ -21,6 +21,7 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Correlated, Gaussian, Moments, Needs, Several
 from hentropy.core.decisions.base import Decision, Stated, in_belief
 from hentropy.core.decisions.boxes import one_within
+from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Chain, Expression, Literal, Name, nearest, parse
@@ -62,6 +63,14 @@ class Limit:
             else:
                 limit = limit.narrowed(_number(small, text), math.inf)
         return limit
+
+    def in_words(self, about: Quantity) -> str:
+        """With the name and the unit of the outcome: impurity <= 3 %, 2 <= ph <= 4."""
+        if math.isinf(self.low):
+            return f"{about.name} <= {about.level(self.high)}"
+        if math.isinf(self.high):
+            return f"{about.name} >= {about.level(self.low)}"
+        return f"{about.level(self.low)} <= {about.name} <= {about.level(self.high)}"
 
     def narrowed(self, low: float, high: float) -> "Limit":
         """Within further numbers."""
@@ -215,6 +224,11 @@ class Limited(Decision):
         if self.fallback is None or not limits:
             return tuple(highs)
         return (Stated("the fallback", self.outcome, self.fallback, extreme=True), *highs)
+
+    def limits_in_words(self, quantities: Mapping[str, Quantity]) -> str:
+        """The limits on outcomes, with their units."""
+        limits = parse_limits(self.subject_to)
+        return ", ".join(limit.in_words(quantities.get(limit.outcome, Quantity(limit.outcome))) for limit in limits)
 
     @property
     def limited(self) -> bool:

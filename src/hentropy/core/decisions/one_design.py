@@ -230,6 +230,11 @@ class Improve(Decision):
         passes = f"{side} {about.level(self.threshold)} with {percent(-expected_loss)} probability"
         return f"The last design: {about.name} {passes}."
 
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """The probability that the next one passes."""
+        side = "above" if self.above else "below"
+        return f"a probability of {percent(amount)} to be {side} {about.level(self.threshold)}"
+
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The last observed design."""
         if observed.shape[0] == 0:

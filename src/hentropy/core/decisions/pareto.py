@@ -10,7 +10,7 @@ from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Stated, in_belief, monte_carlo_loss, shares_of_draws
 from hentropy.core.decisions.boxes import positive_product
-from hentropy.core.decisions.headlines import Quantity, two_digits
+from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.decisions.hypervolume import area, area_with, hypervolume
 from hentropy.core.decisions.limits import numbers_by_name, seen
 from hentropy.core.decisions.normal import excess
@@ -64,7 +64,7 @@ class Pareto(Decision):
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """In the product of all units."""
-        return f"about {two_digits(amount)} of hypervolume"
+        return f"{roughly(amount, error)} of hypervolume"
 
     def informed(self, belief: Belief) -> "Decision":
         """With the worst values seen as the reference, unless it was given, in the terms of the belief."""

@@ -26,7 +26,7 @@ from hentropy.core.decisions.base import (
     named,
     totals,
 )
-from hentropy.core.decisions.headlines import Quantity, in_words
+from hentropy.core.decisions.headlines import Quantity, in_words, roughly
 from hentropy.core.decisions.limits import Limited
 from hentropy.core.decisions.normal import absolute, maximum_of_two, truncated
 from hentropy.core.given import is_finite
@@ -76,6 +76,13 @@ UNEVEN = 10.0
 """A range that is so many times as narrow as the widest hardly counts for distances in own units."""
 
 
+DIFFERENT = 0.1
+"""Two designs are different from this share of the cap on, or of the widest distance in the space if that is less."""
+
+SPREAD = 64
+"""Designs spread over a space, among which the widest distance is looked for."""
+
+
 class TopK(Limited):
     """k high-scoring, diverse designs.
 
@@ -119,9 +126,7 @@ class TopK(Limited):
     def within(self, space: DesignSpace) -> "TopK":
         """The same decision, with the space whose designs it compares."""
         super().within(space)
-        if self._space is space or not (self.scaled or space.compares_options):
-            return self
-        return self.settled(_space=space)
+        return self if self._space is space else self.settled(_space=space)
 
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
         """That some parameters hardly count for distances in own units, because their ranges are so narrow."""
@@ -176,9 +181,31 @@ class TopK(Limited):
         return Sums((sign,) * self.k, None if alone else self._reward_of_pairs, self.coordinates)
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """How many, and their values."""
-        different = ", each different" if self.k > 1 and self.weight > 0 else ""
-        return f"{in_words(self.k, 'design')}{different}: {about.among(*totals(moments, about))}."
+        """How many, whether they differ, and their values."""
+        return f"{in_words(self.k, 'design')}{self._differ(a)}: {about.among(*totals(moments, about))}."
+
+    def _differ(self, a: Tensor) -> str:
+        """Whether the designs of an action (k x d) differ, where that counts: as words behind their number."""
+        if self.k == 1 or self.weight == 0:
+            return ""
+        i, j = torch.triu_indices(self.k, self.k, 1, device=a.device)
+        apart = all_pairs(self.distance, self.coordinates(a))
+        near = torch.minimum(apart, apart.mT)[i, j] < DIFFERENT * self._widest()
+        if not near.any():
+            return ", each different"
+        if near.all():
+            return " that hardly differ"
+        if near.sum() > 1:
+            return ", some of which hardly differ"
+        return f", of which {int(i[near]) + 1} and {int(j[near]) + 1} hardly differ"
+
+    def _widest(self) -> float:
+        """The greatest distance that counts: the cap, or that of designs spread over the space if it is less."""
+        cap = math.inf if self.cap is None else self.cap
+        if self._space is None:
+            return cap if math.isfinite(cap) else 0.0
+        spread = self._space.sample(SPREAD, 0)
+        return min(cap, float(all_pairs(self.distance, self.coordinates(spread)).max()))
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """For each of the designs, by their values and their distance."""
@@ -397,7 +424,16 @@ class Sequence(Limited):
         miss = absolute(values.mean - torch.tensor(self.targets).to(values.mean), values.variance)
         off = about.level(float(f"{float(values.expect_vector(miss).mean()):.2g}"))
         listed = ", ".join(f"{target:g}" for target in self.targets[:6]) + (", ..." if len(self.targets) > 6 else "")
-        return f"{in_words(len(self.targets), 'design')} with {about.name} near {listed}: off by {off} on average."
+        near = f"{about.name} near {about.with_unit(listed)}"
+        return f"{in_words(len(self.targets), 'design')} with {near}: off by {off} on average."
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """How much nearer the values come to their targets, for each of the designs; or the squares of that."""
+        if self.power == 2 or self.link:
+            what = f"{'squared ' * (self.power == 2)}distance to the targets"
+            return f"{roughly(amount, error)} of the {what}, summed over all designs"
+        k = len(self.targets)
+        return f"{about.difference(amount / k, error / k)}{' each' if k > 1 else ''}, nearer to the targets"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each design with its target."""

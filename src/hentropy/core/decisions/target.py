@@ -10,6 +10,7 @@ from torch import Tensor
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Stated
+from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.decisions.limits import Limit, numbers_by_name, seen
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Name
@@ -79,6 +80,14 @@ class Target(Decision):
         """The expected excess on either side of what is wanted."""
         rows = zip(self._limits, moments.mean.unbind(-1), moments.variance.unbind(-1), strict=True)
         return self._sum([limit.expected_distance(mean, var) for limit, mean, var in rows])
+
+    def saving(self, amount: float, error: float, about: Quantity) -> str:
+        """How much nearer it comes: in units where a single outcome counts by its distance alone."""
+        alone = len(self.outcomes) == 1 and not self.scale and not self.weights
+        if alone and not about.event:
+            return f"{about.difference(amount, error)}, nearer to the target"
+        targets = "targets" if len(self.outcomes) > 1 else "target"
+        return f"{roughly(amount, error)} of the distance to the {targets}, as scaled"
 
 
 def _aimed(name: str, aim: Any) -> Limit:

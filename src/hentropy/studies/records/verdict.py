@@ -31,10 +31,10 @@ PROBABILITIES = ("probability", "probability of f")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The current recommendation: the action, its expected loss (the entropy) and its Monte Carlo error.
+    """The current recommendation: the answer in sentences, and the action.
 
     `action` are rows of named values for a person, some with `units`; `raw` is the action as the decision's loss takes
-    it.
+    it. The expected loss (the entropy) and its Monte Carlo error `std_error` are not printed.
     """
 
     action: list[dict[str, Any]]
@@ -48,6 +48,8 @@ class Verdict:
     """The answer in a sentence; empty of verdicts recorded before there were any."""
     worth: str = field(default="", compare=False)
     """What another experiment is worth, in a sentence; empty where that is not known."""
+    failed: int = 0
+    """How many experiments had failed by then, beside those that gave the observations."""
 
     @property
     def chances(self) -> list[float]:
@@ -72,8 +74,8 @@ class Verdict:
 
     @property
     def stands_on(self) -> str:
-        """How much was known."""
-        return f"after {self.observations} observation{'s' if self.observations != 1 else ''}"
+        """How many experiments were run before it."""
+        return after_runs(self.observations, self.failed)
 
     @property
     def rows(self) -> "Rows":
@@ -108,12 +110,9 @@ class Verdict:
     @property
     def notes(self) -> list[str]:
         """What stands under the rows."""
-        more = (
-            [f"... and {self.left_out} more row{'s' if self.left_out > 1 else ''} in verdict.action"]
-            if self.left_out
-            else []
-        )
-        return [*more, self.loss]
+        if not self.left_out:
+            return []
+        return [f"... and {self.left_out} more row{'s' if self.left_out > 1 else ''} in verdict.action"]
 
     def __rich__(self) -> RenderableType:
         return Group(Text(self.heading, style="bold"), self.rows, *(Text(note) for note in self.notes))
@@ -129,8 +128,16 @@ class Verdict:
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self.cells
         )
-        notes = "<br>".join(html.escape(note) for note in self.notes)
-        return f"<p><b>{html.escape(self.heading)}</b></p><table><tr>{head}</tr>{body}</table><p>{notes}</p>"
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        stated = f"{html.escape(_clipped(self.decision, LONGEST))}: {html.escape(self.loss)}"
+        details = f"<details><summary>The decision as stated, and its expected loss</summary>{stated}</details>"
+        return f"<p><b>{html.escape(self.heading)}</b></p><table><tr>{head}</tr>{body}</table>{notes}{details}"
+
+
+def after_runs(observations: int, failed: int) -> str:
+    """After how many experiments: after 24 runs, 8 of which failed."""
+    runs = observations + failed
+    return f"after {runs} run{'s' if runs != 1 else ''}{f', {failed} of which failed' if failed else ''}"
 
 
 @dataclass(frozen=True)

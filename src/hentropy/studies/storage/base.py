@@ -95,7 +95,7 @@ class Store(ABC):
 
     @abstractmethod
     def keep(self, study: StudyRecord, verdict: Verdict) -> None:
-        """Record a verdict."""
+        """Record a verdict, in place of the last one if that is the same but for what another experiment is worth."""
 
     @abstractmethod
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:

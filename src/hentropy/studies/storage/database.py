@@ -240,7 +240,7 @@ class Database(Store):
             return tuple(map(_observation, connection.execute(query).mappings()))
 
     def keep(self, study: StudyRecord, verdict: Verdict) -> None:
-        """Record a verdict."""
+        """Record a verdict, in place of the last one if that is the same but for what another experiment is worth."""
         row = {
             "study_id": study.id,
             "decision": verdict.decision,
@@ -249,9 +249,17 @@ class Database(Store):
             "std_error": verdict.std_error,
             "action": plain(verdict.action),
             "headline": verdict.headline,
+            "worth": verdict.worth,
+            "failed": verdict.failed,
         }
+        newest = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id.desc()).limit(1)
         with self._transaction(writes=True) as connection:
-            connection.execute(insert(verdicts).values({**row, "at": self._backend.now(connection)}))
+            row["at"] = self._backend.now(connection)
+            last = connection.execute(newest).mappings().one_or_none()
+            if last is not None and _verdict(last).verdict == replace(verdict, action=plain(verdict.action)):
+                connection.execute(update(verdicts).where(verdicts.c.id == last["id"]).values(row))
+            else:
+                connection.execute(insert(verdicts).values(row))
 
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
         """All verdicts."""
@@ -309,7 +317,7 @@ def _observation(row: RowMapping) -> Observation:
 
 
 def _verdict(row: RowMapping) -> StoredVerdict:
-    names = ("action", "expected_loss", "std_error", "decision", "observations", "headline")
+    names = ("action", "expected_loss", "std_error", "decision", "observations", "headline", "worth", "failed")
     return StoredVerdict(row["at"], Verdict(**{name: row[name] for name in names}, raw=None))
 
 

@@ -116,9 +116,12 @@ class MemoryStore(Store):
             return tuple(o for o in self._kept(study).observations if number is None or o.number == number)
 
     def keep(self, study: StudyRecord, verdict: Verdict) -> None:
-        """Record a verdict."""
+        """Record a verdict, in place of the last one if that is the same but for what another experiment is worth."""
         with self._lock:
-            self._kept(study).verdicts.append(StoredVerdict(self.now(), verdict))
+            kept = self._kept(study).verdicts
+            if kept and kept[-1].verdict == verdict:
+                kept.pop()
+            kept.append(StoredVerdict(self.now(), verdict))
 
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
         """All verdicts."""

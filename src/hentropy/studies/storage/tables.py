@@ -29,7 +29,7 @@ metadata = MetaData()
 VERSION_TABLE = "hentropy_version"
 """Where a store says which migration made it."""
 
-NEWEST = "0006"
+NEWEST = "0007"
 """The last migration."""
 
 studies = Table(
@@ -96,6 +96,8 @@ verdicts = Table(
     Column("std_error", Double, nullable=False),
     Column("action", JSON, nullable=False),
     Column("headline", Text, nullable=False, server_default=""),
+    Column("worth", Text, nullable=False, server_default=""),
+    Column("failed", Integer, nullable=False, server_default="0"),
     Index("hentropy_verdicts_by_study", "study_id"),
 )
 

@@ -86,6 +86,7 @@ def minimize(
         data=data,
         callback=None if callback is None else lambda study: callback(_result(study, as_x, calls)),
         progress=progress,
+        worth=False,
         seed=seed,
         stop=stop,
         **options,

@@ -11,11 +11,12 @@ from typing import Any
 from torch import Tensor
 
 from hentropy.core.decisions import Decision
-from hentropy.core.decisions.headlines import Quantity
+from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, Failed, Measurement, State, ToldCost, Trial, Values
+from hentropy.studies.records.numbers import short
 from hentropy.studies.records.trial import checked_told_cost
 from hentropy.studies.stopping import Budget, Standing, StoppingRule
 
@@ -204,6 +205,16 @@ def spent_on(trials: Iterable[Trial], running: bool = False) -> float:
     return sum(trial.spent or 0.0 for trial in trials if trial.state in ended and trial.origin != "attached")
 
 
+def spent_sentence(rules: Iterable[StoppingRule], trials: Sequence[Trial], unit: str = "") -> str:
+    """What was spent, of what there is: Spent 42 of 60 hours. Nothing while nobody knows of costs."""
+    spent = spent_on(trials)
+    for rule in rules:
+        if isinstance(rule, Budget) and rule.cost is not None:
+            return f"Spent {rule.spending(spent)}."
+    known = any(trial.spent is not None for trial in trials)
+    return f"Spent {short(spent)}{f' {unit}' if unit else ''}." if known else ""
+
+
 def is_exhausted(entries: Iterable[Entry]) -> bool:
     """Whether the last proposal found nothing left to gain, and nothing was told since that could change that.
 
@@ -223,14 +234,18 @@ def is_exhausted(entries: Iterable[Entry]) -> bool:
     return bool(before) and before[-1].trial.gain == 0
 
 
+NOT_WORTH_IT = "Another run is not expected to improve it: stop."
+NO_OTHER_RUN = "There is no other run to make: stop."
+
+
 def another_run(decision: Decision, about: Quantity, entries: Iterable[Entry], stopped: str | None) -> str:
     """What another experiment is worth, in a sentence: the gain of the newest proposal, if nothing was told since.
 
-    Empty where that is not known: it is not worth a search of its own.
+    Empty where that is not known: then it takes a search.
     """
     entries = tuple(entries)
     if is_exhausted(entries):
-        return "Another run is not expected to improve it: stop."
+        return NOT_WORTH_IT
     proposed = [entry for entry in entries if entry.trial.gain is not None]
     if not proposed or any(_since(entry, proposed[-1]) for entry in entries):
         return ""
@@ -242,7 +257,16 @@ def another_run(decision: Decision, about: Quantity, entries: Iterable[Entry], s
 
 def worth_sentence(decision: Decision, about: Quantity, gain: float, error: float, stopped: str | None) -> str:
     """What another experiment is worth, with its gain; and to stop, if the rules say so."""
-    return f"Another run is worth {decision.saving(gain, error, about)}{': stop' if stopped else ''}."
+    if not gain:
+        return NOT_WORTH_IT
+    return f"Another run is worth {in_words_of(decision, about, gain, error)}{': stop' if stopped else ''}."
+
+
+def in_words_of(decision: Decision | None, about: Quantity, gain: float, error: float) -> str:
+    """A gain in the words of the decision, and in the units of its loss if the decision is not known here."""
+    if not gain:
+        return "nothing"
+    return f"{roughly(gain, error)} of expected loss" if decision is None else decision.saving(gain, error, about)
 
 
 def _since(entry: Entry, last: Entry) -> bool:

@@ -35,6 +35,7 @@ def search(
     callback: Callable[[Study], object] | None = None,
     progress: bool = True,
     console: Console | None = None,
+    worth: bool = True,
     **options: Any,
 ) -> SearchResult:
     """Run `budget` experiments `f(**params)`, each chosen for the decision, and decide.
@@ -44,8 +45,9 @@ def search(
     the first of those failures.
     `data` are earlier measurements, as in `Study.attach_many`. `callback` is called with the study after each
     experiment; if it returns True or raises StopIteration, the search ends and decides.
-    Ctrl-C ends the search and decides with the results so far. `options` are those of `Study`. An error that ends the
-    search has the study, with all results, in its attribute `study`.
+    Ctrl-C ends the search and decides with the results so far. The verdict says what another experiment would be worth,
+    which takes one more proposal, unless `worth` is False or the search was ended early. `options` are those of
+    `Study`. An error that ends the search has the study, with all results, in its attribute `study`.
     """
     if not is_count(budget):
         raise InputError(f"the budget, a number of experiments, must be a whole number of at least 1, got {budget!r}")
@@ -62,8 +64,8 @@ def search(
     try:
         study.attach_many(data)
         with bar:
-            _run(study, f, budget, bar, callback)
-        return SearchResult(study.decide(), study)
+            finished = _run(study, f, budget, bar, callback)
+        return SearchResult(study.decide(worth=worth and finished), study)
     except HentropyError as error:
         error.study = study
         raise
@@ -81,8 +83,8 @@ def _run(
     budget: int,
     bar: Progress,
     callback: Callable[[Study], object] | None,
-) -> None:
-    """Ask, evaluate and tell until the budget is used up, a rule says stop, or someone presses Ctrl-C."""
+) -> bool:
+    """Ask, evaluate and tell until the budget is used up or a rule says stop; False if somebody ended it before."""
     task = bar.add_task("", total=budget, count=f"0/{budget}", status="")
     failures = Failures()
     notes = (*study.notes, *budget_notes([Budget(budget)], study.first, study.records))
@@ -93,7 +95,7 @@ def _run(
             if study.stopped:
                 break
             trial = study.ask()
-            bar.update(task, count=f"{number}/{budget}", status=describe(trial, study.first_left, study.space))
+            bar.update(task, count=f"{number}/{budget}", status=describe(trial, study))
             if study.stopped:
                 # an experiment that is not worth its while is not run
                 study.withdraw(trial, note=f"not run: {study.stopped}")
@@ -102,23 +104,25 @@ def _run(
             _evaluate(study, trial, f, failures)
             bar.advance(task)
             if callback is not None and callback(study) is True:
-                break
+                return False
         if study.stopped:
             bar.console.print(f"stopped: {study.stopped}", markup=False, highlight=False)
     except StopIteration:
-        pass  # the callback has seen enough
+        return False  # the callback has seen enough
     except KeyboardInterrupt:
         bar.console.print("interrupted: deciding on what was measured so far")
+        return False
+    return True
 
 
-def describe(trial: Trial, left: int, space: DesignSpace) -> str:
-    """A trial in one line: its design, the gain expected of it, and the entropy before it; `left` first ones follow."""
+def describe(trial: Trial, study: Study) -> str:
+    """A trial in one line: its design, and what it is worth in the words of the decision."""
     values = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in trial.params.items()}
-    units = {field.name: f" {field.unit}" for field in space.fields if field.unit}
+    units = {field.name: f" {field.unit}" for field in study.space.fields if field.unit}
     params = ", ".join(f"{name}={value}{units.get(name, '')}" for name, value in values.items())
-    if trial.gain is None or trial.entropy is None:
-        return f"first design, {left} to come  at {params}"
-    return f"gain {trial.gain:.3g}  entropy {trial.entropy:.5g}  at {params}"
+    if trial.gain is None:
+        return f"first design, {study.first_left} to come  at {params}"
+    return f"worth {study.worth_of(trial)}  at {params}"
 
 
 def _evaluate(study: Study, trial: Trial, f: Callable[..., Values], failures: Failures) -> None:

@@ -29,7 +29,7 @@ from hentropy.core.models.own import Model, name_of
 from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import InputError, Outdated, StudyError
+from hentropy.errors import HentropyError, InputError, Outdated, StudyError
 from hentropy.studies.outcomes import Computed, Fitting, Outcomes
 from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
 from hentropy.studies.records.outcome import Outcome
@@ -40,13 +40,17 @@ from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
 from hentropy.studies.study.left_to_ask import nothing_to_decide
 from hentropy.studies.study.rules import (
+    NO_OTHER_RUN,
     NOTHING_LEFT,
     another_run,
     budget_notes,
     checked_record,
+    in_words_of,
     model_notes,
     space_notes,
     spent_on,
+    spent_sentence,
+    worth_sentence,
 )
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
@@ -136,6 +140,7 @@ class Study:
         self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
+        self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
         self.store = MemoryStore() if storage is None else open_store(storage)
         self.first = number_of_first(first, space, self.store.find(name))
         self.options = StudyParts(
@@ -282,9 +287,15 @@ class Study:
             return None
 
     def propose(self, count: int = 1) -> Proposal:
-        """What `ask` would ask once the first designs are out, with its gain and outlook, without asking it."""
+        """What `ask` would ask once the first designs are out, with its gain and outlook, without asking it.
+
+        It is searched once for the same trials.
+        """
         self.log.sync()
-        return self._asker.propose(count)
+        known = (self.log.trials, count)
+        if self._proposed is None or self._proposed[0] != known:
+            self._proposed = (known, self._asker.propose(count))
+        return self._proposed[1]
 
     def tell(
         self,
@@ -367,8 +378,57 @@ class Study:
             self._learned = (ended, found)
         return self._learned[1]
 
-    def decide(self) -> Verdict:
-        """The current recommendation; a verdict that differs from the last one is recorded."""
+    def decide(self, *, worth: bool | None = None) -> Verdict:
+        """The current recommendation; a verdict that differs from the last one is recorded.
+
+        `worth` is whether it must say what another experiment is worth (see `with_worth`): by default, once the study
+        has ended.
+        """
+        verdict = self._decided()
+        return self.with_worth(verdict) if worth or (worth is None and self.stopped) else verdict
+
+    def with_worth(self, verdict: Verdict) -> Verdict:
+        """The current recommendation with what another experiment is worth, unless first designs are still to come.
+
+        If no proposal has said that, it takes a search as long as that of `ask`; it is recorded, and not searched again
+        until there is news.
+        """
+        stopped = self.stopped
+        to_come = self.first_left > 0 and not stopped
+        outdated = verdict.observations != len(in_state(self.log.trials, State.COMPLETE))
+        if verdict.worth or to_come or outdated:
+            return verdict
+        known = self._recorded_worth(verdict) if stopped else ""
+        valued = replace(verdict, worth=known or self._searched_worth(stopped))
+        self._keep(valued)
+        return valued
+
+    def worth_of(self, trial: Trial) -> str:
+        """What was expected of a trial when it was chosen, in the words of the decision: about 0.4 % yield.
+
+        Nothing of one that was not chosen by its gain.
+        """
+        about = self.outcomes.about(self.decided)
+        return "" if trial.gain is None else in_words_of(self.decision, about, trial.gain, trial.gain_error or 0.0)
+
+    def _recorded_worth(self, verdict: Verdict) -> str:
+        """What was said of another experiment with the last verdict, if that is this one and nothing happened since."""
+        stored = self.store.verdicts(self.log.record)[-1:]
+        happened = [entry.ended_at or entry.asked_at for entry in self.log.entries.values()]
+        same = stored and stored[0].verdict == _recorded(verdict) and stored[0].at > max(happened)
+        # one that was reached before the study had ended does not say stop
+        return stored[0].verdict.worth if same and stored[0].verdict.worth.endswith("stop.") else ""
+
+    def _searched_worth(self, stopped: str | None) -> str:
+        if self.log.none_left:
+            return NO_OTHER_RUN
+        try:
+            found = self.propose()
+        except HentropyError:  # what another experiment is worth cannot be said; what would be decided can
+            return ""
+        return worth_sentence(self.decision, self.outcomes.about(self.decided), found.gain, found.std_error, stopped)
+
+    def _decided(self) -> Verdict:
         belief = self.belief
         found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
         rows = self._rows(found, belief)
@@ -384,13 +444,14 @@ class Study:
             units=self.outcomes.verdict_units(self.decided),
             headline=f"{said} {succeeds}".strip(),
             worth=self._another_run(),
+            failed=len(in_state(self.log.trials, State.FAILED)),
         )
         self._keep(verdict)
         return verdict
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
-        about = self.outcomes.quantities[self.fitting.measured[0]]
+        about = self.outcomes.about(self.decided)
         return another_run(self.decision, about, self.log.entries.values(), self._reason(running=False))
 
     def _last_verdict(self) -> Verdict | None:
@@ -401,8 +462,9 @@ class Study:
 
     def _keep(self, verdict: Verdict) -> None:
         """Record a verdict, unless the last one recorded said the same."""
-        kept = replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None)
-        if kept != self._last_verdict() and math.isfinite(kept.expected_loss):
+        kept, last = _recorded(verdict), self._last_verdict()
+        news = kept != last or kept.worth not in ("", last.worth if last else "")
+        if news and math.isfinite(kept.expected_loss):
             self.store.keep(self.log.record, kept)
             self._verdict = kept
 
@@ -457,7 +519,13 @@ class Study:
     def _repr_html_(self) -> str:
         titles = {field.name: field.title for field in self.space.fields}
         verdicts = self.store.verdicts(self.log.record)
-        return study_html(self.name, repr(self.decision), self.records, verdicts, titles, self.outcomes)
+        spent = spent_sentence(self.stop, self.records, self.costs.unit)
+        return study_html(self.name, repr(self.decision), self.records, verdicts, titles, self.outcomes, spent)
+
+
+def _recorded(verdict: Verdict) -> Verdict:
+    """What is recorded of a verdict."""
+    return replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None)
 
 
 def load_study(

@@ -24,11 +24,16 @@ def study_html(
     verdicts: Sequence[StoredVerdict],
     titles: Mapping[str, str],
     outcomes: Outcomes,
+    spent: str = "",
 ) -> str:
-    """A summary in HTML in which everything is escaped; `titles` of parameters have their units."""
+    """A summary in HTML in which everything is escaped; `titles` of parameters have their units.
+
+    `spent` is a sentence on costs, or nothing.
+    """
     states = [trial.state for trial in trials]
     counts = ", ".join(f"{states.count(state)} {state.value}" for state in State if state in states)
-    parts = [f"<p><b>{_text(name)}</b>: {_text(decision)}<br>{counts or 'no trials yet'}</p>"]
+    standing = f"{counts or 'no trials yet'}{f'. {_text(spent)}' if spent else ''}"
+    parts = [f"<p><b>{_text(name)}</b>: {_text(decision)}<br>{standing}</p>"]
     if verdicts:
         parts.append(f"<div>Last decided: {verdicts[-1].verdict._repr_html_()}</div>")
     if trials:

@@ -189,10 +189,13 @@ def _turns(store: Store, other: Store, study: StudyRecord) -> None:
 
 def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:
     first = Verdict([{"x": 1 / 3, "label": AWKWARD}], -1.25, 0.5, AWKWARD, 3, raw=None)
-    for verdict in (first, replace(first, observations=4)):
+    second = replace(first, observations=4, failed=2)
+    for verdict in (first, second, replace(second, worth=AWKWARD)):
         store.keep(study, verdict)
     kept = [stored.verdict for stored in other.verdicts(study)]
-    require(kept == [first, replace(first, observations=4)], f"two verdicts came back as {kept}")
+    require(kept == [first, second], f"two verdicts came back as {kept}")
+    worth = [verdict.worth for verdict in kept]
+    require(worth == ["", AWKWARD], f"what another experiment is worth came back as {worth}")
 
 
 def _deletion(store: Store, other: Store, study: StudyRecord) -> None:

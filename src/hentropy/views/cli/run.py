@@ -27,6 +27,7 @@ from hentropy.views.cli.run_progress import (
     going_on_later,
     note_versions,
     say_begin,
+    say_spent,
     say_trouble,
 )
 from hentropy.views.cli.trial_tables import print_verdict
@@ -65,6 +66,9 @@ def run(
         ),
     ] = None,
     store: StoreUrl = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print expected losses, in the units of the decision's loss.")
+    ] = False,
     json_lines: Annotated[bool, typer.Option("--json-lines", help="Print one JSON object per event.")] = False,
 ) -> None:
     """Run a study until its rules say stop: ask, evaluate, tell.
@@ -88,9 +92,9 @@ def run(
             say_begin(it)
         with going_on_later(it):
             who = executor_of(kind, objective_of(words), workers, scheduler, slurm or (), words.folder)
-            with Follower(it, workers, json_lines).watch() as watch:
+            with Follower(it, workers, json_lines, details).watch() as watch:
                 why = run_to_the_end(it, who, terms_of(words), watch)
-            _say_end(it, why, as_typed(study, store), json_lines, words.description)
+            _say_end(it, why, as_typed(study, store), json_lines, words.description, details)
         if not any(trial.state is State.COMPLETE for trial in it.records):
             raise typer.Exit(1)
 
@@ -109,7 +113,7 @@ def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Ki
     return "local"
 
 
-def _say_end(study: Study, why: str, called: str, as_json: bool, description: Description) -> None:
+def _say_end(study: Study, why: str, called: str, as_json: bool, description: Description, details: bool) -> None:
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
     if as_json:
@@ -118,9 +122,10 @@ def _say_end(study: Study, why: str, called: str, as_json: bool, description: De
         return
     say(f"Finished: {why}.", "bold")
     if verdict:
-        print_verdict(verdict, called, description)
+        print_verdict(verdict, called, description, details)
     else:
         say("Nothing was measured, so nothing can be decided.")
+    say_spent(study)
     waiting = [str(trial.number) for trial in study.records if trial.state is State.RUNNING]
     if waiting:
         say(f"Still waiting for the values of {', '.join(waiting)}: hentropy show {called} lists them.")
@@ -162,4 +167,4 @@ def worker(
 
 
 def _ended(study: Study, trial: Trial, outcome: Evaluation) -> None:
-    say(one_line(ended_line(trial, outcome, None, study.first_left, study.outcomes), LONGEST))
+    say(one_line(ended_line(trial, outcome, None, study), LONGEST))

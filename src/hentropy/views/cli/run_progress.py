@@ -17,10 +17,10 @@ from hentropy.errors import HentropyError, InputError, StorageError
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.execution.executor import Evaluation
 from hentropy.studies.execution.runner import RunListener
-from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
+from hentropy.studies.study.rules import spent_sentence
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import shown
@@ -66,7 +66,7 @@ class Glances:
         if self._rarely and began < self._next:
             return None
         try:
-            return self._study.decide()
+            return self._study.decide(worth=False)
         except HentropyError:  # nothing can be decided yet; a line of progress is no place to end a run
             return None
         finally:
@@ -82,8 +82,9 @@ LONGEST = 200
 class Follower:
     """Prints what happens in a run: lines for a person, or JSON lines for a script."""
 
-    def __init__(self, study: Study, workers: int, as_json: bool) -> None:
+    def __init__(self, study: Study, workers: int, as_json: bool, details: bool = False) -> None:
         self._study = study
+        self._details = details
         self._glances = Glances(study, rarely=workers > 1)
         self._as_json = as_json
         self._running: dict[int, Trial] = {}
@@ -116,7 +117,7 @@ class Follower:
         if self._as_json:
             typer.echo(json_text(_plain(trial, outcome, verdict)), file=self._out)
         else:
-            line = ended_line(trial, outcome, verdict, self._study.first_left, self._study.outcomes)
+            line = ended_line(trial, outcome, verdict, self._study, self._details)
             line = one_line(line, _width(self._console))
             say(line, "" if trial.state is State.COMPLETE else "red", to=self._console)
         self._show_running()
@@ -124,7 +125,9 @@ class Follower:
     def _show_running(self) -> None:
         if self._status:
             units = units_of(self._study.space)
-            now = "; ".join(f"{t.number}: {design(t.params, units=units)}{_gain(t)}" for t in self._running.values())
+            now = "; ".join(
+                f"{t.number}: {design(t.params, units=units)}{_worth(t, self._study)}" for t in self._running.values()
+            )
             text = f"running {now}" if now else CHOOSING
             self._status.update(Text(one_line(printable(text), self._console.width - 4)))
 
@@ -134,20 +137,22 @@ def say_trouble(error: HentropyError) -> None:
     note(str(error))
 
 
-def ended_line(trial: Trial, outcome: Evaluation, verdict: Verdict | None, left: int, outcomes: Outcomes) -> str:
-    """What came of an experiment; `left` first designs are still to come."""
+def ended_line(trial: Trial, outcome: Evaluation, verdict: Verdict | None, study: Study, details: bool = False) -> str:
+    """What came of an experiment, and what would be decided now; with `details`, also its expected loss."""
     start = f"{trial.number}:"
     if trial.state is not State.COMPLETE:
         again = "" if trial.state is State.FAILED else ", will be retried"
         return f"{start} failed{again}: {outcome.failed or trial.note}"
-    so_far = f"; expected loss {number(verdict.expected_loss)}; so far: {in_short(verdict)}" if verdict else ""
-    return f"{start} {results(trial.measurements, outcomes)}{_gain(trial, left)}{so_far}"
+    so_far = f"; so far: {in_short(verdict)}" if verdict else ""
+    loss = f"; expected loss {number(verdict.expected_loss)}" if verdict and details else ""
+    return f"{start} {results(trial.measurements, study.outcomes)}{_worth(trial, study)}{loss}{so_far}"
 
 
-def _gain(trial: Trial, left: int = 0) -> str:
+def _worth(trial: Trial, study: Study) -> str:
     if trial.gain is None:
+        left = study.first_left
         return f" (first design{f', {left} to come' if left else ''})"
-    return f" (gain {number(trial.gain)})"
+    return f" (worth {study.worth_of(trial)})"
 
 
 def _width(to: Console) -> int:
@@ -193,6 +198,12 @@ def note_versions(study: Study) -> None:
 def say_first(study: Study) -> None:
     """How many first designs are still to come and why, as long as there are any."""
     if said := to_come(study.first, len(study.space.fields), study.records):
+        say(said)
+
+
+def say_spent(study: Study) -> None:
+    """What was spent, if that is known."""
+    if said := spent_sentence(study.stop, study.records, study.costs.unit):
         say(said)
 
 

@@ -9,11 +9,11 @@ from hentropy.studies.records import Entry, State
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number, whole
 from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
 from hentropy.views.cli.printing import console, note, print_json, say, table
-from hentropy.views.cli.run_progress import say_first
+from hentropy.views.cli.run_progress import say_first, say_spent
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
 from hentropy.views.text.formats import ago, clock, counted, design, iso, number, one_line, result, units_of
-from hentropy.views.text.sentences import counts, decision_sentence, holder, to_come
+from hentropy.views.text.sentences import counts, decision_sentence, holder, spent, to_come
 from hentropy.views.text.trials import as_json, history_json, how_often, to_measure, verdict_json, why
 
 LONGEST_NOTE = 50
@@ -105,6 +105,8 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
     say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries, it.log.outcomes)}")
     if often := how_often(it.log.trials, it.log.outcomes):
         say(often)
+    if costs := spent(description, it.log.trials):
+        say(costs)
     if to_be := to_come(it.log.first, len(it.log.space.fields), it.log.trials):
         say(to_be)
     for line in it.log.notes:
@@ -191,6 +193,7 @@ def decide(
             print_json(verdict_json(verdict))
         else:
             print_verdict(verdict, as_typed(study, store), words_of(place).description, details)
+            say_spent(it)
             if why := it.stopped:
                 say(f"The study is finished: {why}.")
             say_first(it)

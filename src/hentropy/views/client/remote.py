@@ -280,4 +280,5 @@ def _plain(name: str, value: Any) -> bool | float | str | None:
 def _verdict(plain: Mapping[str, Any]) -> Verdict:
     loss, error = (math.inf if plain[name] is None else plain[name] for name in ("expected_loss", "std_error"))
     known = plain["decision"], plain["observations"]
-    return Verdict(plain["action"], loss, error, *known, raw=None, headline=plain["headline"], worth=plain["worth"])
+    said = {name: plain[name] for name in ("headline", "worth", "failed")}
+    return Verdict(plain["action"], loss, error, *known, raw=None, **said)

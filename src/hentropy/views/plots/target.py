@@ -155,8 +155,16 @@ def _weighed(cost: bool, failed: bool) -> str:
 
 def _next(study: Study, belief: Belief) -> Proposal | None:
     """The design that would be asked by its gain, searched as `ask` does; None where nothing is left to ask."""
+    try:
+        # other outcomes that tell of those decided on are not in pictures
+        return study.propose() if not study.fitting.also else _asker(study, belief).propose(1)
+    except StudyError:  # every row of a pool failed, or was measured without noise
+        return None
+
+
+def _asker(study: Study, belief: Belief) -> Asker:
     options = study.options
-    asker = Asker(
+    return Asker(
         study.log,
         lambda: belief,
         lambda: study.success,
@@ -168,10 +176,6 @@ def _next(study: Study, belief: Belief) -> Proposal | None:
         study.decide_on,
         study.fitting,
     )
-    try:
-        return asker.propose(1)
-    except StudyError:  # every row of a pool failed, or was measured without noise
-        return None
 
 
 def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal, Tensor | None]:

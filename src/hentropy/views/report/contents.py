@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
-from hentropy.studies.study.rules import worth_sentence
+from hentropy.studies.study.rules import spent_sentence
 from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import Scene, scene_of
@@ -29,7 +29,6 @@ from hentropy.views.text.sentences import (
     first_sentence,
     objective_sentence,
     outcome_sentences,
-    spent_text,
     stop_sentence,
     values_text,
 )
@@ -171,7 +170,9 @@ def contents(study: Study) -> Contents:
     if verdict is not None:
         scene = scene_of(study, verdict)
         pictures, troubles = _pictures(scene)
-        verdict = verdict if verdict.worth else replace(verdict, worth=_worth(scene))
+        target = scene.explained.target
+        if target is not None and target.number is None:  # the pictures had to find out what it is worth
+            verdict = study.with_worth(verdict)
     entries = tuple(study.log.entries.values())
     now = clock(time.time())
     return Contents(
@@ -200,15 +201,6 @@ def _description(study: Study) -> Description:
     return validated(in_words(study.options), f"the study {study.name!r}")
 
 
-def _worth(scene: Scene) -> str:
-    """What another experiment is worth, which the pictures had to find out; nothing while first designs are left."""
-    target, study = scene.explained.target, scene.study
-    if target is None or not target.gain or not (target.is_next or target.ended):
-        return ""
-    about = study.outcomes.quantities[scene.outcome]
-    return worth_sentence(study.decision, about, target.gain, target.error, study.log.stopped())
-
-
 def _pictures(scene: Scene) -> tuple[list[PictureShown], dict[str, str]]:
     made: list[PictureShown] = []
     troubles: dict[str, str] = {}
@@ -225,8 +217,8 @@ def _pictures(scene: Scene) -> tuple[list[PictureShown], dict[str, str]]:
 def _standing(study: Study, entries: Sequence[Entry]) -> str:
     states = ", ".join(f"{count} {state}" for state, count in counts(entries).items() if count)
     said = f"{counted(len(entries), 'trial')}{f': {states}' if states else ''}."
-    spent = spent_text(study.stop, [entry.trial for entry in entries], study.costs.unit)
-    said += f" {spent[0].upper()}{spent[1:]}." if spent else ""
+    spent = spent_sentence(study.stop, [entry.trial for entry in entries], study.costs.unit)
+    said += f" {spent}" if spent else ""
     often = how_often([entry.trial for entry in entries], study.outcomes)
     said += f" {often}" if often else ""
     reason = study.log.stopped()

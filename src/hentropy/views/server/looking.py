@@ -78,20 +78,40 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     answer({"phase": "deciding"})
     before = study.store.verdicts(study.log.record)
     with at_most(until - time.process_time()):
-        verdict = study.decide()
+        verdict = study.decide(worth=False)
     earlier = last_other(before, verdict)
-    said = {
+    said = seen | {
         "verdict": verdict_json(verdict),
         "earlier": None if earlier is None else verdict_json(earlier),
         "observations": verdict.observations,
     }
-    answer({"part": "verdict", "seen": seen | said})
+    if study.stopped:  # the last word on it
+        said["verdict"] = verdict_json(valued_in_time(study, verdict, until, answer))
+    answer({"part": "verdict", "seen": said})
     scene = scene_of(study, verdict)
     until = time.process_time() + seconds
+    if not study.stopped and all(trial.state is not State.RUNNING for trial in study.records):
+        # the pictures need the same search, and have it from here
+        valued = valued_in_time(study, verdict, until, answer)
+        if valued.worth != verdict.worth:
+            answer({"part": "verdict", "seen": said | {"verdict": verdict_json(valued)}})
     for place, name in enumerate(PICTURES, start=1):
         answer({"phase": f"computing pictures, {place} of {len(PICTURES)}"})
         answer({"part": name, **drawn_in_time(scene, name, until)})
     answer({"part": "end", "order": list(PICTURES)})
+
+
+def valued_in_time(study: Study, verdict: Verdict, until: float, answer: Answer) -> Verdict:
+    """With what another experiment is worth, if that is found before the process has computed until then."""
+    left = until - time.process_time()
+    if verdict.worth or left <= 0:
+        return verdict
+    answer({"phase": "valuing another experiment"})
+    try:
+        with at_most(left):
+            return study.with_worth(verdict)
+    except TooLong:
+        return verdict
 
 
 def mark_of(study: Study) -> str:

@@ -7,7 +7,7 @@ from threading import Lock
 from cachetools import LRUCache
 
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.definition import Description, stopping_of
+from hentropy.studies.definition import Description
 from hentropy.studies.definition.decisions import OwnClass
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
@@ -16,7 +16,7 @@ from hentropy.studies.storage import Store
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.text.formats import DesignColumn, design_columns
-from hentropy.views.text.sentences import spent_text, to_come
+from hentropy.views.text.sentences import spent, to_come
 
 REMEMBERED = 64
 """The studies whose trials are kept in memory, so that only what is new is read."""
@@ -71,8 +71,8 @@ class Snapshot:
 
     @property
     def spent(self) -> str:
-        """What was spent, in words; nothing while nobody knows of costs."""
-        return spent_text(stopping_of(self.description), self.trials, self.cost_unit)
+        """What was spent, in a sentence; nothing while nobody knows of costs."""
+        return spent(self.description, self.trials)
 
     @property
     def to_come(self) -> str:

@@ -68,6 +68,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "worth": verdict.worth,
         "decision": verdict.decision,
         "observations": verdict.observations,
+        "failed": verdict.failed,
         "expected_loss": verdict.expected_loss,
         "std_error": verdict.std_error,
         "action": verdict.action,

@@ -94,6 +94,7 @@ class VerdictAnswer(BaseModel):
     worth: Annotated[str, Field(description="What another experiment is worth, in a sentence; empty if not known.")]
     decision: Annotated[str, Field(description="The decision, as Python shows it.")]
     observations: Annotated[int, Field(description="How many values were known.")]
+    failed: Annotated[int, Field(description="How many experiments had failed beside.")]
     expected_loss: float | None
     std_error: Annotated[float | None, Field(description="The Monte Carlo error of the expected loss.")]
     action: Annotated[list[dict[str, Any]], Field(description="Rows of named values.")]
@@ -178,7 +179,7 @@ class StudyAnswer(About):
     counts: Counts
     first_left: Annotated[int, Field(description="How many first designs, which fill the space, are still to come.")]
     spent: Annotated[float, Field(description="What the trials that have ended cost, as far as it is known.")]
-    spending: Annotated[str | None, Field(description="The same in words: spent 42 of 60 hours; null without costs.")]
+    spending: Annotated[str | None, Field(description="The same in words: Spent 42 of 60 hours. Null without costs.")]
     stopped: Annotated[str | None, Field(description="Why the study has enough; null while it should go on.")]
     enough: Annotated[str | None, Field(description="The same, with running trials counted as if they had ended.")]
     computable: Annotated[str | None, Field(description="Null, or why nothing can be asked or decided here.")]

@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from hentropy.core.spaces import Pool
 from hentropy.studies.definition import verdict_units_of
@@ -29,10 +30,12 @@ from hentropy.views.text.sentences import (
     decide_on_sentences,
     decided_sentence,
     first_sentence,
+    gain_in_words,
     notes_of,
     objective_sentence,
     stop_sentence,
     values_text,
+    worth_of,
 )
 from hentropy.views.text.trials import how_often, in_short, verdict_json
 
@@ -201,7 +204,7 @@ def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: 
         and seen.observations > 0
         and not looking
         and not case.computable,
-        worth=_worth(case),
+        worth=_worth(case, verdict),
         pending=tuple(pending(entry, case, now, forms.told.get(entry.trial.number, Form())) for entry in running),
         no_pending=_no_pending(case),
         jobs=jobs,
@@ -213,9 +216,7 @@ def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: 
         picturing=looking.phase if looking and looking.phase.startswith(PICTURING) else "",
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
-        counts="; ".join(
-            part for part in (_counts(case.entries), how_often(case.trials, case.outcomes)[:-1], case.spent) if part
-        ),
+        counts=_standing_of(case),
         trials=trial_table(case.entries, case.columns, case.outcomes, how, case.cost_unit),
         cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
         plate=_plate(case),
@@ -236,18 +237,21 @@ def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: 
     )
 
 
+def _standing_of(case: Snapshot) -> str:
+    """How many trials there are, what they measured, and what was spent, on one line."""
+    often, spent = how_often(case.trials, case.outcomes)[:-1], case.spent[:-1]
+    return "; ".join(filter(None, (_counts(case.entries), often, spent[:1].lower() + spent[1:])))
+
+
 def _verdict(seen: Seen) -> VerdictView | None:
     case, look = seen.snapshot, seen.look
+    units, in_words = verdict_units_of(case.description), partial(gain_in_words, case.description)
     if look is not None and look.verdict is not None:
-        return verdict_view(
-            look.verdict, look.earlier, case.space, seen.observations, verdict_units_of(case.description)
-        )
+        return verdict_view(look.verdict, look.earlier, case.space, seen.observations, units, in_words)
     if not case.verdicts:
         return None
     *earlier, last = [verdict_json(stored.verdict) for stored in case.verdicts]
-    return verdict_view(
-        last, earlier[-1] if earlier else None, case.space, seen.observations, verdict_units_of(case.description)
-    )
+    return verdict_view(last, earlier[-1] if earlier else None, case.space, seen.observations, units, in_words)
 
 
 def _no_verdict(seen: Seen) -> str:
@@ -268,11 +272,11 @@ def _computing(looking: Job | None) -> str:
     return "will be updated" if looking.state == "waiting" else looking.phase
 
 
-def _worth(case: Snapshot) -> str:
-    """Whether another experiment is worth it."""
-    spent = f" {sentence(case.spent)}" if case.spent else ""
+def _worth(case: Snapshot, verdict: VerdictView | None) -> str:
+    """Whether another experiment is worth it; what it is worth only where the verdict does not say it."""
+    spent = f" {case.spent}" if case.spent else ""
     if case.stopped:
-        return f"Finished: {case.stopped}."
+        return f"Finished: {case.stopped}.{spent}"
     if case.enough:
         return f"Running trials will reach the limit: {case.enough}.{spent}"
     gains = [entry.trial for entry in case.entries if entry.trial.gain is not None]
@@ -280,12 +284,11 @@ def _worth(case: Snapshot) -> str:
     if not gains:
         known = "Whether another experiment is worth it will be known after the first designs."
         return " ".join(part for part in (case.to_come, known, rule) if part) + spent
+    if verdict is not None and verdict.says_worth:
+        return f"{rule}{spent}"
     last = gains[-1]
-    error = f" ± {last.gain_error:.2g}" if last.gain_error else ""
-    return (
-        f"Is another experiment worth it? The last proposed experiment (trial {last.number}) was expected to lower the"
-        f" expected loss by {last.gain:.3g}{error}. {rule}{spent}"
-    )
+    worth = f"The last proposed experiment (trial {last.number}) was worth {worth_of(last, case.description)}."
+    return f"Is another experiment worth it? {worth} {rule}{spent}"
 
 
 def _no_pending(case: Snapshot) -> str:

@@ -12,7 +12,7 @@ from hentropy.views.server.pages.forms import Form, OutcomeField, outcome_fields
 from hentropy.views.server.pages.rendering import Moment, moment
 from hentropy.views.server.snapshot import Snapshot
 from hentropy.views.text.formats import DesignColumn, counted, number, result, titled, value_text
-from hentropy.views.text.sentences import holder
+from hentropy.views.text.sentences import holder, worth_of
 from hentropy.views.text.trials import to_measure, why
 
 SHOWN = 200
@@ -42,7 +42,7 @@ def pending(entry: Entry, case: Snapshot, now: float, form: Form) -> Pending:
     """A running trial for a page."""
     trial, by_hand = entry.trial, entry.lease_until is None
     held = "" if by_hand else f"{holder(entry, now)}."
-    shown, why = design(trial, case.columns), reason(trial, case.cost_unit)
+    shown, why = design(trial, case.columns), reason(trial, case)
     asked = tuple(outcome_fields(case.outcomes, case.outcomes.assays.asked(trial.measures)).values())
     measure = to_measure(trial, case.outcomes)
     return Pending(trial.number, shown, why, trial.note, held, moment(entry.asked_at), by_hand, form, measure, asked)
@@ -53,16 +53,15 @@ def design(trial: Trial, columns: Sequence[DesignColumn]) -> tuple[tuple[str, st
     return tuple((column.name, column.text(trial.params[column.name])) for column in columns)
 
 
-def reason(trial: Trial, cost_unit: str) -> str:
+def reason(trial: Trial, case: Snapshot) -> str:
     """Why a trial was asked, in a sentence."""
     if trial.gain is not None:
-        error = f" ± {trial.gain_error:.2g}" if trial.gain_error else ""
         cost = (
             ""
             if trial.expected_cost is None
-            else f", and to cost {short(trial.expected_cost, least=3)} {cost_unit}".rstrip()
+            else f", and to cost {short(trial.expected_cost, least=3)} {case.cost_unit}".rstrip()
         )
-        return f"Expected to lower the expected loss by {trial.gain:.3g}{error}{cost}."
+        return f"Expected to improve the decision by {worth_of(trial, case.description)}{cost}."
     return {
         "first": "One of the first designs, which fill the space.",
         "attached": "Attached: a measurement that the study did not ask for.",
@@ -305,7 +304,7 @@ def trial_view(case: Snapshot, entry: Entry, told: Sequence[Observation], form: 
         ),
         cost="" if trial.cost is None else f"{number(trial.cost)} {case.cost_unit}".rstrip(),
         note=trial.note,
-        why=reason(trial, case.cost_unit),
+        why=reason(trial, case),
         measure=to_measure(trial, case.outcomes),
         violates=f"Its design violates {' and '.join(violated)}." if violated else "",
         asked=moment(entry.asked_at),

@@ -1,16 +1,18 @@
 """A verdict on a page, beside the one before: how the decision changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.records.verdict import cell_text
+from hentropy.studies.records.verdict import after_runs, cell_text
 from hentropy.views.text.formats import counted, number, titled
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
+InWords = Callable[[float], str]
+"""By how much an expected loss is less, in the words of the decision."""
 
 NEAR = 0.005
 """The share of a parameter's range up to which a design counts as the same: searches end a little beside each other."""
@@ -38,13 +40,11 @@ def moved(name: str, row: Row, old: Row, space: DesignSpace) -> bool:
     return _apart(name, row.get(name), old.get(name), _ranges(space)) > NEAR
 
 
-def change_sentences(now: Row, before: Row | None, movers: int) -> list[str]:
+def change_sentences(now: Row, before: Row | None, movers: int, in_words: InWords) -> list[str]:
     """How a verdict differs from the one before, of whose rows so many moved."""
     if before is None:
         return ["This is the first verdict; there is nothing to compare it with yet."]
-    old, new = before["expected_loss"], now["expected_loss"]
-    more = now["observations"] != before["observations"]
-    said = [f"{_loss(old, new, more)} {_observations(before['observations'], now['observations'])}"]
+    said = [f"{_improved(before, now, in_words)} {_runs(before, now)}"]
     rows = len(now["action"])
     if len(before["action"]) != rows:
         said.append(f"The decision has {rows} rows; it had {len(before['action'])}.")
@@ -61,17 +61,32 @@ def _moving(movers: int, rows: int) -> str:
     return f"{movers} of {rows} rows moved." if movers else "All rows stayed where they were."
 
 
-def _loss(old: float, new: float, more: bool) -> str:
-    step = abs(new - old)
-    if number(old) == number(new):
-        return f"The expected loss stayed at {number(new)}"
-    way = "fell" if new < old else "rose"
-    hint = "; the results were worse than expected" if more and new > old else ""
-    return f"The expected loss {way} from {number(old)} to {number(new)}, by {step:.3g}{hint}"
+def _improved(before: Row, now: Row, in_words: InWords) -> str:
+    """Whether more is expected of the decision than before, and how much."""
+    better = before["expected_loss"] - now["expected_loss"]
+    if number(before["expected_loss"]) == number(now["expected_loss"]):
+        return "The decision is expected to be as good as before"
+    amount = in_words(abs(better))
+    if better > 0:
+        return f"The decision is expected to be better, by {amount}"
+    hint = "; the results were worse than expected" if _run_count(now) != _run_count(before) else ""
+    return f"The decision is expected to be worse, by {amount}{hint}"
 
 
-def _observations(old: int, new: int) -> str:
-    return f"(after {old}, now {new} observations)." if old != new else f"(both after {new} observations)."
+def loss_sentence(now: Row, before: Row | None) -> str:
+    """The expected loss before and now."""
+    if before is None or number(before["expected_loss"]) == number(now["expected_loss"]):
+        return ""
+    return f"It was {number(before['expected_loss'])} {after_runs(before['observations'], before['failed'])}."
+
+
+def _run_count(verdict: Row) -> int:
+    return int(verdict["observations"] + verdict["failed"])
+
+
+def _runs(before: Row, now: Row) -> str:
+    old, new = _run_count(before), _run_count(now)
+    return f"(after {old}, now {counted(new, 'run')})." if old != new else f"(both after {counted(new, 'run')})."
 
 
 def _distance(row: Row, old: Row, space: DesignSpace) -> float:
@@ -136,8 +151,11 @@ class VerdictView:
     more: str
     headline: str
     stands_on: str
+    says_worth: bool
+    """Whether the headline says what another experiment is worth."""
     loss: str
     error: str
+    loss_before: str
     meaning: str
     changes: tuple[str, ...]
     behind: str
@@ -150,6 +168,7 @@ def verdict_view(
     space: DesignSpace,
     observations: int,
     units: Mapping[str, str],
+    in_words: InWords,
 ) -> VerdictView:
     """A verdict (as plain values) for a page, of a study that has so many observations by now."""
     rows = now["action"]
@@ -160,8 +179,8 @@ def verdict_view(
         for row, then in zip(rows, old, strict=True)
     )
     cells = tuple(_cells(row, then, names, space) for row, then in zip(rows[:SHOWN_ROWS], old, strict=False))
-    stands_on = f"after {counted(now['observations'], 'observation')}"
-    loss, left = number(now["expected_loss"]), len(rows) - SHOWN_ROWS
+    stands_on = after_runs(now["observations"], now["failed"])
+    left, count = len(rows) - SHOWN_ROWS, counted(len(rows), "row")
     return VerdictView(
         columns=tuple(VerdictColumn(titled(name, units.get(name, "")), _numeric(rows, name)) for name in names),
         rows=cells,
@@ -169,12 +188,14 @@ def verdict_view(
         more=f"And {counted(left, 'more row')}." if left > 0 else "",
         headline=f"{now['headline']} {now['worth']}".strip(),
         stands_on=stands_on,
-        loss=loss,
+        says_worth=bool(now["worth"]) and observations == now["observations"],
+        loss=number(now["expected_loss"]),
         error=f"{now['std_error']:.2g}" if now["std_error"] else "",
+        loss_before=loss_sentence(now, before),
         meaning=MEANING,
-        changes=tuple(change_sentences(now, before, movers)),
+        changes=tuple(change_sentences(now, before, movers, in_words)),
         behind=_behind(observations - now["observations"]),
-        say=f"Verdict {stands_on}: {now['headline'] or f'expected loss {loss}.'}",
+        say=f"Verdict {stands_on}: {now['headline'] or f'{count}.'}",
     )
 
 
