@@ -43,7 +43,7 @@ A module may import its own part, earlier parts of its floor, and all floors bel
 other. `errors` and the version belong to the ground that all stand on.
 """
 
-GROUND = ("errors", "_version")
+GROUND = ("errors", "_version", "lazy")
 ROOF = ("__init__", "__main__", "public")
 """Modules that may import everything, and that nothing imports."""
 
@@ -55,7 +55,6 @@ OPTIONAL = {
     ("execution", "hentropy.studies.execution.batch_jobs"),
     ("plots", "hentropy.views.plots.with_matplotlib"),
     ("experiments", "hentropy.bench.experiments.dask_crew"),
-    ("cli", "torch"),
     ("cli", "hentropy.views.cli.plotting"),
     ("cli", "hentropy.views.cli.reproducing"),
     ("cli", "hentropy.views.cli.serving"),

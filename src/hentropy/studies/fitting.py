@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Graded
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
 from hentropy.core.models import fit_outcomes
 from hentropy.core.models.own import Model, ModelData, believed
 from hentropy.errors import Advice, InputError, StudyError
+from hentropy.lazy import Tensor
 from hentropy.studies.outcomes import Computed, Outcomes
 from hentropy.studies.records import Trial
 

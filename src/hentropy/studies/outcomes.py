@@ -10,9 +10,6 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
@@ -21,6 +18,7 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
 from hentropy.errors import Advice, InputError
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.assays import Assays
 from hentropy.studies.records import UNKNOWN, Measurement, State, Trial, Value
 from hentropy.studies.records.numbers import number_told

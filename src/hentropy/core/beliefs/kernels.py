@@ -21,13 +21,9 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, Protocol
 
-import gpytorch
-import torch
-from linear_operator.operators import LinearOperator
-from torch import Tensor
-
 from hentropy.core.beliefs.terms import FeatureKernel
 from hentropy.errors import ModelError
+from hentropy.lazy import AutogradFunction, Tensor, gpytorch, linear_operator, torch
 
 
 class Kernel(Protocol):
@@ -76,7 +72,7 @@ class Profile(Enum):
         return value, linear.mul_(decay).mul_(-5.0 / 6.0) if sloped else None
 
 
-class _Fall(torch.autograd.Function):
+class _Fall(AutogradFunction):
     """scale x profile of squared distances, a profile for each component: r2 is H x ..., and is overwritten.
 
     One array is kept for the way back, where autograd would keep nine.
@@ -89,7 +85,6 @@ class _Fall(torch.autograd.Function):
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         slope, value, scale = ctx.saved_tensors
         by_r2 = None if slope is None else grad * slope
@@ -184,7 +179,7 @@ class Composed:
 class Wrapped:
     """Any GPyTorch kernel, through its plain `forward`; `batched` says that it carries H components itself."""
 
-    kernel: gpytorch.kernels.Kernel
+    kernel: "gpytorch.kernels.Kernel"
     batched: bool
 
     def _evaluate(self, a: Tensor, b: Tensor, diag: bool) -> Tensor:
@@ -197,7 +192,7 @@ class Wrapped:
 
     def _dense(self, a: Tensor, b: Tensor, diag: bool) -> Tensor:
         value = self.kernel.forward(a, b, diag=diag)
-        return value.to_dense() if isinstance(value, LinearOperator) else value
+        return value.to_dense() if isinstance(value, linear_operator.LinearOperator) else value
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
@@ -266,7 +261,7 @@ class Coregional:
         return Coregional(self.kernel.some(components), self.B[components])
 
 
-def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:
+def from_gpytorch(kernel: "gpytorch.kernels.Kernel") -> Kernel:
     """The fast form of a Matern or RBF kernel, scaled or not; any other kernel wrapped.
 
     Either is a copy: training the kernel further does not change a belief.
@@ -294,7 +289,7 @@ def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:
     return Wrapped(copy.deepcopy(kernel).requires_grad_(False), batched=len(batch) == 1)
 
 
-class _Sum(torch.autograd.Function):
+class _Sum(AutogradFunction):
     """Points A (H x b x NK x d), centres C (H x b x p x d, both scaled, R = (-2 C, 1, |C|^2)), coefficients B
     (H x b x N x p): H x b x N x K.
     """
@@ -311,7 +306,6 @@ class _Sum(torch.autograd.Function):
         return (k @ B.unsqueeze(-1)).squeeze(-1)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         A, C, B, slope, k = ctx.saved_tensors
         # d k / d r2 = slope, d r2 / d a = 2 (a - c)

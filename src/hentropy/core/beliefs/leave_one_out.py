@@ -1,4 +1,4 @@
-r"""Each observation predicted from all the others, without fitting or factorising anything anew.
+r"""Each observation predicted from all the others, without refitting or refactorising anything.
 
 With K = k(X, X) + noise, alpha = K^-1 (y - m(X)), for each of the H components (Rasmussen and Williams 2006, 5.12):
 
@@ -16,13 +16,11 @@ propagation). Left out, it leaves g_i with the mean_i above and the variance sd_
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.correlated import OfOutcome
 from hentropy.core.beliefs.gaussian import Gaussian
 from hentropy.core.beliefs.graded import Graded
 from hentropy.core.beliefs.nodes import mixture_quantiles
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
+from hentropy.lazy import AutogradFunction, Tensor, torch
 
 WAVES = 14
 """Frequencies per coordinate: up to seven periods over its range. What is faster is left to the stationary kernel."""
@@ -30,7 +29,7 @@ MOST_BENT = 16
 """With more coordinates the trend is linear: the number of products grows with the square."""
 
 
-class _Waves(torch.autograd.Function):
+class _Waves(AutogradFunction):
     """Angles to their cosines and their sines; autograd alone would compute each of them again on the way back."""
 
     @staticmethod
@@ -40,7 +39,6 @@ class _Waves(torch.autograd.Function):
         return cosine, sine
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_cosine: Tensor, by_sine: Tensor) -> Tensor:
         cosine, sine = ctx.saved_tensors
         return torch.addcmul(by_sine * cosine, by_cosine, sine, value=-1.0)

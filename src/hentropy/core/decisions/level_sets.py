@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved, Stated, in_belief, named
@@ -15,6 +12,7 @@ from hentropy.core.decisions.normal import different_signs, excess
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 Relation = Literal["difference", "misclassification"]
 
