@@ -49,7 +49,9 @@ WALK, BURN_IN, FEW = 24, 300, 64
 class Unconstrained(Protocol):
     """A space as it would be without its conditions."""
 
-    cube: int
+    @property
+    def cube(self) -> int:
+        """How many coordinates searches step in."""
 
     def free_columns(self, x: Tensor) -> Columns:
         """The columns of designs (... x d) by name."""

@@ -19,7 +19,7 @@ from hentropy.views.cli.arguments import AsJson, StoreUrl
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import console, print_json, say, table
 
-OF_DEVELOPERS = ("test", "adapters", "dev")
+OF_DEVELOPERS = ("test", "dev")
 """Extras that are for those who work on hentropy itself."""
 
 
