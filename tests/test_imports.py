@@ -40,7 +40,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
 """The floors from the ground up, and the parts of each in order.
 
 A module may import its own part, earlier parts of its floor, and all floors below; parts of one row do not import each
-other. `errors` and the version belong to the ground that all stand on.
+other. `errors`, the version and `lazy` belong to the ground that all stand on.
 """
 
 GROUND = ("errors", "_version", "lazy")

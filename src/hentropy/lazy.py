@@ -21,8 +21,9 @@ class LazyModule(ModuleType):
         if name.startswith("__"):  # asked by those who look at all modules, such as debuggers
             raise AttributeError(f"{self.__name__} is not imported yet")
         real = import_module(self.__name__)
-        self.__dict__.update(vars(real))
-        self.imported()
+        if self.__spec__ is None:
+            self.__dict__.update(vars(real))
+            self.imported()
         return getattr(real, name)
 
     def imported(self) -> None:
@@ -43,7 +44,7 @@ class NoGrad(ContextDecorator):
 
 
 class TorchType(type):
-    """What a type of PyTorch is before the import: good for annotations, `isinstance` and calls."""
+    """What a type of PyTorch is before the import: it serves for annotations, `isinstance` and calls."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, getattr(sys.modules.get("torch"), cls.__name__, ()))  # nothing is one before
