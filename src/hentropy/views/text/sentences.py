@@ -171,7 +171,7 @@ def _decision(description: Description) -> str:
         said = "".join(f", {key} {_value(value)}" for key, value in options.items())
         return f"a class of your own ({words.python}{said})"
     if not isinstance(words, Named):
-        return "a class made in Python, which has no words"
+        return "a class made in Python, which a file cannot describe"
     goal = next((choice for choice in CHOICES if choice.decision == words.name), None)
     given = {ask.option: options[ask.option] for ask in goal.asks if ask.option in options} if goal else options
     if goal is not None and goal.said:
