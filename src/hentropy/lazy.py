@@ -62,7 +62,7 @@ class LazyTorch(LazyModule):
     """PyTorch, with what modules name while they are imported themselves."""
 
     no_grad = NoGrad
-    Tensor, Generator, Size, device = map(_type, ("Tensor", "Generator", "Size", "device"))
+    Tensor, Generator, Size, device, dtype = map(_type, ("Tensor", "Generator", "Size", "device", "dtype"))
     waiting: Callable[[], None] | None = None
 
     def imported(self) -> None:
