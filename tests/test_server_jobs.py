@@ -191,7 +191,7 @@ def test_only_so_many_may_wait(site: Site) -> None:
     jobs = [site.job_service.ask(site.slow.log.record, MANY)]
     until(lambda: (site.job_service.job(jobs[0].id) or jobs[0]).state == "running")
     jobs += [site.job_service.ask(site.slow.log.record)]
-    with pytest.raises(Busy, match="1 job of this study waiting"):
+    with pytest.raises(Busy, match="already has 1 job in the queue"):
         site.job_service.ask(site.slow.log.record)
     jobs += [site.job_service.ask(study.log.record) for study in (site.empty, site.quick)]
     with pytest.raises(Busy, match="full: 3 jobs are waiting"):
@@ -451,7 +451,7 @@ def test_a_study_has_half_of_the_places() -> None:
     others = [StudyKey(number, str(number), 1.0) for number in range(2, 4)]
     for _ in range(2):
         orders.place(KEY, "ask")
-    with pytest.raises(Busy, match="2 jobs of this study waiting"):
+    with pytest.raises(Busy, match="already has 2 jobs in the queue"):
         orders.place(KEY, "ask")
     for study in others:
         orders.place(study, "ask")
