@@ -44,7 +44,7 @@ class JobQueue:
                 raise Busy(f"the queue is full: {len(waiting)} jobs are waiting; try again later")
             if own >= max(1, self._most_waiting // 2):
                 raise Busy(
-                    f"this study already has {counted(own, 'job')} in the queue, the most for one study; try again later"
+                    f"this study already has {counted(own, 'job')} in the queue, the most it may have; try again later"
                 )
             identity, now = secrets.token_hex(8), time.time()
             job = Job(identity, study, kind, "waiting", "waiting", now, **options)
