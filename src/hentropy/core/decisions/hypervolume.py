@@ -10,9 +10,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from hentropy.lazy import AutogradFunction, Tensor, torch
-
 from hentropy.core.clock import pieces
+from hentropy.lazy import AutogradFunction, Tensor, torch
 
 
 def hypervolume(y: Tensor) -> Tensor:
