@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test check lint demo docs bench adapters release-check format clean postgres chromium
+.PHONY: test check lint demo docs bench release-check format clean postgres chromium
 
 # The tests start a hundred processes: each would compile all modules again if compiled ones were not kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -53,15 +53,6 @@ check: lint
 demo: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py
 
-# Adapters for packages that are large: tested in an environment of their own, which stands on the other one.
-ADAPTERS := .venv-adapters
-adapters: $(STAMP)
-	test -x $(ADAPTERS)/bin/python || $(BIN)/python -m venv $(ADAPTERS)
-	echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
-		> "$$($(ADAPTERS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/base.pth"
-	$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[adapters]'
-	OMP_NUM_THREADS=1 $(ADAPTERS)/bin/python -m pytest tests/test_adapter*.py
-
 # What would be released: wheel and sdist, installed in a bare environment. For other Pythons: PYTHON=python3.13.
 RELEASE := .venv-release
 INTO_RELEASE := $(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -94,4 +85,4 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(ADAPTERS) $(RELEASE) dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -73,6 +73,7 @@ def large() -> Iterator[tuple[str, Callable[[str], Callable[[], Any]]]]:
     def exact(device: str) -> Callable[[], Any]:
         made = alpine_case(6, 2000, seed=0, fitted=False)
         belief = he.from_botorch(made.model.to(device))
+        assert isinstance(belief, he.Gaussian)
         return partial(proposed, DECISIONS[0], belief, made.problem.space)
 
     def fitted(device: str) -> Callable[[], Any]:

@@ -6,7 +6,7 @@ import pytest
 
 import hentropy as he
 
-pytest.importorskip("ax", reason="Ax is installed by `make adapters` alone")
+pytest.importorskip("ax", reason="Ax is in the extra test, which `make test` installs")
 
 from ax.adapter.registry import Generators
 from ax.api.client import Client

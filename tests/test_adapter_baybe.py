@@ -6,7 +6,7 @@ import pytest
 
 import hentropy as he
 
-pytest.importorskip("baybe", reason="BayBE is installed by `make adapters` alone")
+pytest.importorskip("baybe", reason="BayBE is in the extra test, which `make test` installs")
 
 from baybe import Campaign
 from baybe.constraints import ContinuousLinearConstraint

@@ -77,7 +77,7 @@ def test_results_and_numbers_of_points_are_checked() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_a_run_in_xopt() -> None:
-    xopt = pytest.importorskip("xopt", reason="Xopt is installed by `make adapters` alone")
+    xopt = pytest.importorskip("xopt", reason="Xopt is in the extra test, which `make test` installs")
     run = xopt.Xopt(
         generator=HentropyGenerator(vocs(constants={"a": 7}), **QUICK), evaluator=xopt.Evaluator(function=evaluated)
     )

@@ -20,7 +20,7 @@ EXAMPLES = dict(re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```$
 @pytest.mark.parametrize("package", EXAMPLES)
 def test_the_example_runs(package: str, capsys: pytest.CaptureFixture[str]) -> None:
     if package in ("Ax", "BayBE"):
-        pytest.importorskip(package.lower(), reason=f"{package} is installed by `make adapters` alone")
+        pytest.importorskip(package.lower(), reason=f"{package} is in the extra test, which `make test` installs")
     names: dict[str, Any] = {"__name__": "example"}
     exec(EXAMPLES[package], names)
     printed = capsys.readouterr().out

@@ -584,7 +584,7 @@ class TestBotorch:
         name = type(solver).__name__
         with pytest.raises(he.ModelError, match=f"{name} .*hyperparameters='map'"):
             he.propose(LEVELS, fitted(kind="mixture"), BOX, solver=solver)
-        with pytest.raises(he.InputError, match=f"{name} knows no costs"):
+        with pytest.raises(he.InputError, match=f"{name} does not support costs"):
             he.propose(LEVELS, fitted(), BOX, solver=solver, cost=lambda x: torch.ones(x.shape[0]))
         if isinstance(solver, baselines.BotorchKG):
             with pytest.raises(he.InputError, match="is a list"):

@@ -131,7 +131,7 @@ def test_export_and_import_are_inverse(folder: Path, form: str) -> None:
     done("export", "odd.toml", "--out", f"odd.{form}")
     assert (folder / f"odd.{form}").read_bytes().decode() == exported
     said = done("import", "odd.toml", f"odd.{form}", "--store", "sqlite:///other.db")
-    assert said == f"{len(NOTES) + 4} trials imported; 1 of them waits for its value (hentropy show lists what waits)\n"
+    assert said == f"{len(NOTES) + 4} trials imported; 1 of them pending (listed by hentropy show)\n"
     again = done("export", "odd.toml", "--format", form, "--store", "sqlite:///other.db")
     assert again == exported
     assert he.Study.from_file(odd, storage="sqlite:///other.db").records == study.records

@@ -30,14 +30,58 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     assert f"Example: hentropy {command}" in text or f"&& hentropy {command}" in text
 
 
+LARGE = ("torch", "gpytorch", "botorch", "scipy", "pandas", "matplotlib", "fastapi")
+
+IMPORTED = """
+import json, sys
+from contextlib import redirect_stdout
+from hentropy.views.cli.app import main
+found = {}
+for asked in json.load(sys.stdin):
+    with redirect_stdout(sys.stderr):
+        try:
+            main(asked)
+        except SystemExit as ended:
+            assert not ended.code, asked
+    found[" ".join(asked)] = list(sys.modules)
+print(json.dumps(found))
+"""
+
+
+def imported_by(*commands: list[str]) -> dict[str, set[str]]:
+    """The modules that are imported after each of some commands, all in one new process."""
+    given = json.dumps(commands)
+    ended = subprocess.run([sys.executable, "-c", IMPORTED], input=given, capture_output=True, text=True, check=True)
+    return {command: set(modules) for command, modules in json.loads(ended.stdout).items()}
+
+
 @pytest.mark.parametrize("asked", ["--help", "--version"])
-def test_what_computes_nothing_starts_without_pytorch(asked: str) -> None:
-    code = (
-        "import sys\nfrom hentropy.views.cli.app import main\n"
-        f"try:\n    main([{asked!r}])\nexcept SystemExit:\n    print('torch' in sys.modules, 'numpy' in sys.modules)"
+def test_the_list_of_commands_needs_no_numbers(asked: str) -> None:
+    assert not imported_by([asked])[asked] & {*LARGE, "numpy", "sqlalchemy", "pydantic"}
+
+
+def test_help_is_printed_without_large_libraries() -> None:
+    for command, modules in imported_by(*([name, "--help"] for name in COMMANDS)).items():
+        assert not modules & {*LARGE}, command
+
+
+def test_what_computes_nothing_is_done_without_large_libraries(folder: Path) -> None:
+    lab(folder)
+    done("ask", "lab.toml", "--count", "4")
+    (folder / "results.csv").write_text("number,value\n3,0.5\n")
+    commands = (
+        "list",
+        "schema",
+        "tell lab.toml 0 -0.83",
+        "fail lab.toml 1 broke",
+        "withdraw lab.toml 2",
+        "tell lab.toml results.csv",
+        "export lab.toml --out lab.csv",
+        "backup lab.toml copy.db",
+        "delete lab.toml --yes",
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout.splitlines()[-1] == "False False"
+    for command, modules in imported_by(*(command.split() for command in commands)).items():
+        assert not modules & {*LARGE}, command
 
 
 def test_a_study_by_hand(folder: Path) -> None:
@@ -343,7 +387,7 @@ def test_the_schema_is_printed_and_written(folder: Path) -> None:
         (("tell", "lab.toml", "abc", "3"), 2, "NUMBER is 'abc'; it must be the number of a trial, such as 4"),
         (("tell", "lab.toml", "-1", "3"), 2, "NUMBER is '-1'"),
         (("tell", "lab.toml", "0", "1", "--std-error", "abc"), 1, "not a number; write it like 0.83 or -1.2e-3"),
-        (("export", "lab.toml", "--format", "csv", "--out", "x.jsonl"), 2, "x.jsonl is called as jsonl"),
+        (("export", "lab.toml", "--format", "csv", "--out", "x.jsonl"), 2, "x.jsonl is named as jsonl"),
         (("tell", "lab.toml", "0"), 2, "VALUE"),
         (("show", "lab.toml", "--number", "9"), 1, "there is no trial 9"),
         (("show", "lab.toml", "--number", "x"), 2, "NUMBER is 'x'"),

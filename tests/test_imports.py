@@ -40,10 +40,10 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
 """The floors from the ground up, and the parts of each in order.
 
 A module may import its own part, earlier parts of its floor, and all floors below; parts of one row do not import each
-other. `errors` and the version belong to the ground that all stand on.
+other. `errors`, the version and `lazy` belong to the ground that all stand on.
 """
 
-GROUND = ("errors", "_version")
+GROUND = ("errors", "_version", "lazy")
 ROOF = ("__init__", "__main__", "public")
 """Modules that may import everything, and that nothing imports."""
 
@@ -55,13 +55,17 @@ OPTIONAL = {
     ("execution", "hentropy.studies.execution.batch_jobs"),
     ("plots", "hentropy.views.plots.with_matplotlib"),
     ("experiments", "hentropy.bench.experiments.dask_crew"),
-    ("cli", "torch"),
     ("cli", "hentropy.views.cli.picture_files"),
     ("cli", "hentropy.views.cli.paper_results"),
     ("cli", "hentropy.views.cli.server_process"),
     ("mcp_command", "hentropy.adapters.mcp"),
 }
 """Imports inside functions that are allowed, for optional dependencies and what needs them: part, package."""
+
+
+LAZY = {"torch", "gpytorch", "botorch", "linear_operator"}
+"""What `lazy` has, and who need not take it from there: no command imports these parts before it computes."""
+AT_ONCE = {("core", "acquisition"), ("studies", "testing")}
 
 
 def violations(package: Path) -> list[str]:
@@ -79,6 +83,8 @@ def violations(package: Path) -> list[str]:
             top, *rest = target.split(".")
             if id(node) in inside and not {(part, top), (part, target)} & OPTIONAL:
                 found.append(f"{where} inside a function")
+            elif top in LAZY and own[0] in ("core", "studies") and own[:2] not in AT_ONCE:
+                found.append(f"{where}, which is to be taken from lazy")
             if not top:
                 found.append(f"{where}, relative to where it stands")
             if top != package.name:
@@ -188,6 +194,8 @@ def test_every_part_has_its_place() -> None:
         ("studies/study/study.py", "import toy", "the top-level package itself"),
         ("core/spaces/box.py", "from ..beliefs import Belief", "relative to where it stands"),
         ("studies/study/study.py", "def f():\n    import torch", "inside a function"),
+        ("core/clock.py", "from torch import Tensor", "which is to be taken from lazy"),
+        ("core/acquisition.py", "import torch", None),
         (
             "core/solvers/s.py",
             "class A:\n    def f(self):\n        from toy.core.spaces import Space",

@@ -374,5 +374,5 @@ def test_a_study_takes_half_of_the_places_at_most(sqlite_url: str) -> None:
             answers = [server.http.post(f"/api/studies/{study}/ask", json={}) for _ in range(4)]
         assert answers[-1].status_code == 503
         assert answers[-1].json()["error"]["kind"] == "busy"
-        assert "of this study wait already" in answers[-1].text
+        assert "in the queue, the most it may have" in answers[-1].text
         assert server.http.post(f"/api/studies/{other}/ask", json={}).status_code == 202

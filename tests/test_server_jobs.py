@@ -192,10 +192,10 @@ def test_only_so_many_may_wait(site: Site) -> None:
     jobs = [site.job_service.ask(site.slow.log.record, MANY)]
     until(lambda: (site.job_service.job(jobs[0].id) or jobs[0]).state == "running")
     jobs += [site.job_service.ask(site.slow.log.record)]
-    with pytest.raises(Busy, match="1 job of this study wait already"):
+    with pytest.raises(Busy, match="already has 1 job in the queue"):
         site.job_service.ask(site.slow.log.record)
     jobs += [site.job_service.ask(study.log.record) for study in (site.empty, site.quick)]
-    with pytest.raises(Busy, match="3 jobs wait already"):
+    with pytest.raises(Busy, match="full: 3 jobs are waiting"):
         site.job_service.ask(site.empty.log.record)
     for job in reversed(jobs):
         assert site.job_service.cancel(job.id).state == "cancelled"
@@ -489,11 +489,11 @@ def test_a_study_has_half_of_the_places() -> None:
     others = [StudyKey(number, str(number), 1.0) for number in range(2, 4)]
     for _ in range(2):
         orders.place(KEY, "ask")
-    with pytest.raises(Busy, match="2 jobs of this study wait already"):
+    with pytest.raises(Busy, match="already has 2 jobs in the queue"):
         orders.place(KEY, "ask")
     for study in others:
         orders.place(study, "ask")
-    with pytest.raises(Busy, match="4 jobs wait already"):
+    with pytest.raises(Busy, match="full: 4 jobs are waiting"):
         orders.place(StudyKey(9, "9", 1.0), "ask")
 
 

@@ -392,6 +392,6 @@ def test_what_may_be_decided_is_said(server: Served, visit: httpx.Client) -> Non
         "cost": {"of": "1 if fidelity < 1 else 20", "price": 0.5},
     }
     made = section(visit.get(f"/studies/{begun(server, 'fidelity', words)}").text, "made")
-    assert "What is decided has fidelity 1." in made
-    assert "What an experiment costs: 1 if fidelity &lt; 1 else 20." in made
+    assert "The recommendation has fidelity 1." in made
+    assert "The cost of an experiment: 1 if fidelity &lt; 1 else 20." in made
     assert "gain minus 0.5 times cost" in made

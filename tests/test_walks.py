@@ -18,6 +18,7 @@ from support.visiting import browser, fields
 
 SOURCE = Path(he.__file__).parent
 DESIGN = (Path(__file__).parents[1] / "docs" / "design.md").read_text()
+GROUND = {SOURCE / "errors.py", SOURCE / "lazy.py"}
 SPACE = he.Space(x=he.Real(0.0, 1.0), y=he.Real(0.0, 1.0))
 TOP = he.TopK(3, weight=1.0, cap=1.0)
 
@@ -25,7 +26,7 @@ TOP = he.TopK(3, weight=1.0, cap=1.0)
 class Walk:
     """Collects the files of functions that run while it is `on`, in this thread and in those that it starts.
 
-    What is computed in the background meanwhile is no part of a walk, nor is `errors.py`, on which every file stands.
+    What is computed in the background meanwhile is no part of a walk, nor is the ground on which every file stands.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class Walk:
         code = frame.f_code
         if self.on and event == "call" and code.co_name != "<module>" and not _in_background():
             file = Path(code.co_filename)
-            if file.is_relative_to(SOURCE) and file != SOURCE / "errors.py":
+            if file.is_relative_to(SOURCE) and file not in GROUND:
                 self.files.add(file.relative_to(SOURCE).as_posix())
 
 

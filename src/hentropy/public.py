@@ -1,4 +1,4 @@
-"""Everything that `import hentropy` offers. It takes a second or two to import; `hentropy` does so on first use."""
+"""Everything that `import hentropy` offers. `hentropy` imports it on first use."""
 
 from hentropy._version import __version__
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Known, Moments, Needs, Posterior, Samples, Several

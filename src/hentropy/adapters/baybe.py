@@ -39,7 +39,7 @@ from torch import Tensor
 class HentropyRecommender:
     """Recommends the experiments that improve a decision most: for a `Campaign`, behind an initial recommender.
 
-    `decision` is about the values of the target; by default, it is the design with the greatest or least value, as the
+    `decision` is about the values of the target; by default, it is the design with the highest or lowest value, as the
     target says. `hyperparameters` are those of `hentropy.fit`.
     """
 

@@ -1,4 +1,4 @@
-"""What all adapters share: the study that another package's trials amount to, made anew from them each time.
+"""What all adapters share: the study that another package's trials amount to, rebuilt from them each time.
 
 The other package keeps the trials. A study is a function of its options, its seed and its trials alone, so nothing is
 lost by that, and nothing can get out of step.

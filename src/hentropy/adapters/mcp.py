@@ -199,7 +199,7 @@ class StudyTools:
     ) -> dict[str, Any]:
         """Add a measurement that was made before, or one that failed."""
         if (values is None) == (not failed):
-            raise InputError("give either values or failed, not both and not neither")
+            raise InputError("give exactly one of values and failed")
         outcome = Failed(failed) if values is None else told(values)
         added = self._service.attach(self._record(study), [EarlierExperiment(design, outcome)], again=again)
         return as_json(added.entries[0])

@@ -30,7 +30,7 @@ Distributions = Mapping[str, BaseDistribution]
 
 
 class HentropySampler(BaseSampler):
-    """Samples what `Study.ask` asks: designs that fill the space first, then those with the greatest gain.
+    """Samples what `Study.ask` asks: designs that fill the space first, then those with the largest gain.
 
     `decision` is about objectives and constraints by name. By default it is the best design for one objective, subject
     to all constraints, and a front of five designs for several objectives. `search_space` are the distributions of all
@@ -79,7 +79,7 @@ class HentropySampler(BaseSampler):
         self._independent.reseed_rng()
 
     def decide(self, study: optuna.Study) -> Verdict:
-        """What would be decided now, with its expected loss: beside `study.best_trial`, which is the best measured."""
+        """What would be decided now, with its expected loss: compare `study.best_trial`, which is the best measured."""
         return self.as_study(study).decide()
 
     def as_study(self, study: optuna.Study) -> Study:

@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
-
 from hentropy.core.given import is_number
 from hentropy.errors import InputError
+from hentropy.lazy import torch
 
 DEFAULT_MEMORY = 64 * 2**20
 """Bytes that a search holds in its largest arrays, unless a lower bound is given: larger ones are not faster."""

@@ -3,9 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import ActionSearch, expected_loss, prepare_search
 from hentropy.core.beliefs import Belief, Needs, value_draws
 from hentropy.core.beliefs.success import Success
@@ -14,6 +11,7 @@ from hentropy.core.failures import restricted
 from hentropy.core.given import check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 AUDIT_DRAWS = 256
 AUDIT_REPLICATES = 8

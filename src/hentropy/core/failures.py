@@ -33,9 +33,6 @@ of what succeeds next to nothing; the highest seen was 2 % above the grid's.
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import ActionSearch, ContinuousSearch, prepare_search, values_per_action
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.action_search.incumbent import SEED, replacements
@@ -45,6 +42,7 @@ from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, Sums, base_samples
 from hentropy.core.spaces import DesignSpace, Pool, Space
 from hentropy.core.spaces.constraints import DesignTest
+from hentropy.lazy import Tensor, torch
 
 SPREAD = 2**11
 """Designs of a continuous space that are looked at for those that probably succeed."""

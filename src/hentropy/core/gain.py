@@ -13,9 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import (
     ActionSearch,
     BestAfterOutcome,
@@ -37,6 +34,7 @@ from hentropy.core.failures import SuccessNews, restricted
 from hentropy.core.given import check_seed
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

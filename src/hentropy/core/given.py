@@ -6,10 +6,9 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 SEEDS = 2**32
 """Seeds of a study are below this; those of single proposals, which it adds up, are below the other."""

@@ -9,9 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
@@ -24,6 +21,7 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
 from hentropy.errors import Advice, InputError, StudyError
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.records import Measurement, State, Trial, Value
 from hentropy.studies.records.numbers import checked_value
 from hentropy.studies.records.outcome import Outcome, check_name, check_unit

@@ -15,9 +15,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Needs
 from hentropy.core.given import closest, is_finite
 from hentropy.core.models import fit
@@ -27,6 +24,7 @@ from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.errors import DocPage, InputError, StudyError, explained_in
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.records import Trial
 from hentropy.studies.records.outcome import check_text
 
@@ -205,7 +203,7 @@ class Costs:
                 f" designs b x q x d to their b costs; got {stated!r}"
             )
         made = cls(stated, price, space, unit, assays)
-        if stated is not None and stated != TOLD and not callable(stated):
+        if stated is not None and stated != TOLD and not callable(stated) and not (is_finite(stated) and stated > 0):
             made._check_some()
         return made
 

@@ -48,8 +48,8 @@ def require_no_cost(cost: Cost | None, who: str) -> None:
     """That designs cost the same."""
     if cost is not None:
         raise InputError(
-            f"{who} knows no costs, nor the one that a study adds once a trial has failed; leave the cost out, or use a"
-            " baseline that counts it, such as KnowledgeGradient()"
+            f"{who} does not support costs, including the one that a study adds once a trial has failed; leave the cost"
+            " out, or use a baseline that supports it, such as KnowledgeGradient()"
         )
 
 

@@ -26,7 +26,7 @@ from hentropy.studies.files import beside
 FORMAT = "hentropy results"
 VERSION = 1
 MANIFEST = "hentropy-results.json"
-MOVE_AWAY = "move the file away and the run begins anew"
+MOVE_AWAY = "move the file away to restart the run"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,5 @@
 """The inner search, for actions: the least expected loss now and after each outcome, a file per kind of action."""
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
 from hentropy.core.action_search.continuous import ContinuousSearch
 from hentropy.core.action_search.descent import descend
@@ -18,6 +15,7 @@ from hentropy.core.decisions import BestObserved, Decision, Points, Solved, base
 from hentropy.core.decisions.actions import Searches
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
+from hentropy.lazy import Tensor, torch
 
 VALUE_DRAWS, MIXTURE_DRAWS = 64, 128
 """Base samples of the values at an action's points while searching, for losses without a closed form."""

@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs, value_draws
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.base import drawn_values
 from hentropy.core.spaces import DesignSpace
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,6 @@ where descent starts (`incumbent` finds both).
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import (
     ActionSearch,
     BestAfterOutcome,
@@ -27,6 +24,7 @@ from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.actions import Domain, PointsDomain
 from hentropy.core.spaces import DesignSpace
+from hentropy.lazy import Tensor, torch
 
 EVERY, EVERY_WIDE = 2, 8
 AROUND = 24

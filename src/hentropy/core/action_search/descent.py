@@ -15,10 +15,8 @@ Both keep the best point seen.
 import math
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
 from hentropy.core.clock import Clock
+from hentropy.lazy import Tensor, torch
 
 Objective = Callable[[Tensor], Tensor]
 

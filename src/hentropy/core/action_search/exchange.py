@@ -10,13 +10,11 @@ Any loss is valued at each tuple with a member replaced (`exchange`). For losses
 A member j may be replaced by row i if u_j g_i + T_i - R(i, j) is more than what j itself is worth: u_j g_j + T_j.
 """
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.beliefs import Moments
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Sums
+from hentropy.lazy import Tensor, torch
 
 MOST_SWEEPS = 20
 STARTS = 8

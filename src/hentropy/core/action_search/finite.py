@@ -13,9 +13,6 @@ those with the highest mean + FAR standard deviations (and the reward for distan
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
 from hentropy.core.action_search.exchange import LongExchange, exchange_sums, gains_of, greedy_sums, worth_of
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, survey
@@ -24,6 +21,7 @@ from hentropy.core.clock import DEFAULT_MEMORY, Clock, pieces
 from hentropy.core.decisions import Decision, GainFormula, Sums
 from hentropy.core.decisions.normal import excess, expected_rise
 from hentropy.core.spaces.rows import RowIndex
+from hentropy.lazy import Tensor, torch
 
 ALL = 512
 ROWS = 512

@@ -9,9 +9,6 @@ the domain, refined. Random steps that are kept where they help (probing) find w
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import (
     expected_loss,
     listed_moments,
@@ -28,6 +25,7 @@ from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.actions import Domain, PointsDomain
 from hentropy.core.spaces import DesignSpace
+from hentropy.lazy import Tensor, torch
 
 TRIES = 32
 FIRST_STEP = 0.15

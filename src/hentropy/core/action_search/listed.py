@@ -6,9 +6,6 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
 from hentropy.core.action_search.exchange import gains_of
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, survey
@@ -17,6 +14,7 @@ from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Options, Points
 from hentropy.core.decisions.normal import excess
 from hentropy.errors import DecisionError
+from hentropy.lazy import Tensor, torch
 
 ENUMERABLE = 4096
 """Tuples of a finite space up to this many are all tried."""

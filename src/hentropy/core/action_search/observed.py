@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
 from hentropy.core.beliefs import Fantasy, Gaussian, Needs
 from hentropy.core.beliefs.fixed import FixedPoints
@@ -12,6 +9,7 @@ from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.decisions import BestObserved
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
 from hentropy.core.beliefs import Belief, Fantasy, Gaussian, Moments, Needs
 from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.decisions import Solved
+from hentropy.lazy import Tensor, torch
 
 SEARCHED, SEARCHED_COMPONENTS = 4_096, 1_536
 """So many points stand for all while searching; fewer where each component counts, and not their average mean."""

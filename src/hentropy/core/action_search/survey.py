@@ -3,11 +3,9 @@
 Lists are long, and fresh large arrays cost more than the arithmetic: all is done in pieces that fit the cache.
 """
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Fantasy, Needs
 from hentropy.core.clock import Clock, pieces
+from hentropy.lazy import Tensor, torch
 
 ORDER_SEED = 20_011
 """Of the order in which rows are looked at when time is short: the same for all, and not that of the file."""

@@ -3,9 +3,6 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search.base import (
     ActionSearch,
     BestAfterOutcome,
@@ -22,6 +19,7 @@ from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Points
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import DecisionError
+from hentropy.lazy import Tensor, torch
 
 STARTS, WIDE_STARTS = 8, 3
 RANDOM = 4

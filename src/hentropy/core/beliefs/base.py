@@ -17,13 +17,11 @@ from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.linalg import robust_root, scaled_root
 from hentropy.core.beliefs.nodes import Nodes, outcome_nodes
 from hentropy.core.given import closest
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 FEW = 2
 """Components of a mixture that a first look takes."""

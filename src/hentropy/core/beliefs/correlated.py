@@ -12,14 +12,12 @@ other. What is looked at (`shown`) and what an observation shows (`seen`) may di
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
 from hentropy.core.beliefs.gaussian import Frame, Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.kernels import Coregional, Kernel
 from hentropy.core.beliefs.nodes import Nodes, bayes, joint_nodes
 from hentropy.errors import ModelError
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

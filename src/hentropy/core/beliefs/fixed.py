@@ -11,12 +11,10 @@ which is two matrix products: the H means of each outcome never exist.
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.base import Moments, Needs
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy
 from hentropy.core.beliefs.kernels import ToSites
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

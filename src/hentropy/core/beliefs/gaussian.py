@@ -17,14 +17,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
 from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans, ToSites
 from hentropy.core.beliefs.linalg import cholesky, extended_inverse, less_explained, outcome_root, white_outcomes
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianLookAhead, bayes
 from hentropy.core.beliefs.nodes import Nodes, every_grade, outcome_nodes
 from hentropy.core.beliefs.success import seen_between
+from hentropy.lazy import Tensor, torch
 
 MOST_BRANCHES = 64
 """Of several experiments, all combinations of grades are looked at if they are not more than this."""

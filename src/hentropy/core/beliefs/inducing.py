@@ -14,11 +14,9 @@ costs what M observations cost. Where Z is all of X, it is the exact posterior.
 
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.gaussian import Gaussian, Summary
 from hentropy.core.beliefs.linalg import cholesky
+from hentropy.lazy import Tensor, torch
 
 ROWS = 2048
 """Observations that are looked at together: k(Z, X) of all of them would be the largest array."""

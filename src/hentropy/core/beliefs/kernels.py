@@ -21,13 +21,9 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, Protocol
 
-import gpytorch
-import torch
-from linear_operator.operators import LinearOperator
-from torch import Tensor
-
 from hentropy.core.beliefs.terms import FeatureKernel, by_component, side_by_side
 from hentropy.errors import ModelError
+from hentropy.lazy import AutogradFunction, Tensor, gpytorch, linear_operator, torch
 
 
 class Kernel(Protocol):
@@ -80,7 +76,7 @@ class Profile(Enum):
         decay.mul_(linear).mul_(-5.0 / 6.0)
 
 
-class _Fall(torch.autograd.Function):
+class _Fall(AutogradFunction):
     """scale x profile of squared distances, a profile for each component: r2 is H x ..., and is overwritten.
 
     One array is kept for the way back, where autograd would keep nine.
@@ -93,7 +89,6 @@ class _Fall(torch.autograd.Function):
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         slope, value, scale = ctx.saved_tensors
         by_r2 = None if slope is None else grad * slope
@@ -149,7 +144,7 @@ def _squared_distances(A: Tensor, products: Tensor) -> Tensor:
     return left @ products.mT
 
 
-class _Pairs(torch.autograd.Function):
+class _Pairs(AutogradFunction):
     """Points A (H x ... x m x d, scaled) and their features (... x m x F, or none) to their kernel with sites.
 
     H x ... x m x p; `own` are the components that have terms.
@@ -170,7 +165,6 @@ class _Pairs(torch.autograd.Function):
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         A, features, C, right, slope, near, scale = ctx.saved_tensors
         by_A = by_features = by_C = by_right = None
@@ -323,7 +317,7 @@ class ToSites:
 class Wrapped:
     """Any GPyTorch kernel, through its plain `forward`; `batched` says that it carries H components itself."""
 
-    kernel: gpytorch.kernels.Kernel
+    kernel: "gpytorch.kernels.Kernel"
     batched: bool
 
     def _evaluate(self, a: Tensor, b: Tensor, diag: bool) -> Tensor:
@@ -336,7 +330,7 @@ class Wrapped:
 
     def _dense(self, a: Tensor, b: Tensor, diag: bool) -> Tensor:
         value = self.kernel.forward(a, b, diag=diag)
-        return value.to_dense() if isinstance(value, LinearOperator) else value
+        return value.to_dense() if isinstance(value, linear_operator.LinearOperator) else value
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
@@ -405,7 +399,7 @@ class Coregional:
         return Coregional(self.kernel.some(components), self.B[components])
 
 
-def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:
+def from_gpytorch(kernel: "gpytorch.kernels.Kernel") -> Kernel:
     """The fast form of a Matern or RBF kernel, scaled or not; any other kernel wrapped.
 
     Either is a copy: training the kernel further does not change a belief.
@@ -433,7 +427,7 @@ def from_gpytorch(kernel: gpytorch.kernels.Kernel) -> Kernel:
     return Wrapped(copy.deepcopy(kernel).requires_grad_(False), batched=len(batch) == 1)
 
 
-class _Sum(torch.autograd.Function):
+class _Sum(AutogradFunction):
     """Points A (H x b x NK x d), centres C (H x b x p x d, both scaled, R = (-2 C, 1, |C|^2)), coefficients B
     (H x b x N x p): H x b x N x K.
     """
@@ -446,7 +440,6 @@ class _Sum(torch.autograd.Function):
         return (k @ B.unsqueeze(-1)).squeeze(-1)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         A, C, B, slope, k = ctx.saved_tensors
         by_A = by_C = by_B = None

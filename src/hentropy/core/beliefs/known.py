@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
 from hentropy.core.beliefs.nodes import Nodes
 from hentropy.errors import ModelError
+from hentropy.lazy import Tensor
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """Covariances: Cholesky factors, with the least jitter that works, and what is left once something is explained."""
 
-import torch
-from torch import Tensor
-
 from hentropy.errors import ModelError
+from hentropy.lazy import Tensor, torch
 
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-5)
 

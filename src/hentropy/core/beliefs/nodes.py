@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.spaces import sobol
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

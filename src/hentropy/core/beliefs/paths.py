@@ -15,13 +15,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from scipy.special import gammaincinv
-from torch import Tensor
-
 from hentropy.core.beliefs.kernels import Composed, Coregional, Kernel, Profile, Stationary
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.spaces import sobol
+from hentropy.lazy import Tensor, special, torch
 
 FEATURES = 1024
 ANCHORS = 512
@@ -151,7 +148,7 @@ def _spread(profile: Profile, frequency: Tensor, u: Tensor) -> Tensor:
     if degrees is None:
         return frequency
     # a chi-squared variable is a gamma one, doubled; scipy.stats would say it in a word, but takes long to import
-    return frequency / torch.from_numpy(2.0 * gammaincinv(degrees / 2.0, u.numpy()) / degrees).sqrt()
+    return frequency / torch.from_numpy(2.0 * special.gammaincinv(degrees / 2.0, u.numpy()) / degrees).sqrt()
 
 
 def _anchor_basis(

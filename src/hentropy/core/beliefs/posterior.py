@@ -1,29 +1,24 @@
 """`Posterior`: any BoTorch model whose posterior is Gaussian, through joint posteriors of x and the action's points.
 
-Slower than `Gaussian` (the model is asked anew for every pair of a design and an action) and as exact: conditioning is
-the formula for jointly normal values.
+Slower than `Gaussian` (the model is evaluated again for every pair of a design and an action) and as exact:
+conditioning is the formula for jointly normal values.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
-from botorch.models.model import Model
-from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
-from botorch.posteriors.gpytorch import GPyTorchPosterior
-from torch import Tensor
-
 from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
 from hentropy.core.beliefs.linalg import outcome_root, robust_root
 from hentropy.core.beliefs.nodes import Nodes
 from hentropy.errors import ModelError
+from hentropy.lazy import Tensor, botorch, torch
 
 
 @dataclass(frozen=True)
 class Posterior(Belief):
     """A BoTorch model seen through `posterior`; further observations (new_X m x d, new_Y m) are conditioned on."""
 
-    model: Model
+    model: "botorch.models.model.Model"
     X: Tensor
     noise: float
     new_X: Tensor  # noqa: N815
@@ -41,7 +36,8 @@ class Posterior(Belief):
         with torch.set_grad_enabled(torch.is_grad_enabled() and points.requires_grad):
             posterior = self.model.posterior(points)
             name = type(self.model).__name__
-            if not isinstance(posterior, GPyTorchPosterior) or isinstance(posterior, GaussianMixturePosterior):
+            normal, mixture = botorch.posteriors.GPyTorchPosterior, botorch.posteriors.fully_bayesian
+            if not isinstance(posterior, normal) or isinstance(posterior, mixture.GaussianMixturePosterior):
                 raise ModelError(
                     f"the posterior of {name} is a {type(posterior).__name__}, which is not Gaussian;"
                     " draw functions from the model and hand them to he.Samples instead"

@@ -10,13 +10,11 @@ where it falls below a stated share, the functions are moved instead of weighted
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.nodes import Nodes
 from hentropy.errors import InputError, ModelError
+from hentropy.lazy import Tensor, torch
 
 Functions = Callable[[Tensor], Tensor]
 

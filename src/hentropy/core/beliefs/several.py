@@ -15,9 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.base import (
     FEW,
     Belief,
@@ -36,6 +33,7 @@ from hentropy.core.beliefs.known import Known, KnownFantasy, KnownLookAhead
 from hentropy.core.beliefs.nodes import Nodes, bayes, every_combination, every_grade, joint_nodes
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 Part = Gaussian | Known | Correlated | Graded
 

@@ -16,11 +16,9 @@ and the variance after it are exact:
 import math
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.base import Needs
 from hentropy.core.beliefs.gaussian import Gaussian
+from hentropy.lazy import Tensor, torch
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 

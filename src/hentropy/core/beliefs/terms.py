@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
+from hentropy.lazy import AutogradFunction, Tensor, torch
 
 WAVES = 14
 """Frequencies per coordinate: up to seven periods over its range. What is faster is left to the stationary kernel."""
@@ -30,7 +29,7 @@ MOST_BENT = 16
 """With more coordinates the trend is linear: the number of products grows with the square."""
 
 
-class _Features(torch.autograd.Function):
+class _Features(AutogradFunction):
     """Inputs ... x d to their features ... x F, which are all that is kept for the way back."""
 
     @staticmethod
@@ -41,7 +40,6 @@ class _Features(torch.autograd.Function):
         return features
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (features,) = ctx.saved_tensors
         return ctx.basis.slopes(features, grad), None

@@ -14,12 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-import torch
-from torch import Tensor
-
 from hentropy.core.given import as_table, is_finite
 from hentropy.core.spaces import DesignSpace, sobol
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 class Domain(ABC):
@@ -249,8 +247,8 @@ class Points(ActionSpace):
 
     def check(self, space: DesignSpace, decision: str) -> None:
         """A set needs as many different designs."""
-        size = None if space.points is None else space.points.shape[0]
-        if self.as_set and size is not None and self.k > size:
+        size = None if not self.as_set or space.points is None else space.points.shape[0]
+        if size is not None and self.k > size:
             raise InputError(f"{decision} asks for {self.k} different designs, but the space lists only {size}")
 
 

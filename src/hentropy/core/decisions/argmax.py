@@ -6,12 +6,10 @@ f'(a) = f(a) + C(a) S^-1 (y - f(x) - e), in whitened form f(a) + R(a) (t_y - t_f
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, outcome_nodes
 from hentropy.core.beliefs.paths import FEATURES
 from hentropy.errors import DecisionError
+from hentropy.lazy import Tensor, torch
 
 PATHS = 192
 OUTCOMES = 8

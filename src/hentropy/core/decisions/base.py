@@ -21,9 +21,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
@@ -31,6 +28,7 @@ from hentropy.core.decisions.headlines import Quantity, in_words, percent, rough
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,10 @@ class GainFormula:
         return self.max_q is None or q <= self.max_q
 
 
+def _as_they_are(points: Tensor) -> Tensor:
+    return points
+
+
 @dataclass(frozen=True)
 class Sums:
     """A loss that adds over the k points of an action: sum_j c_j f(a_j) - sum over pairs i < j of reward(a_i, a_j).
@@ -70,7 +72,7 @@ class Sums:
 
     coefficients: tuple[float, ...]
     reward: Callable[[Tensor, Tensor], Tensor] | None = None
-    coordinates: Callable[[Tensor], Tensor] = torch.as_tensor
+    coordinates: Callable[[Tensor], Tensor] = _as_they_are
     worth: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None
 
     def weighed(self, points: Tensor) -> tuple[Tensor, Tensor]:

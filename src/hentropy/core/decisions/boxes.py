@@ -15,17 +15,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.beliefs.linalg import scaled_root
 from hentropy.core.decisions.normal import FAR, density, distribution, truncated
 from hentropy.core.spaces import sobol
+from hentropy.lazy import Tensor, torch
 
 NODES = 128
 """Quasi-random nodes for three outcomes and more."""
 
-LEGENDRE = tuple(torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(20))
+LEGENDRE = np.polynomial.legendre.leggauss(20)
 
 KNOWN = 1e-140
 """A standard deviation of a value that is known."""
@@ -39,7 +38,7 @@ def bivariate(h: Tensor, k: Tensor, r: Tensor) -> Tensor:
 
     The error is below 1e-14 for |r| up to 0.95, 1e-6 at 0.999 and 1e-4 beyond.
     """
-    t, w = (part.to(h) for part in LEGENDRE)
+    t, w = (torch.from_numpy(part).to(h) for part in LEGENDRE)
     top = torch.asin(r)
     angle = 0.5 * top.unsqueeze(-1) * (t + 1.0)
     h1, k1 = h.unsqueeze(-1), k.unsqueeze(-1)
@@ -127,8 +126,11 @@ def _two(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, 
 def _standardised(low: Tensor, high: Tensor, mean: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
     """Bounds in standard deviations; a value that is known and at its bound is within."""
     known = s <= KNOWN
-    a, b = (((bound - mean) / s).clamp(-FAR, FAR) for bound in (low, high))
-    return torch.where(known & (mean >= low), -FAR, a), torch.where(known & (mean <= high), FAR, b)
+    scale = torch.where(known, 1.0, s)  # to divide by nothing would leave a slope that is no number
+    a, b = (((bound - mean) / scale).clamp(-FAR, FAR) for bound in (low, high))
+    beyond = torch.full_like(mean, FAR)
+    below, above = torch.where(mean >= low, -beyond, beyond), torch.where(mean <= high, beyond, -beyond)
+    return torch.where(known, below, a), torch.where(known, above, b)
 
 
 def box_draws(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:

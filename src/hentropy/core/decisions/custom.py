@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from torch import Tensor
-
 from hentropy.core.decisions.actions import ActionSpace
 from hentropy.core.decisions.base import Decision
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor
 
 
 class FunctionDecision(Decision):

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
 from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.spaces import DesignSpace
+from hentropy.lazy import Tensor
 
 
 class Estimate(Solved):

@@ -10,10 +10,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.clock import pieces
+from hentropy.lazy import AutogradFunction, Tensor, torch
 
 
 def hypervolume(y: Tensor) -> Tensor:
@@ -48,7 +46,7 @@ def area(wide: Sequence[Tensor], high: Sequence[Tensor]) -> Tensor:
     return torch.cat([_Area.apply(len(wide), *part) for part in parts], longest)
 
 
-class _Area(torch.autograd.Function):
+class _Area(AutogradFunction):
     """Corners sorted by their height, the greatest first; stairs of `thick` steps that `reach` so far."""
 
     @staticmethod
@@ -72,7 +70,6 @@ class _Area(torch.autograd.Function):
         return total
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         k, saved = ctx.k, ctx.saved_tensors
         wide, thick, reach, swapped = saved[:k], saved[k : 2 * k], saved[2 * k : 3 * k], saved[3 * k :]

@@ -9,9 +9,6 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, outcome_nodes
 from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.beliefs.linalg import robust_root
@@ -23,6 +20,7 @@ from hentropy.core.decisions.max_value import log_density, max_value_gain, max_v
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 _LOG_TWO_PI_E = math.log(2.0 * math.pi * math.e)
 

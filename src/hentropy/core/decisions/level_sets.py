@@ -5,9 +5,6 @@ from copy import copy
 from itertools import pairwise
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Moments, Needs
 from hentropy.core.decisions.actions import FILLING, Places, Report, as_places, places_in
 from hentropy.core.decisions.base import GainFormula, Solved, Stated, in_belief, named
@@ -17,6 +14,7 @@ from hentropy.core.decisions.stand_ins import stand_ins
 from hentropy.core.given import as_table, is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 Relation = Literal["difference", "misclassification"]
 

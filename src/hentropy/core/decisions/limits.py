@@ -15,9 +15,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Correlated, Gaussian, Moments, Needs, Several
 from hentropy.core.decisions.base import Decision, Stated, in_belief
 from hentropy.core.decisions.boxes import one_within
@@ -26,6 +23,7 @@ from hentropy.core.decisions.normal import chance_within, distribution, excess, 
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Chain, Expression, Literal, Name, nearest, parse
 from hentropy.errors import DecisionError, DocPage, InputError, explained_in
+from hentropy.lazy import Tensor, torch
 
 WRITE = "write an outcome against numbers, such as 'impurity <= 3' or '2 <= ph <= 4'"
 

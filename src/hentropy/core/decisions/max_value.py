@@ -13,13 +13,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples
 from hentropy.core.beliefs.linalg import RESOLVABLE
 from hentropy.core.decisions.normal import density, distribution
 from hentropy.errors import DecisionError
+from hentropy.lazy import Tensor, torch
 
 MAXIMA = 64
 NODES = 36

@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import torch
-from torch import Tensor
+
+from hentropy.lazy import Tensor, torch
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 

@@ -6,10 +6,8 @@ threshold; the probability of improvement (Proposition 4).
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
-
-import torch
-from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import ActionSpace, Listed, Points
@@ -20,6 +18,7 @@ from hentropy.core.decisions.normal import distribution, expected_rise
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
+from hentropy.lazy import Tensor, torch
 
 
 class Maximize(Limited):
@@ -98,13 +97,17 @@ class Minimize(Limited):
         return f"The design with the lowest {about.name}: {about.amount(mean, sd)}."
 
 
+@cache
+def _nothing_observed() -> Listed:
+    return Listed(torch.zeros(1, 1, 1, dtype=torch.float64))
+
+
 class BestObserved(Limited):
     """The best of the designs observed so far (the least value with largest=False): loss -f(a).
 
     `outcome`, `subject_to` and `fallback` as in `Maximize`.
     """
 
-    actions = Listed(torch.zeros(1, 1, 1, dtype=torch.float64))
     follows_data = True
     in_units = True
 
@@ -118,6 +121,11 @@ class BestObserved(Limited):
         super().__init__(outcome, subject_to, fallback)
         self.largest = largest
         self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
+
+    @property
+    def actions(self) -> ActionSpace:  # type: ignore[override]
+        """None yet: they follow the data."""
+        return _nothing_observed()
 
     @property
     def sign(self) -> float:
@@ -183,7 +191,6 @@ class Improve(Decision):
     (loss 0): it is the probability of improvement itself, never negative.
     """
 
-    actions = Listed(torch.zeros(1, 1, 1, dtype=torch.float64))
     needs = Needs.VARIANCE
     follows_data = True
 
@@ -194,6 +201,11 @@ class Improve(Decision):
         self.above = above
         self.outcome = outcome
         self.outcomes = named(outcome)
+
+    @property
+    def actions(self) -> ActionSpace:  # type: ignore[override]
+        """None yet: they follow the data."""
+        return _nothing_observed()
 
     @property
     def by_sides(self) -> bool:

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Stated, in_belief, monte_carlo_loss, shares_of_draws
@@ -15,6 +12,7 @@ from hentropy.core.decisions.hypervolume import area, area_with, hypervolume
 from hentropy.core.decisions.limits import numbers_by_name, seen
 from hentropy.core.decisions.normal import excess
 from hentropy.errors import DecisionError, InputError
+from hentropy.lazy import Tensor, torch
 
 MOST = 20
 """Designs of a front: more would have to be searched in another way."""

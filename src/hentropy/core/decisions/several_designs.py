@@ -9,9 +9,6 @@ from collections.abc import Callable
 from collections.abc import Sequence as Targets
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import (
@@ -32,6 +29,7 @@ from hentropy.core.decisions.normal import absolute, maximum_of_two, truncated
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
+from hentropy.lazy import Tensor, torch
 
 Distance = Literal["l1", "l2"] | Callable[[Tensor, Tensor], Tensor]
 

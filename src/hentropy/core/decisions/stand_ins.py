@@ -1,7 +1,6 @@
 """Some of many points that stand for all: more of them where more is at stake, each of which counts for less."""
 
-import torch
-from torch import Tensor
+from hentropy.lazy import Tensor, torch
 
 EVEN = 0.5
 """The share of the points that are taken wherever they are: no point counts for more than 1 / EVEN."""

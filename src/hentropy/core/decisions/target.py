@@ -4,9 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Stated
@@ -15,6 +12,7 @@ from hentropy.core.decisions.limits import Limit, numbers_by_name, seen
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Name
 from hentropy.errors import DecisionError, InputError
+from hentropy.lazy import Tensor, torch
 
 Aim = float | tuple[float, float] | str
 """A value, a band from one value to another, or a limit such as "<= 3"."""

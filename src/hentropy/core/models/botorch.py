@@ -8,29 +8,22 @@
 The model that is handed in stays as it is, and training it later changes no belief.
 """
 
+from __future__ import annotations
+
 import copy
 import math
-
-import torch
-from botorch.models.approximate_gp import ApproximateGPyTorchModel
-from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
-from botorch.models.gpytorch import GPyTorchModel
-from botorch.models.model import Model
-from botorch.models.model_list_gp_regression import ModelListGP
-from botorch.models.multitask import MultiTaskGP
-from botorch.models.transforms.outcome import StratifiedStandardize
-from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
-from botorch.posteriors.gpytorch import GPyTorchPosterior
-from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Posterior, Samples
 from hentropy.core.models.exact import Untransform, gaussian, is_exact, is_linear, outcome_transform, raw_inputs
 from hentropy.errors import InputError, ModelError
+from hentropy.lazy import Tensor, botorch, torch
 
 SAMPLES_INSTEAD = "draw functions from the model and hand them to he.Samples instead"
 
 
-def from_botorch(model: Model, noise_std: float | None = None, *, draws: int = 512, seed: int = 0) -> Belief:
+def from_botorch(
+    model: botorch.models.model.Model, noise_std: float | None = None, *, draws: int = 512, seed: int = 0
+) -> Belief:
     """The belief of a fitted single-output BoTorch model, in the units of its posterior.
 
     `noise_std` is the standard deviation of an observation to come where the model's own noise is not to be used; after
@@ -39,11 +32,14 @@ def from_botorch(model: Model, noise_std: float | None = None, *, draws: int = 5
     """
     if noise_std is not None and not (math.isfinite(noise_std) and noise_std >= 0):
         raise InputError(f"noise_std must be a number not below 0, got {noise_std}")
-    if not isinstance(model, Model):
+    if not isinstance(model, botorch.models.model.Model):
         raise ModelError(f"from_botorch takes a fitted BoTorch model, got {type(model).__name__}; {SAMPLES_INSTEAD}")
-    if isinstance(model, ModelListGP) and len(model.models) == 1:
+    if isinstance(model, botorch.models.ModelListGP) and len(model.models) == 1:
         return from_botorch(model.models[0], noise_std, draws=draws, seed=seed)
-    if isinstance(model, AbstractFullyBayesianSingleTaskGP) and model.covar_module is None:
+    if (
+        isinstance(model, botorch.models.fully_bayesian.AbstractFullyBayesianSingleTaskGP)
+        and model.covar_module is None
+    ):
         raise ModelError(f"{type(model).__name__} has not been fitted: call fit_fully_bayesian_model_nuts(model) first")
     if model.num_outputs != 1:
         raise ModelError(
@@ -55,7 +51,7 @@ def from_botorch(model: Model, noise_std: float | None = None, *, draws: int = 5
     transform = outcome_transform(model)
     if is_linear(transform):
         return _in_double(gaussian(model, noise_std, transform))
-    if transform is None or isinstance(transform, StratifiedStandardize):
+    if transform is None or isinstance(transform, botorch.models.transforms.outcome.StratifiedStandardize):
         return _posterior(model, noise_std)
     return _samples(gaussian(model, noise_std, None), Untransform(transform), draws, seed)
 
@@ -75,9 +71,9 @@ def _samples(belief: Gaussian, outcome: Untransform, draws: int, seed: int) -> S
     return Samples(belief.X, belief.paths(draws, seed), weights, belief.noise_std, outcome, seed=seed)
 
 
-def _posterior(model: Model, noise_std: float | None) -> Posterior:
+def _posterior(model: botorch.models.model.Model, noise_std: float | None) -> Posterior:
     """Any other model, copied and frozen, if its posterior is Gaussian."""
-    if not isinstance(model, GPyTorchModel):
+    if not isinstance(model, botorch.models.gpytorch.GPyTorchModel):
         raise ModelError(
             f"{type(model).__name__} has no Gaussian posterior that observations can update; {SAMPLES_INSTEAD}"
         )
@@ -85,7 +81,9 @@ def _posterior(model: Model, noise_std: float | None) -> Posterior:
     X = _designs(frozen)
     with torch.no_grad():
         given = frozen.posterior(X)
-    if type(given) is not GPyTorchPosterior or isinstance(given, GaussianMixturePosterior):
+    if type(given) is not botorch.posteriors.GPyTorchPosterior or isinstance(
+        given, botorch.posteriors.fully_bayesian.GaussianMixturePosterior
+    ):
         raise ModelError(
             f"the posterior of {type(model).__name__} is a {type(given).__name__}, which is not one Gaussian;"
             f" {SAMPLES_INSTEAD}"
@@ -99,7 +97,7 @@ def _posterior(model: Model, noise_std: float | None) -> Posterior:
     return Posterior(frozen, X, noise, X[:0], X.new_empty(0))
 
 
-def _frozen(model: GPyTorchModel) -> GPyTorchModel:
+def _frozen(model: botorch.models.gpytorch.GPyTorchModel) -> botorch.models.gpytorch.GPyTorchModel:
     """A copy in evaluation mode without gradients; the model's own mode is put back."""
     training = model.training
     # predicting leaves caches on a model that cannot be copied; training mode drops them
@@ -111,21 +109,23 @@ def _frozen(model: GPyTorchModel) -> GPyTorchModel:
     return frozen.requires_grad_(False).eval()
 
 
-def _designs(model: GPyTorchModel) -> Tensor:
+def _designs(model: botorch.models.gpytorch.GPyTorchModel) -> Tensor:
     """The designs observed so far in the user's units: n x d."""
-    if isinstance(model, ApproximateGPyTorchModel):
+    if isinstance(model, botorch.models.ApproximateGPyTorchModel):
         X = model.model.train_inputs[0].detach()  # kept after the input transform only
         transform = dict(model.named_children()).get("input_transform")
         return X if transform is None else transform.untransform(X)
     X = raw_inputs(model)
-    if isinstance(model, MultiTaskGP):
+    if isinstance(model, botorch.models.MultiTaskGP):
         task = model._task_feature
         of_output = X[:, task] == float(model._output_tasks[0])
         return torch.cat([X[:, :task], X[:, task + 1 :]], -1)[of_output]
     return X
 
 
-def _noise(model: GPyTorchModel, X: Tensor, given: GPyTorchPosterior) -> float:
+def _noise(
+    model: botorch.models.gpytorch.GPyTorchModel, X: Tensor, given: botorch.posteriors.GPyTorchPosterior
+) -> float:
     """The noise variance of an observation, averaged over the designs."""
     try:
         with torch.no_grad():

@@ -1,28 +1,26 @@
-"""`botorch_model`: a BoTorch model that is fitted anew whenever a study has more data."""
+"""`botorch_model`: a BoTorch model that is refitted whenever a study has more data."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from botorch.fit import fit_gpytorch_mll
-from botorch.models.model import Model as BotorchModel
-from botorch.models.transforms import Normalize, Standardize
-from gpytorch.mlls import ExactMarginalLogLikelihood
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief
 from hentropy.core.models.botorch import from_botorch
 from hentropy.core.models.own import ModelData
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, botorch, gpytorch
 
-Builder = Callable[[Tensor, Tensor], BotorchModel]
+Builder = Callable[[Tensor, Tensor], Any]
+"""From X (n x d) and Y (n x 1) to a fitted BoTorch model."""
 
 
 @dataclass(frozen=True)
 class BotorchFit:
     """A class of BoTorch's with its options, or a function that builds and fits a model."""
 
-    build: Builder | type[BotorchModel]
+    build: Builder | type[botorch.models.model.Model]
     noise_std: float | None
     options: dict[str, Any]
 
@@ -32,21 +30,25 @@ class BotorchFit:
         if not _is_class(self.build):
             return from_botorch(self.build(data.X, Y), self.noise_std, seed=data.seed)
         options: dict[str, Any] = {
-            "input_transform": Normalize(data.X.shape[-1], bounds=data.space.bounds.to(data.X)),
-            "outcome_transform": Standardize(1),
+            "input_transform": botorch.models.transforms.Normalize(
+                data.X.shape[-1], bounds=data.space.bounds.to(data.X)
+            ),
+            "outcome_transform": botorch.models.transforms.Standardize(1),
         }
         if data.told_noise is not None and data.noise is not None:
             options["train_Yvar"] = data.noise.square().unsqueeze(-1)
         model: Any = self.build(data.X, Y, **(options | self.options))
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        botorch.fit_gpytorch_mll(gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model))
         return from_botorch(model.eval(), self.noise_std, seed=data.seed)
 
 
 def _is_class(build: Any) -> bool:
-    return isinstance(build, type) and issubclass(build, BotorchModel)
+    return isinstance(build, type) and issubclass(build, botorch.models.model.Model)
 
 
-def botorch_model(build: Builder | type[BotorchModel], *, noise_std: float | None = None, **options: Any) -> BotorchFit:
+def botorch_model(
+    build: Builder | type[botorch.models.model.Model], *, noise_std: float | None = None, **options: Any
+) -> BotorchFit:
     """The model of a study (`Study(model=...)`) that BoTorch fits.
 
     `build` is a class of exact Gaussian processes such as SingleTaskGP, which gets designs scaled to the unit cube,

@@ -16,9 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Correlated, Frame
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.models.gp import Observations, UnitRange, draw
@@ -34,6 +31,7 @@ from hentropy.core.models.hyperparameters import (
     outputscale_prior,
     summits,
 )
+from hentropy.lazy import Tensor, torch
 
 MARGIN = 3.0
 """Nats of evidence by which outcomes together must be better than apart."""

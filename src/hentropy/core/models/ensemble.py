@@ -15,10 +15,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 STRETCH = 2.0
 DIFFERENCE_SHARE = 0.75

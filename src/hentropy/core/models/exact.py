@@ -3,28 +3,23 @@
 A part is a copy: training the model later does not move a belief, and no gradient reaches the model's parameters.
 """
 
+from __future__ import annotations
+
 import copy
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
-from botorch.models.gp_regression import SingleTaskGP
-from botorch.models.transforms.outcome import OutcomeTransform, StratifiedStandardize
-from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
-from torch import Tensor
-from torch.nn import Module
-
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.kernels import from_gpytorch
 from hentropy.errors import ModelError
+from hentropy.lazy import Tensor, botorch, gpytorch, torch
 
 
 @dataclass(frozen=True)
 class Transform:
     """A frozen input transform, or none: points ... x d to model inputs ... x d'."""
 
-    module: Module | None
+    module: torch.nn.Module | None
 
     def __call__(self, x: Tensor) -> Tensor:
         """As the model transforms points that it predicts at."""
@@ -35,7 +30,7 @@ class Transform:
 class ModuleMean:
     """A GPyTorch mean module: inputs ... x m x d to H x ... x m; `batched` says that it carries H components itself."""
 
-    module: Module
+    module: torch.nn.Module
     batched: bool
 
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -50,20 +45,20 @@ class ModuleMean:
 class Untransform:
     """What a model calls an outcome, to the user's units: ... to ... ."""
 
-    module: OutcomeTransform
+    module: botorch.models.transforms.outcome.OutcomeTransform
 
     def __call__(self, values: Tensor) -> Tensor:
         """The inverse of the outcome transform."""
         return self.module.untransform(values.unsqueeze(-1))[0].squeeze(-1)
 
 
-def child(model: Module, name: str) -> Module | None:
+def child(model: torch.nn.Module, name: str) -> torch.nn.Module | None:
     """A frozen copy of one of the model's modules, in evaluation mode; None where it has none of that name."""
     module = dict(model.named_children()).get(name)
     return None if module is None else copy.deepcopy(module).requires_grad_(False).eval()
 
 
-def raw_inputs(model: SingleTaskGP) -> Tensor:
+def raw_inputs(model: botorch.models.SingleTaskGP) -> Tensor:
     """The designs a model was given, in the user's units; in evaluation mode BoTorch keeps transformed ones instead."""
     if model._has_transformed_inputs:
         # a model that was moved to another device took these along only in its other form
@@ -71,19 +66,25 @@ def raw_inputs(model: SingleTaskGP) -> Tensor:
     return model.train_inputs[0].detach().clone()
 
 
-def is_exact(model: Module) -> bool:
+def is_exact(model: torch.nn.Module) -> bool:
     """Whether the model is mean + kernel + Gaussian noise and predicts as such, so that its parts are all there is."""
     likelihood = dict(model.named_children()).get("likelihood")
-    if type(likelihood) not in (GaussianLikelihood, FixedNoiseGaussianLikelihood):
+    if type(likelihood) not in (
+        gpytorch.likelihoods.GaussianLikelihood,
+        gpytorch.likelihoods.FixedNoiseGaussianLikelihood,
+    ):
         return False
-    if isinstance(model, AbstractFullyBayesianSingleTaskGP):
-        return type(model).forward is AbstractFullyBayesianSingleTaskGP.forward
-    if not isinstance(model, SingleTaskGP) or type(model).forward is not SingleTaskGP.forward:
+    if isinstance(model, botorch.models.fully_bayesian.AbstractFullyBayesianSingleTaskGP):
+        return type(model).forward is botorch.models.fully_bayesian.AbstractFullyBayesianSingleTaskGP.forward
+    if (
+        not isinstance(model, botorch.models.SingleTaskGP)
+        or type(model).forward is not botorch.models.SingleTaskGP.forward
+    ):
         return False
     return model.num_outputs == 1 and _transforms_alike(model)
 
 
-def _transforms_alike(model: SingleTaskGP) -> bool:
+def _transforms_alike(model: botorch.models.SingleTaskGP) -> bool:
     """Whether training designs and points to predict at enter the model the same way (a belief has one transform)."""
     transform: Any = child(model, "input_transform")
     X = raw_inputs(model)
@@ -93,19 +94,23 @@ def _transforms_alike(model: SingleTaskGP) -> bool:
     return trained.shape == predicted.shape and torch.allclose(trained, predicted)
 
 
-def outcome_transform(model: Module) -> OutcomeTransform | None:
+def outcome_transform(model: torch.nn.Module) -> botorch.models.transforms.outcome.OutcomeTransform | None:
     """A frozen copy of the model's outcome transform."""
     return child(model, "outcome_transform")
 
 
-def is_linear(transform: OutcomeTransform | None) -> bool:
+def is_linear(transform: botorch.models.transforms.outcome.OutcomeTransform | None) -> bool:
     """Whether the outcome is shift + scale x model value everywhere."""
     if transform is None:
         return True
-    return transform._is_linear and not isinstance(transform, StratifiedStandardize)
+    return transform._is_linear and not isinstance(transform, botorch.models.transforms.outcome.StratifiedStandardize)
 
 
-def gaussian(model: SingleTaskGP, noise_std: float | None, transform: OutcomeTransform | None) -> Gaussian:
+def gaussian(
+    model: botorch.models.SingleTaskGP,
+    noise_std: float | None,
+    transform: botorch.models.transforms.outcome.OutcomeTransform | None,
+) -> Gaussian:
     """The belief in units of a linear outcome transform, or in the model's own where it is None."""
     X, targets = raw_inputs(model), model.train_targets.detach().clone()
     if X.dim() == 3:
@@ -129,7 +134,7 @@ def gaussian(model: SingleTaskGP, noise_std: float | None, transform: OutcomeTra
     )
 
 
-def _line(transform: OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Tensor]:
+def _line(transform: botorch.models.transforms.outcome.OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Tensor]:
     """Shift and scale of a linear outcome transform: what it makes of 0 and of 1."""
     ends = torch.tensor([0.0, 1.0], dtype=like.dtype, device=like.device)
     if transform is not None:
@@ -138,7 +143,7 @@ def _line(transform: OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Ten
     return ends[0], ends[1] - ends[0]
 
 
-def _unbatched(model: SingleTaskGP, X: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+def _unbatched(model: botorch.models.SingleTaskGP, X: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The common data of an ensemble whose members carry a copy each (H x n x d, H x n): n x d and n."""
     same = all(torch.allclose(v, v[:1].expand_as(v), rtol=1e-9, atol=1e-12) for v in (X, targets))
     if not (model._is_ensemble and same):

@@ -37,15 +37,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.beliefs.correlated import OfOutcome
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
 from hentropy.core.models.hyperparameters import LogPosterior, stand_ins, summits
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.kernels import Kernel, Profile
 from hentropy.core.given import as_device, as_table, check_seed, is_count
@@ -33,6 +30,7 @@ from hentropy.core.models.families import (
 from hentropy.core.models.hyperparameters import NOISE_FLOOR, KernelPosterior, LogPosterior, maximise, summits
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 ROUNDING = 1e-12
 """Outcomes whose differences are a smaller share of their size differ by rounding alone."""

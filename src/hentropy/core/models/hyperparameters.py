@@ -34,13 +34,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary, fallen
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
 from hentropy.errors import ModelError
+from hentropy.lazy import AutogradFunction, Tensor, torch
 
 NOISE_FLOOR = 1e-6
 """The least noise variance, as a share of the outcomes' variance: repeated designs and smooth kernels stay solvable."""
@@ -98,7 +96,7 @@ def rest_prior() -> Normal:
     return Normal(-1.0, 1.5)
 
 
-class _LogDensity(torch.autograd.Function):
+class _LogDensity(AutogradFunction):
     """log N(r; 0, K) without its constant, K = G + diag(v): G is C x n x n, v and r are C x n; C.
 
     -inf where K is not positive definite; such rows hand no derivative on.
@@ -117,7 +115,6 @@ class _LogDensity(torch.autograd.Function):
         return torch.where(good, value, -torch.inf)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         L, white, good = ctx.saved_tensors
         alpha = torch.linalg.solve_triangular(L.mT, white, upper=True)

@@ -12,21 +12,20 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.given import is_count
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.own import ModelData
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 RATE = 0.01
 DECAY = 1e-4
 """Of Adam, and how strongly weights are pulled to zero."""
 
-SIGNALS = torch.logspace(-2, 2, 33, dtype=torch.float64)
-NOISES = torch.logspace(-6, 0, 49, dtype=torch.float64)
+SIGNALS, NOISES = np.logspace(-2, 2, 33), np.logspace(-6, 0, 49)
 """Variances s and v that are tried, of standardised outcomes."""
 
 
@@ -137,12 +136,13 @@ def most_probable(features: Tensor, y: Tensor, noise: float | None) -> tuple[Ten
     U, D, _ = torch.linalg.svd(features / math.sqrt(F), full_matrices=False)
     along = (U.mT @ y.unsqueeze(-1)).squeeze(-1).square()  # H x r
     rest = (y.square().sum() - along.sum(-1)).clamp_min(0.0)
-    v = (NOISES if noise is None else torch.tensor([noise], dtype=torch.float64).clamp_min(float(NOISES[0]))).to(y)
-    total = SIGNALS.to(y).view(-1, 1, 1, 1) * D.square() + v.view(-1, 1, 1)  # signals x noises x H x r
+    v = y.new_tensor(NOISES if noise is None else [max(noise, NOISES[0])])
+    s = y.new_tensor(SIGNALS)
+    total = s.view(-1, 1, 1, 1) * D.square() + v.view(-1, 1, 1)  # signals x noises x H x r
     evidence = -0.5 * (along / total + total.log()).sum(-1)
     evidence = evidence - 0.5 * (rest / v.unsqueeze(-1) + (n - along.shape[-1]) * v.log().unsqueeze(-1))
     best = evidence.flatten(0, 1).argmax(0)
-    return SIGNALS.to(y)[best // len(v)], v[best % len(v)]
+    return s[best // len(v)], v[best % len(v)]
 
 
 def last_layer(

@@ -6,12 +6,10 @@ records fits the same as one that kept the last fit.
 
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.inducing import summarised
 from hentropy.core.models.hyperparameters import NOISE_FLOOR
+from hentropy.lazy import Tensor, torch
 
 FITTED = 1000
 """The most observations that hyperparameters are fitted to: some at random. They are the inducing points of more."""
@@ -20,7 +18,7 @@ EXACT = 1500
 """Up to so many observations the posterior is exact; beyond, inducing points stand for them."""
 
 GROWTH = 1.25
-"""Hyperparameters are fitted anew when the observations have become so many times as many."""
+"""Hyperparameters are refitted when the observations have become so many times as many."""
 
 
 def whole_fit(n: int) -> int:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.beliefs import Samples
 from hentropy.core.given import is_count
 from hentropy.core.models.own import ModelData
 from hentropy.errors import InputError
+from hentropy.lazy import AutogradFunction, Tensor, torch
 
 LEAST_NOISE = 0.01
 """Of an observation, as a share of the spread of the outcomes: samples cannot be weighted without any."""
@@ -69,7 +68,7 @@ class Members:
         return torch.from_numpy(np.stack([np.asarray(one.predict(table), float) for one in self.regressors])).to(u)
 
 
-class _Predicted(torch.autograd.Function):
+class _Predicted(AutogradFunction):
     """Inputs m x d to S x m. Steps have no slope; that of a smooth function is a central difference."""
 
     @staticmethod
@@ -79,7 +78,6 @@ class _Predicted(torch.autograd.Function):
         return members.predict(u)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (u,) = ctx.saved_tensors
         if not ctx.members.smooth:

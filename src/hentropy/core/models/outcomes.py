@@ -4,9 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Several
 from hentropy.core.beliefs.base import check_names
 from hentropy.core.beliefs.kernels import Profile
@@ -18,6 +15,7 @@ from hentropy.core.models.many import FITTED
 from hentropy.core.models.success import fit_grades
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 def fit_outcomes(

@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import HentropyError, ModelError, last_line
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

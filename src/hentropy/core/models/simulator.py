@@ -12,13 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Samples
 from hentropy.core.given import as_table
 from hentropy.core.models.own import ModelData
 from hentropy.errors import InputError, ModelError
+from hentropy.lazy import Tensor, torch
 
 Simulation = Callable[[Tensor, Tensor], Tensor]
 

@@ -39,9 +39,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.beliefs import Frame, Gaussian, Graded
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.success import Success, seen_between
@@ -51,6 +48,7 @@ from hentropy.core.models.gp import MIXTURE_LIMIT, ConstantMean
 from hentropy.core.models.hyperparameters import KernelPosterior, Normal, ascend, stand_ins
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 NEWTON, CLOSE = 30, 1e-3
 """The most steps to the mode; they end where its height changes by no more than this."""

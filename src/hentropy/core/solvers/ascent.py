@@ -6,15 +6,13 @@ minimum for every outcome, and the envelope theorem gives the gradient in the de
 
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import ContinuousSearch, descend
 from hentropy.core.beliefs import Needs, Nodes
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, per_cost
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 FIRST_SHARE = 2
 LOOKED_AT_TWICE = 0.125

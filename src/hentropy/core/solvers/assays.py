@@ -8,14 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
 from hentropy.core.beliefs import Belief
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_finite
 from hentropy.core.solvers.propose import Proposal, propose
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.gain import RANKING, RANKING_ONE, Appraisal
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 class Outlay(ABC):

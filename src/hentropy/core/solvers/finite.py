@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.survey import SURVEY_SHARE, survey
@@ -13,6 +10,7 @@ from hentropy.core.gain import Appraisal
 from hentropy.core.solvers.base import Cost, Finalists, Solver, knowing, leading, per_cost
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 SCREEN_SHARE = 0.7
 """The part of a time limit after which no further design is valued: the audit needs the rest."""

@@ -8,9 +8,6 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.beliefs.success import Success
@@ -33,6 +30,7 @@ from hentropy.core.solvers.base import (
 from hentropy.core.solvers.finite import Finite
 from hentropy.core.spaces import DesignSpace, Params, Pool
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,13 @@ from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.spaces.evaluation import Categories, Columns, ParameterColumn, Tables, check, evaluate, violation
 from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.core.spaces.linear_constraints import Linear, linear
 from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 Condition = str | Callable[[Mapping[str, Any]], Any]
 """An expression, or a function of the columns (numbers as tensors, options as arrays): which designs are feasible."""
@@ -50,7 +49,9 @@ WALK, BURN_IN, FEW = 24, 300, 64
 class Unconstrained(Protocol):
     """A space as it would be without its conditions."""
 
-    cube: int
+    @property
+    def cube(self) -> int:
+        """How many coordinates searches step in."""
 
     def free_columns(self, x: Tensor) -> Columns:
         """The columns of designs (... x d) by name."""

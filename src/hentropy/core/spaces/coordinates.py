@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
-from torch import Tensor
+from hentropy.lazy import Tensor, torch
 
 MOST_VALUES = 20_000
 """So many designs are listed where they are finitely many; more are searched."""

@@ -7,14 +7,12 @@ Not-a-number compares false with everything; what is divided by zero is infinite
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from itertools import pairwise
 from math import isfinite
 from typing import NoReturn
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.spaces.expressions import (
     COMPARISONS,
@@ -30,6 +28,7 @@ from hentropy.core.spaces.expressions import (
     nearest,
 )
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 Tables = Mapping[str, Mapping[Option, float]]
 """Numbers by table and option."""
@@ -39,13 +38,17 @@ STEEPEST = 1e12
 """A slope that is infinite, such as that of sqrt at 0, counts as this one: the sum of two remains a number."""
 
 NUMBER, CONDITION, CHOICE, TEXT = "a number", "a condition", "a choice", "a text"
-FOLDED: dict[str, Callable[..., Tensor]] = {
-    "+": torch.add, "-": torch.sub, "*": torch.mul, "/": torch.div, "**": torch.pow, "min": torch.minimum,
-    "max": torch.maximum, "and": torch.logical_and, "or": torch.logical_or,
-}  # fmt: skip
-OF_ONE: dict[str, Callable[..., Tensor]] = {
-    "neg": torch.neg, "abs": torch.abs, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "not": torch.logical_not
-}  # fmt: skip
+OF_ONE = ("neg", "abs", "exp", "log", "sqrt", "not")
+"""Operations on a single value; all others fold several."""
+
+
+@cache
+def _operations() -> dict[str, Callable[..., Tensor]]:
+    return {
+        "+": torch.add, "-": torch.sub, "*": torch.mul, "/": torch.div, "**": torch.pow, "min": torch.minimum,
+        "max": torch.maximum, "and": torch.logical_and, "or": torch.logical_or, "neg": torch.neg, "abs": torch.abs,
+        "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "not": torch.logical_not,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -285,7 +288,7 @@ class _Designs:
             case Chain(signs, (first, *rest)):
                 found = self.value(first)
                 for sign, part in zip(signs, rest, strict=True):
-                    found = FOLDED[sign](_calm(found), _calm(self.value(part)))
+                    found = _operations()[sign](_calm(found), _calm(self.value(part)))
                 return found
             case Operation("if", (value, condition, other)):
                 holds = self.value(condition)
@@ -293,9 +296,9 @@ class _Designs:
             case Operation("in" | "not in"):
                 return self.value(_spelt_out(e))
             case Operation(sign, (part,)) if sign in OF_ONE:
-                return OF_ONE[sign](_calm(self.value(part)))
+                return _operations()[sign](_calm(self.value(part)))
             case Operation(sign, parts):
-                return reduce(FOLDED[sign], [_calm(self.value(part)) for part in parts])
+                return reduce(_operations()[sign], [_calm(self.value(part)) for part in parts])
         raise TypeError(f"{e!r} is not an expression")
 
     def pairs(self, parts: tuple[Expression, ...]) -> list[tuple[Tensor, Tensor]]:

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-import torch
-from torch import Tensor
-
 from hentropy.core.spaces.coordinates import ValueTable
+from hentropy.lazy import Tensor, torch
 
 FIRST_DRAWN = 256
 """Samples among which numbers are looked for that go with the options of a first design."""

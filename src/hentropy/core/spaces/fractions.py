@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.given import is_finite, is_number
 from hentropy.core.spaces.coordinates import Simplex
 from hentropy.core.spaces.options import options_of
 from hentropy.core.spaces.parameters import DIGITS, Field, Parameter, as_number, check_range, check_unit, nearest
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)
@@ -74,6 +72,11 @@ class Fractions(Parameter):
             Field(part, low, high, unit=self.unit)
             for part, low, high in zip(self.names, self.low, self.high, strict=True)
         )
+
+    @property
+    def width(self) -> int:
+        """One coordinate for each part."""
+        return len(self.names)
 
     def coordinates(self) -> Simplex:
         """One coordinate for each part."""

@@ -11,9 +11,6 @@ from functools import reduce
 from itertools import pairwise
 from math import isfinite
 
-import torch
-from torch import Tensor
-
 from hentropy.core.spaces.evaluation import Columns, Tables, evaluate
 from hentropy.core.spaces.expressions import (
     OPPOSITE,
@@ -27,6 +24,7 @@ from hentropy.core.spaces.expressions import (
     names,
     tables_used,
 )
+from hentropy.lazy import Tensor, torch
 
 MOST = 256
 """Clauses that a sum of maxima, or an `or`, may have: their number grows exponentially with the text."""

@@ -7,14 +7,13 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.given import is_finite, is_number
 from hentropy.core.spaces.coordinates import Straight, ValueTable
 from hentropy.core.spaces.evaluation import Categories
 from hentropy.core.spaces.parameters import LEAST_LOG, OFF_GRID, Field, Parameter, check_unit, nearest, written
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 
 def options_of(what: str, options: Any) -> tuple[Any, ...]:
@@ -144,12 +143,22 @@ class Choice(OneOf):
         """One of the options."""
         return (Field(name, 0.0, len(self.options) - 1.0, options=self.all_values),)
 
+    @property
+    def _telling(self) -> list[Sequence[float]]:
+        """The descriptors that differ between options."""
+        return [column for column in self.descriptors.values() if len(set(column)) > 1]
+
+    @property
+    def width(self) -> int:
+        """A coordinate for each option and each descriptor that differs."""
+        return len(self.options) + len(self._telling) if len(self.options) > 1 else 0
+
     @cached_property
     def _block(self) -> ValueTable | None:
         m = len(self.options)
         if m == 1:
             return None
-        columns = [column for column in self.descriptors.values() if len(set(column)) > 1]
+        columns = self._telling
         rows = torch.cat([torch.eye(m), torch.tensor(columns, dtype=torch.float64).reshape(-1, m).T], -1)
         unit = Straight.over(torch.stack([rows.min(0).values, rows.max(0).values]), torch.zeros(len(rows.T)) > 0)
         # all descriptors together count as one coordinate: their number says nothing about how much they matter
@@ -243,6 +252,11 @@ class Levels(OneOf):
     def all_values(self) -> tuple[Any, ...]:
         """The levels."""
         return tuple(self.values)
+
+    @property
+    def width(self) -> int:
+        """One coordinate."""
+        return int(len(self.values) > 1)
 
     @cached_property
     def _block(self) -> ValueTable | None:

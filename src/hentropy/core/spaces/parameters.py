@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.given import closest, is_finite, is_number
 from hentropy.core.spaces.coordinates import Coordinates, Held, Numbers
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 LEAST_LOG = 1e-300
 """Below it numbers have few digits left, and a logarithm that is taken back is another number."""
@@ -109,6 +108,12 @@ class Parameter(ABC):
     def coordinates(self) -> Coordinates | None:
         """Its coordinates; None where it has a single value."""
 
+    @property
+    def width(self) -> int:
+        """How many coordinates it has; kinds of parameters that know it need not make them to say so."""
+        made = self.coordinates()
+        return 0 if made is None else made.width
+
     @abstractmethod
     def encode(self, name: str, columns: Sequence[Sequence[Any]]) -> Tensor:
         """Values of n designs, a column for each of its columns, as coordinates: n x width; checked."""
@@ -177,6 +182,11 @@ class Number(Parameter):
         """The number."""
         low, high = float(self.low), float(self.high)
         return (Field(name, low, high, bool(self.log), self.grid, self.whole, self.unit),)
+
+    @property
+    def width(self) -> int:
+        """One coordinate."""
+        return 1
 
     def coordinates(self) -> Numbers:
         """One coordinate."""

@@ -5,8 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.given import is_finite, is_number, real_array
 from hentropy.core.spaces.constraints import Conditions
@@ -17,6 +15,7 @@ from hentropy.core.spaces.parameters import LEAST_LOG, Number, Parameter, check_
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.core.spaces.space import DesignSpace, Params, sobol
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor, torch
 
 PAIRS = 2**22
 """Distances between designs and rows that are held at once."""

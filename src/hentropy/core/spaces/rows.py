@@ -1,8 +1,8 @@
 """Where designs stand in a list: by a hash of their values, so that a million rows are not compared in pairs."""
 
 import numpy as np
-import torch
-from torch import Tensor
+
+from hentropy.lazy import Tensor, torch
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _START = np.uint64(0x2545F4914F6CDD1D)

@@ -12,17 +12,15 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.given import is_number
 from hentropy.core.spaces.constraints import Condition, Conditions, DesignTest, FeasibleSet
 from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Straight, ValueTable, scales_of
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
 from hentropy.core.spaces.first_designs import FIRST_DRAWN, taking_turns
 from hentropy.core.spaces.options import Choice, OneOf, descriptor_tables
-from hentropy.core.spaces.parameters import Field, Parameter, Real, blocks_of, nearest
+from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, blocks_of, nearest
 from hentropy.errors import DocPage, InputError, explained_in
+from hentropy.lazy import Tensor, torch
 
 Params = dict[str, Any]
 
@@ -43,28 +41,16 @@ class DesignSpace(ABC):
     dim: int
     """How many coordinates a design has."""
 
-    cube: int
-    """How many coordinates searches step in."""
-
-    bounds: Tensor
-    """The least and the greatest value of each coordinate, in its own units: 2 x d."""
-
-    scales: tuple[int, ...]
-    """Which of the model's length scales belongs to each coordinate: d numbers."""
-
     all_tables: Tables
     """Numbers by option that conditions and costs may look up."""
 
     same_in_batch: tuple[str, ...] = ()
     """The parameters that have the same value in all designs that are asked for together."""
 
-    exchanges: int
-    """How many `neighbours` a design has; 0 where all values are numbers that descent can move."""
-
     def _lay_out(self, parameters: Mapping[str, Parameter], held: Mapping[str, Tensor] | None = None) -> None:
-        """Give every parameter its coordinates; numbers that follow each other are handled together.
+        """Give every parameter its coordinates; those of parameters that are `held` are the given ones.
 
-        Those of parameters that are `held` are the given ones.
+        How many there are is known at once; what they are is worked out when they are needed.
         """
         check_size(len(parameters))
         self.parameters = dict(parameters)
@@ -74,19 +60,42 @@ class DesignSpace(ABC):
         repeated = next((name for name, count in Counter(self.names).items() if count > 1), None)
         if repeated is not None:
             raise InputError(f"the names of a design's values must differ, got {repeated} twice")
-        self._parts = blocks_of(parameters, held or {})
-        if not self._parts:
+        starts = [0, *accumulate(parameter.width for parameter in parameters.values())]
+        self.dim = starts[-1]
+        if not self.dim:
             raise InputError("every parameter has a single value, so there is one design only; widen one of them")
-        self.dim = sum(block.width for block in self._parts)
         check_size(self.dim)
-        self.cube = sum(block.size for block in self._parts)
-        self.bounds = torch.cat([block.bounds for block in self._parts], -1)
-        self.scales = scales_of(self._parts)
-        self.exchanges = self.free_neighbours(self.bounds[0]).shape[-2]
-        self._unit = Straight.joined([block.unit for block in self._parts])
-        widths = [0 if (block := p.coordinates()) is None else block.width for p in parameters.values()]
-        starts = [0, *accumulate(widths)]
         self.places = {name: slice(*ends) for name, ends in zip(parameters, pairwise(starts), strict=True)}
+        self._held = held or {}
+
+    @cached_property
+    def _parts(self) -> list[Coordinates]:
+        """The coordinates; numbers that follow each other are handled together."""
+        return blocks_of(self.parameters, self._held)
+
+    @cached_property
+    def cube(self) -> int:
+        """How many coordinates searches step in."""
+        return sum(block.size for block in self._parts)
+
+    @cached_property
+    def bounds(self) -> Tensor:
+        """The least and the greatest value of each coordinate, in its own units: 2 x d."""
+        return torch.cat([block.bounds for block in self._parts], -1)
+
+    @cached_property
+    def scales(self) -> tuple[int, ...]:
+        """Which of the model's length scales belongs to each coordinate: d numbers."""
+        return scales_of(self._parts)
+
+    @cached_property
+    def exchanges(self) -> int:
+        """How many `neighbours` a design has; 0 where all values are numbers that descent can move."""
+        return self.free_neighbours(self.bounds[0]).shape[-2]
+
+    @cached_property
+    def _unit(self) -> Straight:
+        return Straight.joined([block.unit for block in self._parts])
 
     @property
     def points(self) -> Tensor | None:
@@ -416,6 +425,8 @@ class Space(DesignSpace):
     @cached_property
     def points(self) -> Tensor | None:
         """All designs, where every parameter has finitely many values and they are not too many: m x d."""
+        if any(isinstance(p, Number) and not p.grid for name, p in self.parameters.items() if name not in self.held):
+            return None
         rows = torch.empty(1, 0, dtype=torch.float64)
         for block in self._parts:
             values = block.values

@@ -36,7 +36,7 @@ class DecisionWords(Words):
 
 
 class Named(DecisionWords):
-    """A decision of the library by its name, with its options beside it."""
+    """A decision of the library by its name, with its options."""
 
     kind: ClassVar[type[Decision]]
     name: str
@@ -57,14 +57,14 @@ class Named(DecisionWords):
 
 
 class OwnClass(DecisionWords):
-    """A decision class of your own in a Python module, with its options beside it. It runs the code of that module."""
+    """A decision class of your own in a Python module, with its options. It runs the code of that module."""
 
     model_config = ConfigDict(extra="allow", title="A class of your own")
     __pydantic_extra__: dict[str, JsonValue]
 
     python: Annotated[
         Reference,
-        Field(description='The class, as "package.module:Class"; modules beside the study file are found.'),
+        Field(description='The class, as "package.module:Class"; modules next to the study file are found.'),
     ]
 
     @model_validator(mode="after")

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
-from torch import Tensor
 
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_number
@@ -16,6 +15,7 @@ from hentropy.core.solvers import Assay
 from hentropy.core.spaces import DesignSpace, Pool, Space
 from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
+from hentropy.lazy import Tensor
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.definition.designs import described
 from hentropy.studies.definition.importing import split

@@ -16,7 +16,7 @@ from hentropy.studies.records.csv_tables import CsvTable, csv_table, number_in
 from hentropy.studies.records.numbers import counted, plain_number
 
 _LOG = "Whether equal ratios count as equal steps, as for rates and concentrations; low must then be above 0."
-_UNIT = 'The unit, such as "mol/L"; it is shown beside the name.'
+_UNIT = 'The unit, such as "mol/L"; it is shown with the name.'
 
 
 class OneParameter(Words):
@@ -136,7 +136,7 @@ class FractionsWords(OneParameter):
     ] = 0.0
     high: Annotated[
         _Bounds | None,
-        Field(description="The greatest amount, given as low is. If left out: the total."),
+        Field(description="The largest amount, given as low is. If left out: the total."),
     ] = None
     at_most: Annotated[Whole | None, Field(ge=1, description="How many parts may be above zero, at most.")] = None
     unit: Annotated[Unit, Field(description=_UNIT)] = ""

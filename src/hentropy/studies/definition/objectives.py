@@ -36,7 +36,7 @@ class PythonFunction(ObjectiveWords):
     type: Annotated[Literal["python"], Field(description="A Python function runs the experiments.")]
     function: Annotated[
         Reference,
-        Field(description='The function, as "module:function"; modules beside the study file are found.'),
+        Field(description='The function, as "module:function"; modules next to the study file are found.'),
     ]
     timeout: Annotated[Number | None, _TIMEOUT] = None
 

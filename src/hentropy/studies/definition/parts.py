@@ -47,7 +47,7 @@ class ModelWords(Words):
         Reference | None,
         Field(
             description="A model of your own in place of it: a function from he.ModelData to a belief, as"
-            ' "module:function"; modules beside the study file are found.'
+            ' "module:function"; modules next to the study file are found.'
         ),
     ] = None
     failures: Annotated[
@@ -143,7 +143,8 @@ class AssayWords(Words):
 
     measures: Annotated[tuple[Label, ...], Field(min_length=1, description="The outcomes that it measures.")]
     cost: Annotated[
-        Number, Field(gt=0, description="What it costs at one design, in the unit of [cost], beside the design itself.")
+        Number,
+        Field(gt=0, description="What it costs at one design, in the unit of [cost], added to that of the design."),
     ] = 1.0
 
     def made(self) -> Assay:
@@ -252,6 +253,6 @@ class StorageWords(Words):
         AfterValidator(_known_database),
         Field(
             description='The database, such as "sqlite:///lab.db" (a path from the folder of the study file) or'
-            ' "postgresql://user@host/database". If left out: hentropy.db beside the study file.'
+            ' "postgresql://user@host/database". If left out: hentropy.db next to the study file.'
         ),
     ] = None

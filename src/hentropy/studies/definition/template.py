@@ -163,7 +163,7 @@ def _decide_on(values: Mapping[str, Any]) -> list[str]:
 
 def _pool(file: str, id: str | None, ignore: Sequence[str], choices: Sequence[str]) -> str:
     return f"""\
-# The designs that can be run: a CSV file with a header, beside this file. Columns of texts are choices.
+# The designs that can be run: a CSV file with a header, next to this file. Columns of texts are choices.
 # id: the column by which you know the designs; ignore: columns that are kept and shown, but not modelled;
 # choices: columns whose numbers are options without an order, such as the number of a lot.
 [pool]
@@ -255,7 +255,7 @@ def _objective(kind: str, function: str, command: Sequence[str]) -> str:
     ]
     lines += ["[objective]", f"type = {toml_value(kind)}"]
     if kind == "python":
-        lines.append(f"function = {toml_value(function)}   # module:function, beside this file")
+        lines.append(f"function = {toml_value(function)}   # module:function, next to this file")
     if kind == "command":
         lines.append(f"command = {toml_value(list(command))}")
     if kind != "manual":
@@ -303,11 +303,11 @@ _STOP = """\
 trials = {trials}
 # seconds = 3600   # since the start
 # gain_below = 0.01   # the gain of the best experiment is below this number ...
-# patience = 1   # ... so many times in a row
+# patience = 1   # ... this many times in a row
 # cost = 0.1   # the best experiment is expected to save less than this, in the units of the loss
 # spend = 60   # experiments that cost so much in all; needs [cost]
 # worth_its_cost = true   # the best experiment is expected to save less than it costs; needs [cost]
-# when_exhausted = true   # no experiment is expected to improve the decision any more; false: go on
+# when_exhausted = true   # no experiment is expected to improve the decision any more; false: continue
 """
 
 _STORAGE = """\

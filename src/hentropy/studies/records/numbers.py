@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from hentropy.core.given import is_number
 from hentropy.errors import Advice, InputError
+from hentropy.lazy import Tensor
 
 LEAST = 5
 BEYOND = 2

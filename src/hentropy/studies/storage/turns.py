@@ -1,11 +1,11 @@
-"""The right to ask: one asker has it at a time, and only as long as it is heard of.
+"""The right to ask: one process holds it at a time, and only while it renews it.
 
-Turns are numbered, and who waits has drawn the number of its own: they come in order. Who has a turn renews it while it
-computes; who waits takes over a turn that was not renewed while the waiter watched for the length of a lease, by its
-own steady clock: clocks that jump or differ do no harm. So a process that was stopped or cut off loses its turn. The
-store refuses new trials that come with the number of an earlier one.
+Turns are numbered, and processes that wait are served in order. The holder of a turn renews it while it computes. A
+process that waits takes over a turn that it has seen without a renewal for the length of a lease, by its own monotonic
+clock: clocks that jump or differ do no harm. So a process that was stopped or cut off loses its turn, and the store
+refuses the trials that it adds under its old number.
 
-Holders have names by which others on the same machine can tell whether their process still lives.
+Holders have names by which others on the same machine can tell whether their process is still alive.
 """
 
 import logging

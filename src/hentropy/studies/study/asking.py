@@ -1,11 +1,8 @@
-"""What to ask next: designs that fill the space first, then those with the greatest gain."""
+"""What to ask next: designs that fill the space first, then those with the largest gain."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
-
-import torch
-from torch import Tensor
 
 from hentropy.core.beliefs import Belief
 from hentropy.core.beliefs.success import Success
@@ -16,6 +13,7 @@ from hentropy.core.solvers import Cost, Proposal, Solver, observing, propose
 from hentropy.core.solvers.base import per_cost
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import StudyError
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Fitting
 from hentropy.studies.records import State, Trial, in_state
 from hentropy.studies.records.numbers import short
@@ -234,7 +232,7 @@ class Asker:
     def propose(self, count: int, before: Sequence[Trial] = (), assay: str | None = None) -> Proposal:
         """The best designs to run side by side, knowing those that run and those just chosen `before` them.
 
-        Where the study has assays, also which of them to run: the one with the greatest gain per cost, unless one is
+        Where the study has assays, also which of them to run: the one with the largest gain per cost, unless one is
         asked for. Whoever speaks of the next experiment, its gain or the expected loss of today, has it from here.
         """
         return self._worth(self._searched(count, before, assay), before, assay)

@@ -1,7 +1,7 @@
 """How a study enters a store and comes out of it: by a definition in words.
 
 What proposals depend on (space, decision, outcomes, assays, seed, first designs, model) must be the same when a study
-goes on; what they do not depend on (stopping rules, bounds, objective) may change, and the store then has the newest.
+resumes; what they do not depend on (stopping rules, bounds, objective) may change, and the store then has the newest.
 """
 
 import json
@@ -55,7 +55,7 @@ def number_of_first(given: int | None, space: DesignSpace, found: StudyRecord | 
 
 
 def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
-    """The record of a study that goes on, if it is the same study."""
+    """The record of a study that resumes, if it is the same study."""
     differ = differences(found, definition)
     if differ:
         there = as_words(found)

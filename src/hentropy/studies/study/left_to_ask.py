@@ -18,9 +18,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Nodes
 from hentropy.core.beliefs.nodes import gauss_hermite
@@ -36,6 +33,7 @@ from hentropy.core.solvers.ascent import first_designs
 from hentropy.core.solvers.base import IfSuccessful, per_cost
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.core.spaces.rows import RowIndex
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, Trial, in_state
 

@@ -22,7 +22,7 @@ class Minimum:
 
     `x` (d) is the design to use: of all measured ones, that with the least expected value. `fun` is what was measured
     there (the mean, if that was done several times), and `expected_loss` its expected value, with the noise averaged
-    out; None while the search goes on. `x_iters` and `func_vals` are all evaluations in their order, without failed
+    out; None while the search continues. `x_iters` and `func_vals` are all evaluations in their order, without failed
     ones, `nfev` counts calls of the function, and `records` are all trials.
     """
 

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from torch import Tensor
-
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
+from hentropy.lazy import Tensor
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, Failed, Measurement, State, ToldCost, Trial, Values
 from hentropy.studies.records.numbers import short

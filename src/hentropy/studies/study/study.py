@@ -1,7 +1,7 @@
 """`Study`: designs asked, values told, and the decision so far (Algorithm 1), in memory or in a store.
 
 What a study proposes and decides is a function of its options, its seed and its records alone: the model
-is fitted anew to all values whenever there are more, never from where the last fit ended; of many values, the first
+is refitted to all values whenever there are more, never from where the last fit ended; of many values, the first
 ones say which hyperparameters it has, so that these need not be fitted each time. A study rebuilt from its records goes
 on as if it had never stopped. In a store, several processes share it: each call begins by reading what is new.
 """
@@ -12,9 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import torch
-from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.beliefs.success import Success
@@ -30,6 +27,7 @@ from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import HentropyError, InputError, Outdated, StudyError
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Computed, Fitting, Outcomes
 from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
 from hentropy.studies.records.outcome import Outcome
@@ -67,7 +65,7 @@ class Study:
     """Ask for designs, tell values, decide.
 
     `outcomes` are what is measured, by name: {"yield": Outcome(unit="%"), "impurity": Outcome(unit="%")}; by default
-    one outcome "value". `assays` say which of them one experiment may measure, and for what cost beside that of the
+    one outcome "value". `assays` say which of them one experiment may measure, and at what cost, added to that of the
     design: {"titration": Assay(["impurity"], cost=1), "full": Assay(["yield", "impurity"], cost=5)}; the gain per cost
     then decides which one to run.
     `first` designs fill the space before the model chooses, and measure everything (default: 2 (d + 1) for d
@@ -81,7 +79,7 @@ class Study:
     from designs b x q x d to costs b; experiments are chosen by their gain per cost, or with a `price` of a unit of
     cost, in units of the loss, by gain minus price times cost; `cost_unit` is shown to people. `stop` are stopping
     rules.
-    Without any, and beside them, a study also stops when no experiment is expected to improve the decision any more,
+    With or without rules, a study also stops when no experiment is expected to improve the decision any more,
     unless `stop_when_exhausted` is False.
     `failures="learn"` learns from trials that failed where experiments succeed, as soon as one has: gains count by the
     chance of success, and an action is decided only if each of its designs succeeds with a chance of `at_least`.
@@ -335,7 +333,7 @@ class Study:
         In `attach_many`, which takes a value for each design, a failure is `Failed("why")`.
         """
         if (value is None) == (failed is None):
-            raise InputError("attach either a value or failed='why', not both and not neither")
+            raise InputError("attach exactly one of a value and failed='why'")
         what = value if failed is None else Failed(failed)
         assert what is not None
         return self.log.attach([(params, what)], cost=cost, note=note)[0].trial

@@ -12,11 +12,9 @@ from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
 from hentropy.core.spaces import DesignSpace, Params, Pool
 from hentropy.errors import Advice, InputError, NoSuchTrial, Outdated, StudyError
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, Failed, Measurement, State, StudyRecord, ToldCost, Trial, Values, first_left
 from hentropy.studies.records.numbers import brief
@@ -251,7 +249,7 @@ class TrialLog:
         return self._stop_when_exhausted and is_exhausted(self.entries.values())
 
     def stopped(self, *, running: bool = False, seconds: float = 0.0) -> str | None:
-        """Why the study should stop, by its rules or because nothing is left to ask; None while it should go on.
+        """Why the study should stop, by its rules or because nothing is left to ask; None while it should continue.
 
         With `running`, trials that run count as if they had ended: why no further one should begin. `seconds` is for
         how long a process has worked on it, for rules that limit that.

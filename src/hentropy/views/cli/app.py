@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from hentropy._version import __version__
 from hentropy.errors import DocPage, HentropyError
+from hentropy.lazy import once_imported, torch
 from hentropy.views.cli.commands import LazyCommand, ListedCommand
 from hentropy.views.cli.printing import IN_COMMANDS, console, note, printable
 
@@ -45,15 +46,12 @@ COMMANDS = {
 }
 
 
-def _prepare(command: ListedCommand) -> None:
-    """One thread, unless the environment says otherwise."""
-    if command.computes and "OMP_NUM_THREADS" not in os.environ:
-        # PyTorch takes a second or two to import: commands that compute nothing do without it
-        import torch  # noqa: PLC0415
+def _one_thread() -> None:
+    """Small matrices gain nothing from threads, and lose much where experiments use the other cores.
 
-        # small matrices gain nothing from threads, and lose much where experiments use the other cores; and with one
-        # thread, every machine adds up in the same order
-        torch.set_num_threads(1)
+    And with one thread, every machine adds up in the same order.
+    """
+    torch.set_num_threads(1)
 
 
 class CommandGroup(TyperGroup):
@@ -61,7 +59,7 @@ class CommandGroup(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = {name: LazyCommand(name, command, _prepare) for name, command in COMMANDS.items()}
+        self.commands = {name: LazyCommand(name, command) for name, command in COMMANDS.items()}
 
 
 LISTED = (
@@ -102,6 +100,8 @@ def hentropy(
     ] = False,
 ) -> None:
     """State the decision; each next experiment is the one that improves it most."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        once_imported(_one_thread)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

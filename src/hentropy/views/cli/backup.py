@@ -20,7 +20,7 @@ def backup(
         str,
         typer.Argument(
             metavar="STORE",
-            help="The file of a store or its URL; or a study file, whose store is meant.",
+            help="The file of a store, its URL, or a study file that names it.",
             show_default=False,
         ),
     ],
@@ -28,11 +28,11 @@ def backup(
     force: Force = False,
     store: StoreUrl = None,
 ) -> None:
-    """Copy a whole store to a file, while others may go on writing.
+    """Copy a whole store to a file, even while other programs write to it.
 
-    All its studies are in the copy, with the history of every trial. The copy is a store itself: to restore it, stop
-    all programs that use the store, and back it up the other way round, with --force. Copying the file of a store that
-    is in use by other means loses results. For PostgreSQL, it prints the command to use.
+    The copy has all studies, with the history of every trial, and is itself a store. To restore it, stop all programs
+    that use the store, then swap STORE and TARGET and give --force. Do not copy the file of a store that is in use by
+    other means: results may be lost. For PostgreSQL, the command to use is printed.
 
     Example: hentropy backup hentropy.db backup.db
     """

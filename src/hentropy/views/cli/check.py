@@ -37,7 +37,7 @@ from hentropy.views.text.sentences import (
 
 @dataclass(frozen=True)
 class Checked:
-    """A study file that can be used, as it would be begun or go on."""
+    """A study file that can be used, as it would start or resume."""
 
     words: LocatedDescription
     first: int

@@ -14,11 +14,10 @@ from typer.core import TyperCommand
 
 @dataclass(frozen=True)
 class ListedCommand:
-    """A command by the module and the name of its function; `computes` says that it needs PyTorch."""
+    """A command by the module and the name of its function."""
 
     module: str
     function: str
-    computes: bool = True
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -41,13 +40,12 @@ class ListedCommand:
 class LazyCommand(TyperCommand):
     """A name and a help text; the command itself is made when it is called."""
 
-    def __init__(self, name: str, command: ListedCommand, prepare: Callable[[ListedCommand], None]) -> None:
+    def __init__(self, name: str, command: ListedCommand) -> None:
         super().__init__(name, help=command.help, rich_markup_mode="rich")
-        self._command, self._prepare = command, prepare
+        self._command = command
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """The context of the command itself."""
-        self._prepare(self._command)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
         settings = dict(self._command.settings)
         alone.command(name=self.name, help=self.help, context_settings=settings or None)(self._command.load())

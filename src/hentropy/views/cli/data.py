@@ -95,10 +95,10 @@ def export(
 ) -> None:
     """Write all trials as CSV or JSON lines.
 
-    `hentropy import` reads them again. Times are in UTC. Each outcome has a column of its name, and one for its
-    standard errors: yield, yield_se. A parameter that is called as another column, such as value,
-    is in the column param_value. In CSV, a note that begins like a formula of a spreadsheet (= + - @, or a space) gets
-    a ' in front; numbers stay numbers.
+    `hentropy import` reads them back. Times are in UTC. Each outcome has a column of its name, and one for its standard
+    errors: yield, yield_se. A parameter that shares its name with another column, such as value, is in the column
+    param_value. In CSV, a note that a spreadsheet would take for a formula (it begins with = + - @ or a space) gets a '
+    in front; numbers are unchanged.
 
     Example: hentropy export lab.toml --out lab.csv
     """
@@ -125,19 +125,21 @@ def _kind(form: TableFormat | None, out: Path | None) -> TableFormat:
         known = ", ".join(ENDINGS)
         raise typer.BadParameter(f"{out} ends in {out.suffix}; the endings are {known}", param_hint="--out")
     if form is not None and called is not None and form is not called:
-        raise typer.BadParameter(f"{out} is called as {called}, but the format is {form}", param_hint="--format")
+        raise typer.BadParameter(f"{out} is named as {called}, but --format is {form}", param_hint="--format")
     return form or called or TableFormat.CSV
 
 
 def import_(
     study: StudyName,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What was exported: CSV or JSON lines.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file that `hentropy export` wrote: CSV or JSON lines.")
+    ],
     store: StoreUrl = None,
 ) -> None:
-    """Put exported trials into a study that has none yet.
+    """Load exported trials into a study that has none yet.
 
-    Numbers, states, values, notes and times come back; the history of each begins with the import. Other data, without
-    numbers and states, are added by `hentropy attach`.
+    Numbers, states, values, notes and times are restored; the history of each trial begins with the import. Use
+    `hentropy attach` for other data.
 
     Example: hentropy import lab.toml lab.csv
     """
@@ -148,6 +150,5 @@ def import_(
         now = it.store.now()
         it.log.load([one.entry(now) for one in imported])
     running = sum(one.trial.state is State.RUNNING for one in imported)
-    wait = "waits for its value" if running == 1 else "wait for their values"
-    waiting = f"; {running} of them {wait} (hentropy show lists what waits)" if running else ""
+    waiting = f"; {running} of them pending (listed by hentropy show)" if running else ""
     say(f"{counted(len(imported), 'trial')} imported{waiting}")

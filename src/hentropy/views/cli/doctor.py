@@ -7,27 +7,27 @@ from contextlib import closing
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from typing import Any
 
-import torch
 import typer
 from packaging.requirements import Requirement
 
 from hentropy._version import __version__
 from hentropy.errors import HentropyError, NoStore
+from hentropy.lazy import torch
 from hentropy.studies.definition.building import DATABASE
 from hentropy.studies.storage import open_store
 from hentropy.views.cli.arguments import AsJson, StoreUrl
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import console, print_json, say, table
 
-OF_DEVELOPERS = ("test", "adapters", "dev")
+OF_DEVELOPERS = ("test", "dev")
 """Extras that are for those who work on hentropy itself."""
 
 
 def doctor(store: StoreUrl = None, json: AsJson = False) -> None:
     """Show versions, threads, GPU, the store, and which extras are missing.
 
-    Put it into reports of problems. It ends with code 1 if a package that is needed is missing or of another version
-    than hentropy works with, or if the store cannot be opened.
+    Include the output in bug reports. The exit code is 1 if a required package is missing or its version is not
+    supported, or if the store cannot be opened.
 
     Example: hentropy doctor --store sqlite:///lab.db
     """

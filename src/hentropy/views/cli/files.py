@@ -22,9 +22,9 @@ def file_name(name: str) -> str:
 def write_new(path: Path, text: str | bytes, *, force: bool, rights: int = NEW) -> None:
     """Write a file; one that is there is left alone unless `force`, and only a regular file is ever replaced.
 
-    The text goes to a file beside its place first: a full disk leaves what was there. Of a link the file that it points
-    to is replaced, with `force`; the link stays. A link that points to nothing is refused: whoever made it could have
-    the text end up anywhere. A file that is replaced keeps its rights.
+    The text goes to a temporary file next to it first: a full disk leaves what was there. Of a link the file that it
+    points to is replaced, with `force`; the link stays. A link that points to nothing is refused: whoever made it could
+    have the text end up anywhere. A file that is replaced keeps its rights.
     """
     check_new(path, force=force)
     target = Path(os.path.realpath(path))

@@ -138,7 +138,8 @@ def init(
 ) -> None:
     """Write a commented study file.
 
-    On a terminal it asks for what the options leave open. A function or program that is not there is begun too.
+    On a terminal it asks for what the options leave open. If the function or program does not exist yet, it writes one
+    to fill in.
 
     Example: hentropy init lab.toml --parameter "t=20 to 120 °C" --parameter "solvent=THF, water" --decision maximize
     """

@@ -37,7 +37,7 @@ def plot(
     force: Force = False,
     store: StoreUrl = None,
 ) -> None:
-    """Draw pictures of a study: what is known, what would be decided and why, how it goes.
+    """Draw pictures of a study: what is known, the recommendation and why, progress.
 
     Each picture is a file with its caption in it. `hentropy report` has all of them on one page.
 

@@ -40,7 +40,7 @@ def say(text: str, style: str = "", *, to: Console | None = None) -> None:
 
 
 def note(text: str) -> None:
-    """Say something beside the result: on standard error, so that the result can be piped."""
+    """Say something besides the result: on standard error, so that the result can be piped."""
     say(text, "yellow", to=console(stderr=True))
 
 

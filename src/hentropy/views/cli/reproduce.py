@@ -66,10 +66,10 @@ def reproduce(
 ) -> None:
     """Make figures of the paper "Generalizing Bayesian Optimization with Decision-theoretic Entropies".
 
-    Or compare with BayBE and BoTorch: on measured reactions (tables), on options beside numbers (mixed), with a cheap
-    fidelity (fidelity), with a simulator that crashes (failures), and with limits and fronts (outcomes). Or compare the
-    default belief with a mixture over one kernel (beliefs), or run level sets on which others published results
-    (levels).
+    Or compare with BayBE and BoTorch: on measured reactions (tables), on designs with options and numbers (mixed), with
+    a cheap fidelity (fidelity), with a simulator that crashes (failures), and with limits and fronts (outcomes). Or
+    compare the default belief with a mixture over one kernel (beliefs), or run level sets on which others published
+    results (levels).
 
     Every step is recorded in the results folder as it happens: if stopped, the same command resumes.
 

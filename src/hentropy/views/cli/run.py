@@ -71,10 +71,10 @@ def run(
     ] = False,
     json_lines: Annotated[bool, typer.Option("--json-lines", help="Print one JSON object per event.")] = False,
 ) -> None:
-    """Run a study until its rules say stop: ask, evaluate, tell.
+    """Run a study until a stopping rule is met: ask, evaluate, tell.
 
-    All is recorded as it happens: if stopped, the same command resumes. Several may run the same study at
-    once. It runs the function or program that the study names.
+    Every step is recorded as it happens: after an interruption, the same command resumes. Several processes may run
+    the same study at once. The experiments are run by the function or program that the study names.
 
     Example: hentropy run lab.toml --workers 4
     """
@@ -142,10 +142,10 @@ def worker(
         typer.Option(metavar="DIR", help="Where the study's function or program is. Default: this folder."),
     ] = None,
 ) -> None:
-    """Work on a study together with others, on this machine or on many.
+    """Work on a study together with other workers, on this machine or on several.
 
-    It needs only the name of the study, its store, and a folder with the function or program, which it runs: work only
-    for stores that you trust. It ends when the study has enough. Start as many as you like.
+    A worker needs only the name of the study, its store, and a folder with the function or program. It runs that code,
+    so use only stores that you trust. It ends when a stopping rule is met. Start as many workers as you like.
 
     Example: hentropy worker lab --store postgresql://me@server/studies --folder ~/lab
     """

@@ -1,4 +1,4 @@
-"""What `run` and `worker` share: how a run is stopped, and what is printed while it goes on."""
+"""What `run` and `worker` share: how a run is stopped, and what is printed meanwhile."""
 
 import signal
 import sys
@@ -186,7 +186,7 @@ def check_objective(words: LocatedDescription) -> None:
 
 
 def note_versions(study: Study) -> None:
-    """Say if a study goes on with other versions than it began with."""
+    """Say if a study resumes with other versions than it began with."""
     begun, here = study.log.record.versions, versions()
     differ = [
         f"{name} {begun[name]} then, {here[name]} now" for name in here if begun.get(name, here[name]) != here[name]

@@ -134,7 +134,7 @@ def _by_state(entries: tuple[Entry, ...]) -> str:
 
 
 def _range(entries: tuple[Entry, ...], outcomes: Outcomes) -> str:
-    """The least and the greatest value measured of each outcome, and where."""
+    """The lowest and the highest value measured of each outcome, and where."""
     said = []
     for name in outcomes.measured:
         told = {entry.trial.number: entry.trial.measurements.get(name) for entry in entries}
@@ -182,7 +182,7 @@ def decide(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
-    """Decide by all that was told so far; experiments may go on afterwards.
+    """Decide by all results so far; experiments may continue afterwards.
 
     Example: hentropy decide lab.toml --json
     """

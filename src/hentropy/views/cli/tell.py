@@ -91,7 +91,7 @@ def _number_of(name: str, log: TrialLog) -> int:
 VALUE = "the value"
 
 CostOption = Annotated[
-    str | None, typer.Option("--cost", metavar="C", help="What it cost, if that is told; unknown deletes it.")
+    str | None, typer.Option("--cost", metavar="C", help="What the experiment cost; unknown deletes the cost.")
 ]
 
 
@@ -122,18 +122,20 @@ def tell(
     ] = False,
     cost: CostOption = None,
     mapped: Mapped = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what a file would tell.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what would be recorded, and change nothing.")
+    ] = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
     """Tell what an experiment measured, or many experiments from a CSV file.
 
-    To tell the same value twice is harmless; another value is taken only with --replace. Outcomes that were not
-    measured are left out, and may be told later. A standard error can stand behind its value: 2.3±0.2.
+    Telling the same value twice is harmless; a different value needs --replace. Leave out outcomes that were not
+    measured; you can tell them later. A standard error can follow its value: 2.3±0.2.
 
-    The rows of a file say which trial they are about in a column number, or by the design of a trial that waits.
-    Outcomes are in columns of their names, standard errors in NAME_se. Rows that cannot be told are left out, the
-    others are told all the same, and the command ends with exit code 1; rows without a result wait.
+    Each row of a file names its trial in a column number, or by the design of a pending trial. Each outcome has a
+    column of its name, its standard error one named NAME_se. Rows that cannot be used are skipped, the others are
+    recorded, and the exit code is then 1; trials whose rows have no result stay pending.
 
     Example: hentropy tell lab.toml 7 -0.83 --std-error 0.05
 
@@ -151,7 +153,7 @@ def tell(
         _tell_file(study, Path(which), renamed_columns(mapped or []), replace, dry_run, store, json)
         return
     if mapped or dry_run:
-        raise typer.BadParameter("this goes with a file of results", param_hint="--map" if mapped else "--dry-run")
+        raise typer.BadParameter("only for a file of results", param_hint="--map" if mapped else "--dry-run")
     with log_of(study, store) as log:
         given = _given(values, std_error, log.outcomes)
         confirm(
@@ -260,10 +262,10 @@ def fail(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
-    """Tell that an experiment was run and failed.
+    """Record that an experiment was run and failed.
 
-    It is not asked again, and its neighbours become less likely. An experiment that will not be run at all is withdrawn
-    instead.
+    Its design is not asked for again, and similar designs become less likely. Use `hentropy withdraw` for an experiment
+    that will not be run at all.
 
     Example: hentropy fail lab.toml 7 "the sample broke"
     """
@@ -281,9 +283,9 @@ def withdraw(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
-    """Take back an experiment that will not be run.
+    """Withdraw an experiment that will not be run.
 
-    It is no longer waited for, and counts for nothing.
+    It is no longer pending, and the model ignores it.
 
     Example: hentropy withdraw lab.toml 7 "no material left"
     """

@@ -85,7 +85,7 @@ class RemoteStudy:
             raise
         if said["job"]["state"] != "done":
             after = f"there was no proposal after {timeout:g} s; it was cancelled" if timeout is not None else ""
-            raise StudyError(said["job"]["error"] or after or "the proposal was cancelled by somebody")
+            raise StudyError(said["job"]["error"] or after or "the proposal was cancelled on the server")
         return [self._trial(plain) for plain in said["trials"]]
 
     def tell(
@@ -135,7 +135,7 @@ class RemoteStudy:
         while True:
             said = self._call("POST", "/decide", {"wait": _wait(until)}, {}, again="always")
             if said["job"]["state"] in ("failed", "cancelled"):
-                raise StudyError(said["job"]["error"] or "the decision was cancelled by somebody")
+                raise StudyError(said["job"]["error"] or "the decision was cancelled on the server")
             if said["verdict"] is not None:
                 return _verdict(said["verdict"])
             if time.monotonic() >= until:
@@ -165,7 +165,7 @@ class RemoteStudy:
 
     @property
     def stopped(self) -> str | None:
-        """Why the study should stop now, by its rules; None while it should go on."""
+        """Why the study should stop now, by its rules; None while it should continue."""
         reason: str | None = self._call("GET", "")["stopped"]
         return reason
 

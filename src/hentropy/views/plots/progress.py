@@ -30,7 +30,7 @@ MOST_REPLAYED = 12
 class Replay:
     """What was expected and true loss to decide after n observations: counts, expected, realised.
 
-    The model is fitted anew to the first values for each count; `errors` are those of the expected losses.
+    The model is refitted to the first values for each count; `errors` are those of the expected losses.
     """
 
     counts: np.ndarray
@@ -115,7 +115,7 @@ def replayed(
 ) -> ProgressInfo:
     """The course with what each decision would really have cost, where the true function (... x d to ...) is known.
 
-    The model is fitted anew, with the study's own options, to the first values told, for at most so many counts.
+    The model is refitted, with the study's own options, to the first values told, for at most so many counts.
     """
     complete = _as_told(scene)
     first = min(2, len(complete))

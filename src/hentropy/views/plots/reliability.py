@@ -86,7 +86,7 @@ def reliability_picture(info: ReliabilityInfo) -> Picture:
     )
     axes = Axis(f"probability of {info.event} by the others", 0.0, 1.0), Axis(f"share with {info.event}", -0.05, 1.05)
     panel = Panel("each result predicted from the others", *axes, marks)
-    return Picture("trust", "Is the model to be trusted?", _caption(info), ((panel,),))
+    return Picture("trust", "Model diagnostics", _caption(info), ((panel,),))
 
 
 def _caption(info: ReliabilityInfo) -> str:

@@ -68,7 +68,7 @@ def rendered(picture: Picture, suffix: str = ".png", dpi: int = DPI) -> bytes:
     """The picture as the bytes of a file that ends in .png, .svg or .pdf."""
     form = suffix.lower()
     if form not in FORMATS:
-        raise InputError(f"{suffix!r} is no ending of a picture; the endings are {', '.join(FORMATS)}")
+        raise InputError(f"{suffix!r} is not a format for pictures; the formats are {', '.join(FORMATS)}")
     # dates of making would make equal pictures differ
     stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(form)
     buffer = io.BytesIO()

@@ -41,10 +41,10 @@ class JobQueue:
             if self.closed:
                 raise Busy("the server is shutting down and accepts no more jobs")
             if len(waiting) >= self._most_waiting:
-                raise Busy(f"{len(waiting)} jobs wait already, and no more may wait; try again in a while")
+                raise Busy(f"the queue is full: {len(waiting)} jobs are waiting; try again later")
             if own >= max(1, self._most_waiting // 2):
                 raise Busy(
-                    f"{counted(own, 'job')} of this study wait already, and no more of it may; try again in a while"
+                    f"this study already has {counted(own, 'job')} in the queue, the most it may have; try again later"
                 )
             identity, now = secrets.token_hex(8), time.time()
             job = Job(identity, study, kind, "waiting", "waiting", now, **options)

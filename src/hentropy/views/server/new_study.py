@@ -33,13 +33,13 @@ def described(words: Any) -> Study:
     """
     refused = _refused(words) if isinstance(words, Mapping) else []
     if refused:
-        raise InputError("\n".join([f"{WHERE} cannot be made here:", *(f"  {line}" for line in refused)]))
+        raise InputError("\n".join([f"{WHERE} cannot be created here:", *(f"  {line}" for line in refused)]))
     description = validated(words, WHERE)
     if not isinstance(description.objective, Manual):
-        raise InputError(f"{WHERE} cannot be made here: objective.type must be manual")
+        raise InputError(f"{WHERE} cannot be created here: objective.type must be manual")
     large = _too_large(description)
     if large:
-        raise InputError("\n".join([f"{WHERE} cannot be made here, but with the command line:", *large]))
+        raise InputError("\n".join([f"{WHERE} is too large to be created here; use the command line:", *large]))
     return Study(**LocatedDescription(description, Path()).options(trusted=False))
 
 

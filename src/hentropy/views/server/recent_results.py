@@ -1,4 +1,4 @@
-"""What was done lately, by the keys that clients gave: who asks again gets the same, and nothing is done twice."""
+"""The results of recent requests by idempotency key: a client that repeats one gets them, and nothing runs twice."""
 
 import threading
 from collections.abc import Callable

@@ -22,7 +22,7 @@ REMEMBERED = 64
 """The studies whose trials are kept in memory, so that only what is new is read."""
 
 Key = tuple[int, str, float]
-"""A study: one that was deleted and made anew may have the same id and name, but not the same time."""
+"""A study: one that was deleted and recreated may have the same id and name, but not the same time."""
 
 
 def key_of(record: StudyRecord) -> Key:

@@ -200,7 +200,7 @@ class Watcher:
             _spread(watch, Event("trials", {"revision": watch.revision}))
 
     def _look(self, watch: Watch) -> None:
-        """Have verdict and pictures made anew, if there is something to see and room for it."""
+        """Have the verdict and the pictures recomputed, if there is something to see and room for it."""
         if not watch.wants or not watch.computable:
             return
         if any(trial.state is State.COMPLETE for trial in watch.trials.values()):

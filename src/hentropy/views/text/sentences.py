@@ -20,7 +20,7 @@ from hentropy.views.text.formats import ago, counted, design, listed, number
 
 
 def why_so_many(first: int, parameters: int) -> str:
-    """Why there are so many first designs."""
+    """Where the number of first designs comes from."""
     return f"the default for {counted(parameters, 'parameter')}" if first == usual_first(parameters) else "as given"
 
 
@@ -171,7 +171,7 @@ def _decision(description: Description) -> str:
         said = "".join(f", {key} {_value(value)}" for key, value in options.items())
         return f"a class of your own ({words.python}{said})"
     if not isinstance(words, Named):
-        return "a class made in Python, which has no words"
+        return "a class made in Python, which a file cannot describe"
     goal = goal_of(words.name)
     given = {ask.option: options[ask.option] for ask in goal.asks if ask.option in options} if goal else options
     if goal is not None and goal.said:
@@ -241,7 +241,7 @@ def _value(value: object) -> str:
 
 
 def first_sentence(first: int, description: Description, trials: Sequence[Trial] = ()) -> str:
-    """How it begins and goes on."""
+    """How it begins, and how experiments are chosen then."""
     what = "the space" if description.pool is None else "the pool"
     said = description.model
     model = f"{said.hyperparameters}: {MODELS[said.hyperparameters]}" if said.python is None else said.python
@@ -347,11 +347,11 @@ def cost_sentences(description: Description) -> list[str]:
     if cost.of == TOLD:
         known = f"Each result comes with its cost{f' in{unit}' if unit else ''}; a model predicts other costs."
     elif isinstance(cost.of, str):
-        known = f"What an experiment costs{f', in{unit}' if unit else ''}: {cost.of}."
+        known = f"The cost of an experiment{f', in{unit}' if unit else ''}: {cost.of}."
     else:
         known = f"Every experiment costs {number(cost.of)}{unit}."
-    beside = " Its assay costs more beside that." if description.assays else ""
-    return [f"{known}{beside} Experiments are chosen by gain {_per_cost(description)}."]
+    assay = " The cost of its assay is added." if description.assays else ""
+    return [f"{known}{assay} Experiments are chosen by gain {_per_cost(description)}."]
 
 
 def decide_on_sentences(description: Description) -> list[str]:
@@ -361,12 +361,12 @@ def decide_on_sentences(description: Description) -> list[str]:
         return []
     where = words.made()
     if not isinstance(where, DesignSpace):
-        return [f"What is decided has {design(where)}."]
+        return [f"The recommendation has {design(where)}."]
     if isinstance(where, Pool):
-        return [f"What is decided is from a list of {counted(len(where.points), 'design')} of its own."]
+        return [f"The recommendation is taken from a separate list of {counted(len(where.points), 'design')}."]
     ranges = "; ".join(f"{name} {values_text(parameter)}" for name, parameter in where.parameters.items())
     conditions = "".join(f"; {condition}" for condition in words.where)
-    return [f"What is decided lies in other ranges: {ranges}{conditions}."]
+    return [f"The recommendation lies in different ranges: {ranges}{conditions}."]
 
 
 def stop_sentence(description: Description) -> str:

@@ -23,7 +23,7 @@
     const rows = [...table.tBodies[0].rows];
     rows.sort((a, b) => compared(key(a, column), key(b, column), down ? -1 : 1));
     table.tBodies[0].append(...rows);
-    const said = `Sorted by ${heading.textContent.trim()}, ${down ? "greatest" : "least"} first.`;
+    const said = `Sorted by ${heading.textContent.trim()}, ${down ? "highest" : "lowest"} first.`;
     document.getElementById("sorted").textContent = said;
   }
 
