@@ -122,3 +122,25 @@ def test_gradients_are_those_of_differences() -> None:
         return sum(part.sum() for part in box_moments(mean, cov, low, high))  # type: ignore[return-value]
 
     assert torch.autograd.gradcheck(total, (MEAN.clone().requires_grad_(), tensor(-0.6).requires_grad_()))
+
+
+def test_gradients_of_several_values_without_bounds_on_one_side_or_known() -> None:
+    """Limits such as "impurity <= 3" have no lower bound, and a value may be known: their slopes are numbers too."""
+    mean = tensor([0.2, -0.4, 0.1, -0.3])
+    low, high = torch.full_like(mean, -torch.inf), torch.zeros_like(mean)
+    root = torch.tensor([[0.9, 0, 0, 0], [0.4, 0.5, 0, 0], [0.2, 0.1, 0.7, 0], [0, 0, 0, 0]], dtype=torch.float64)
+
+    def total(mean: Tensor, scale: Tensor) -> Tensor:
+        chance, first, second = box_moments(mean, scale * root @ root.mT, low, high)
+        return chance + first.sum() + second[:3, :3].sum()
+
+    scale = tensor(1.1)
+    at = mean.clone().requires_grad_(), scale.clone().requires_grad_()
+    by_mean, by_scale = torch.autograd.grad(total(*at), at)
+    assert bool(by_mean.isfinite().all())
+    step = 1e-5
+    wider = total(mean, scale + step) - total(mean, scale - step)
+    assert float(by_scale) == pytest.approx(float(wider) / (2 * step), rel=1e-4, abs=1e-6)
+    for i, move in enumerate(step * torch.eye(4, dtype=torch.float64)[:3]):
+        higher = total(mean + move, scale) - total(mean - move, scale)
+        assert float(by_mean[i]) == pytest.approx(float(higher) / (2 * step), rel=1e-4, abs=1e-6)

@@ -15,6 +15,7 @@ import hentropy as he
 from hentropy.views.server.settings import Settings
 from support.serving import served
 from support.visiting import browser, fields
+from support.waiting import until
 
 SOURCE = Path(he.__file__).parent
 DESIGN = (Path(__file__).parents[1] / "docs" / "design.md").read_text()
@@ -93,6 +94,8 @@ def form(walk: Walk, folder: Path) -> None:
         number = server.create()
         server.services.study_service.attach_csv(number, "x,value\n1,2\n")
         trial = he.load_study(server.services.study_service.record(number).name, url).ask()
+        # with a verdict on the page, which the walk then shows again
+        until(lambda: 'id="stands-on"' in client.get(f"/studies/{number}").text, "the verdict")
         page = client.get(f"/studies/{number}")
         walk.on = True
         told = client.post(f"/studies/{number}/trials/{trial.number}", data={**fields(page), "what": "tell", "o0": "3"})

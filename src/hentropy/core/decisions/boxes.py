@@ -124,13 +124,20 @@ def _two(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, 
 
 
 def _standardised(low: Tensor, high: Tensor, mean: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-    """Bounds in standard deviations; a value that is known and at its bound is within."""
+    """Bounds in standard deviations; a value that is known and at its bound is within.
+
+    No bound, and a value that is known, are set apart before they are divided: their slopes would not be numbers.
+    """
     known = s <= KNOWN
-    scale = torch.where(known, 1.0, s)  # to divide by nothing would leave a slope that is no number
-    a, b = (((bound - mean) / scale).clamp(-FAR, FAR) for bound in (low, high))
-    beyond = torch.full_like(mean, FAR)
-    below, above = torch.where(mean >= low, -beyond, beyond), torch.where(mean <= high, beyond, -beyond)
-    return torch.where(known, below, a), torch.where(known, above, b)
+    scale = torch.where(known, 1.0, s)
+    far = torch.full_like(mean, FAR)
+
+    def standardised(bound: Tensor, inside: Tensor, outer: Tensor) -> Tensor:
+        none = bound.isinf()
+        place = ((torch.where(none, 0.0, bound) - mean) / scale).clamp(-FAR, FAR)
+        return torch.where(none | (known & inside), outer, torch.where(known, -outer, place))
+
+    return standardised(low, mean >= low, -far), standardised(high, mean <= high, far)
 
 
 def box_draws(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
