@@ -167,7 +167,7 @@ def notes(table: TaskTable) -> list[str]:
     if table.halfway is not None:
         gap = table.halfway
         said.append(
-            f"hentropy after {table.queries // 2} queries less the one-shot search of the paper after {table.queries}:"
+            f"hentropy after {table.queries // 2} queries - the one-shot search of the paper after {table.queries}:"
             f" {_interval(gap)} ({_seeds(gap.seeds)})."
         )
     own = [row.label for row in table.rows if METHODS[row.method].hyperparameters != "map"]
