@@ -575,7 +575,7 @@ def test_a_laboratory_needs_no_terminal(chromium: Browser, tmp_path: Path) -> No
             page.fill(f"#o0-{number}", rise)
             page.click(f"#tell-{number}")
             page.shows("#said", f"The result of trial {number} is entered.")
-        page.shows("#verdict", "after 2 observations")
+        page.shows("#verdict", "after 2 runs")
         page.shows("#verdict", "9")
         page.shows("#made", "rye, wheat")
         [study] = server.services.store.studies()

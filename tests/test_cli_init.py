@@ -160,8 +160,8 @@ def test_costs_limits_plates_and_fidelities_by_flags(folder: Path) -> None:
     limits = ("--subject-to", "impurity <= 3", "--subject-to", "1 <= colour <= 2")
     done("init", *space, *outcomes, *limits, "--cost", "1 + time / 10", "--decide-on", "fidelity=1")
     said = " ".join(done("check", "study.toml").split())
-    assert "What an experiment costs: 1 + time / 10." in said
-    assert "What is decided has fidelity 1" in said
+    assert "The cost of an experiment: 1 + time / 10." in said
+    assert "The recommendation has fidelity 1" in said
     study = he.Study.from_file("study.toml")
     assert repr(study.decision) == repr(he.Maximize("yield", ["impurity <= 3", "1 <= colour <= 2"]))
     assert {study.decide_on.decode(row)["fidelity"] for row in study.decide_on.sample(9, 0)} == {1}

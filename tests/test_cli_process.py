@@ -149,7 +149,7 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
         "time: real, 5 to 60 min in steps of 5.",
         "Every design satisfies temperature <= boils[solvent] - 5.",
         "Does another outcome have to stay within a limit?",
-        "In the end you will have one design with the highest yield, with impurity <= 3.",
+        "In the end you will have one design with the highest yield, with impurity <= 3 %.",
     ):
         assert part in said
     study = he.Study.from_file(tmp_path / "new.toml")
@@ -185,8 +185,8 @@ def test_outcomes_limits_plates_costs_and_fidelities_are_asked_for(tmp_path: Pat
         "'fidelity' is not understood; write it as fidelity = 1",
         "parameter fidelity is 2; the options are 0.2, 1",
         "All experiments of a batch have the same time.",
-        "What an experiment costs: price[ligand] + time / 10.",
-        "What is decided has fidelity 1",
+        "The cost of an experiment: price[ligand] + time / 10.",
+        "The recommendation has fidelity 1",
     ):
         assert part in " ".join(said.split()), part
     study = he.Study.from_file(tmp_path / "new.toml")

@@ -261,5 +261,7 @@ def test_without_the_extra_it_says_what_to_install(package: str) -> None:
     script = f"import sys\nsys.modules[{package!r}] = None\nimport hentropy\nimport hentropy.studies.definition"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert run.stderr.strip().split("\n")[-1].startswith("hentropy.errors.MissingExtra")
+    *_, error, page = run.stderr.strip().split("\n")
+    assert error.startswith("hentropy.errors.MissingExtra")
+    assert page == "see docs: install (docs/studies.md#install)"
     assert "hentropy[storage]" in run.stderr

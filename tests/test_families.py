@@ -152,6 +152,19 @@ def test_options_have_no_waves() -> None:
     assert float(error.abs().max()) < 0.2
 
 
+def test_options_alone_have_slopes() -> None:
+    space = he.Space(dye=he.Choice(["red", "green", "blue"]), shape=he.Choice(["round", "flat", "long"]))
+    X = space.sample(9, seed=0)
+    belief = he.fit(X, X[:, 0] + 2.0 * X[:, 4], space=space, hyperparameters="families")
+    x = space.sample(3, seed=1).requires_grad_()
+    (slope,) = torch.autograd.grad(belief.moments(x, Needs.MEAN).mean.sum(), x)
+    step = 1e-6 * torch.eye(x.shape[-1], dtype=torch.float64)
+    at = x.detach().unsqueeze(1)
+    with torch.no_grad():
+        up, down = (belief.moments(at + sign * step, Needs.MEAN).mean for sign in (1.0, -1.0))
+    torch.testing.assert_close(slope, (up - down).sum(0) / 2e-6, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_few_and_constant_data(n: int) -> None:
     X = SPACE.sample(n, seed=2)

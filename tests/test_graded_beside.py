@@ -225,7 +225,7 @@ def test_a_file_limits_a_probability(tmp_path: Path, monkeypatch: pytest.MonkeyP
         'version = 1\nname = "lab"\n[space.x]\ntype = "real"\nlow = 0\nhigh = 1\n[outcomes.yield]\n[outcomes.crystal]\n'
         'kind = "yes/no"\n[decision]\nname = "maximize"\noutcome = "yield"\nsubject_to = ["crystal >= 0.8"]\n'
     )
-    assert "one design with the greatest yield, with probability of crystal >= 80 %." in done("check", "lab.toml")
+    assert "one design with the highest yield, with probability of crystal >= 80 %." in done("check", "lab.toml")
 
 
 def test_no_grades_are_refused_in_words() -> None:

@@ -132,6 +132,36 @@ def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_o
     more.close()
 
 
+def test_what_is_told_during_the_search_for_the_worth_is_not_overtaken(store_url: str) -> None:
+    """Another process attaches a result and decides meanwhile: the newest verdict that is stored stays its own."""
+
+    class Interrupted(he.Auto):
+        meanwhile = staticmethod(lambda: None)
+
+        def search(self, appraisal: Any, q: int, cost: Any) -> Any:
+            self.meanwhile()
+            return super().search(appraisal, q, cost)
+
+    solver = Interrupted()
+    options: dict[str, Any] = {"hyperparameters": "map", "first": 3, "storage": store_url, "name": "two"}
+    one = he.Study(SPACE, he.Maximize(), solver=solver, stop=[he.Budget(3)], **options)
+    for x in (0.2, 0.5, 0.9):
+        one.attach({"x": x, "y": 1}, x)
+    other = he.Study(SPACE, he.Maximize(), solver=solver, stop=[he.Budget(3)], **options)
+
+    def meanwhile() -> None:
+        type(solver).meanwhile = staticmethod(lambda: None)
+        other.attach({"x": 0.7, "y": 2}, 5.0)
+        other.decide(worth=False)
+
+    type(solver).meanwhile = staticmethod(meanwhile)
+    one.decide(worth=True)
+    stored = one.store.verdicts(one.log.record)
+    assert [each.verdict.observations for each in stored] == [3, 4]
+    one.close()
+    other.close()
+
+
 def test_a_study_that_cannot_go_on_says_so() -> None:
     pool = he.Pool([{"x": 1.0}, {"x": 2.0}, {"x": 3.0}])
     study = he.Study(pool, he.Maximize(), first=2, hyperparameters="map")

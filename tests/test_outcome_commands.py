@@ -63,7 +63,7 @@ def test_a_file_says_what_is_measured() -> None:
     said = done("check", "lab.toml")
     assert "Experiments measure yield in % and impurity in %." in said
     assert "Computed, price in €: 2 * loading + 0.3 * minutes." in said
-    assert "In the end you will have one design with the greatest yield, with impurity <= 3 %." in said
+    assert "In the end you will have one design with the highest yield, with impurity <= 3 %." in said
     assert he.Study.from_file("lab.toml").outcomes.by_name == {
         "yield": he.Outcome("%"),
         "impurity": he.Outcome("%"),
@@ -130,7 +130,7 @@ def test_values_are_told_by_name_and_shown_with_units() -> None:
         (("0", "yield=3±1", "--std-error", "1"), 1, "given twice"),
         (("0", "yield=3", "impurity=1", "--std-error", "1"), 1, "does not say of which outcome"),
         (("0",), 2, "Give a value"),
-        (("0", "yield=3", "--dry-run"), 2, "goes with a file"),
+        (("0", "yield=3", "--dry-run"), 2, "only for a file of results"),
         (("9", "yield=3"), 1, "there is no trial 9"),
         (("nothing.csv",), 1, "there is no file nothing.csv"),
         (("x", "yield=3"), 2, "must be the number of a trial"),
@@ -272,7 +272,7 @@ def test_a_study_from_a_file_is_decided_with_its_limit(folder: Path) -> None:
     said = done("decide", "lab.toml", "--details")
     assert said.startswith("The best design: yield ")
     assert ", impurity <= 3 % with " in said
-    assert "One design with the greatest yield, with impurity <= 3 %: expected loss" in said
+    assert "One design with the highest yield, with impurity <= 3 %: expected loss" in said
     assert "yield (%)" in said
     assert "limits hold" in said
     shown = done("show", "lab.toml")

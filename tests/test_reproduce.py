@@ -140,7 +140,7 @@ def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.Monkey
         "levy-10-level": ("hentropy", "straddle"),
     }
     tasks = {name: replace(LEVEL_TASKS[name], methods=methods) for name, methods in quick.items()}
-    monkeypatch.setattr("hentropy.views.cli.reproducing.LEVEL_TASKS", tasks)
+    monkeypatch.setattr("hentropy.views.cli.paper_results.LEVEL_TASKS", tasks)
     monkeypatch.setattr(plan, "QUICK_QUERIES", 1)
     found = hentropy("reproduce", "levels", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert found.code == 0, found.err

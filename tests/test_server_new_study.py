@@ -316,6 +316,28 @@ def test_a_form_that_is_sent_twice_makes_one_study(server: Served, visit: httpx.
     assert len(server.services.store.studies()) == 1
 
 
+def test_a_form_that_is_changed_after_going_back_makes_another_study(server: Served, visit: httpx.Client) -> None:
+    form = {**entries(visit.get("/new").text), "name": "bread", **NUMBER, "what": "make"}
+    first = visit.post("/new", data=form)
+    second = visit.post("/new", data={**form, "name": "cake", "p0_high": "9"})
+    assert first.url.path != second.url.path
+    assert {study.name for study in server.services.store.studies()} == {"bread", "cake"}
+
+
+@pytest.mark.parametrize("key", ["p007_kind", "p\u0663_kind", "o00_kind"])
+def test_rows_with_odd_numbers_are_no_rows(server: Served, visit: httpx.Client, key: str) -> None:
+    made = definition(server, filled(visit, **NUMBER, **{key: "real"}))
+    assert set(made["space"]) == {"x"}
+
+
+def test_more_rows_than_a_form_takes_are_said(server: Served, visit: httpx.Client) -> None:
+    many = {f"p{i}_{key}": text for i in range(60) for key, text in (("kind", "real"), ("name", f"x{i}"))}
+    answer = filled(visit, **{**NUMBER, **many})
+    assert answer.status_code == 422
+    assert "There are 60 parameters; a form takes 50, a study file more." in answer.text
+    assert server.services.store.studies() == ()
+
+
 @pytest.mark.parametrize(
     "forged",
     [

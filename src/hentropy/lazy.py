@@ -17,10 +17,20 @@ __all__ = ["AutogradFunction", "Tensor", "botorch", "gpytorch", "linear_operator
 class LazyModule(ModuleType):
     """A module that is imported when one of its names is wanted, and has all of them from then on."""
 
+    broken: BaseException | None = None
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # asked by those who look at all modules, such as debuggers
             raise AttributeError(f"{self.__name__} is not imported yet")
-        real = import_module(self.__name__)
+        if self.broken is not None:
+            raise ImportError(f"the import of {self.__name__} was interrupted; start Python again") from self.broken
+        try:
+            real = import_module(self.__name__)
+        except ModuleNotFoundError:
+            raise
+        except BaseException as error:  # such as Ctrl-C: half of it is there, and it cannot be imported again
+            object.__setattr__(self, "broken", error)
+            raise
         if self.__spec__ is None:
             self.__dict__.update(vars(real))
             self.imported()
@@ -63,12 +73,12 @@ class LazyTorch(LazyModule):
 
     no_grad = NoGrad
     Tensor, Generator, Size, device, dtype = map(_type, ("Tensor", "Generator", "Size", "device", "dtype"))
-    waiting: Callable[[], None] | None = None
+    waiting: ClassVar[list[Callable[[], None]]] = []
 
     def imported(self) -> None:
         """Do what waits."""
-        if self.waiting is not None:
-            self.waiting()
+        for action in self.waiting:
+            action()
 
 
 _TORCH = LazyTorch("torch")
@@ -92,7 +102,7 @@ def once_imported(action: Callable[[], None]) -> None:
     if "torch" in sys.modules:
         action()
     else:
-        _TORCH.waiting = action
+        _TORCH.waiting.append(action)
 
 
 class AutogradFunction:

@@ -60,7 +60,7 @@ class BothSides(Decision):
     actions = Points(1)
 
     def __init__(self, aside: Tensor = ASIDE) -> None:
-        self.aside = aside
+        self.aside = torch.as_tensor(aside, dtype=torch.float64)
 
     def points(self, a: Any) -> Tensor:
         return torch.cat([a - self.aside, a + self.aside], -2)

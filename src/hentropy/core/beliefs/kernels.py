@@ -160,7 +160,7 @@ class _Pairs(AutogradFunction):
         )
         ctx.save_for_backward(A, features, C, right, slope, value.clone() if ctx.needs_input_grad[5] else None, scale)
         ctx.own = own
-        if features is not None and right is not None:
+        if features is not None and right is not None and value.numel():
             value[own] += by_component(features @ right.mT, right.shape[-2] // C.shape[-2])
         return value
 

@@ -99,7 +99,7 @@ class Basis:
         by_own = by_angle.unflatten(-1, (len(self.waving), WAVES)) @ self.frequencies(features)
         if len(self.waving) == d:
             return by_x.add_(by_own)
-        return by_x.index_add_(-1, torch.tensor(self.waving, device=by_x.device), by_own)
+        return by_x.index_add_(-1, torch.tensor(self.waving, dtype=torch.long, device=by_x.device), by_own)
 
     def variances(self, waves: Tensor, linear: Tensor, products: Tensor) -> Tensor:
         """Of the features, from those of waves (H x (coordinates x frequencies)), b and c (H each): H x F."""

@@ -288,10 +288,16 @@ class Decision(ABC):
         shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in hidden}
         given = {k: vars(self).get(k) for k in last}
         shown |= {k: v for k, v in given.items() if isinstance(v, Tensor) or v not in (None, ())}
-        tensors = {1: "numbers", 2: "points"}
-        brief = {k: f"{len(v)} {tensors[v.dim()]}" if isinstance(v, Tensor) else repr(v) for k, v in shown.items()}
+        brief = {k: _brief(v) if isinstance(v, Tensor) else repr(v) for k, v in shown.items()}
         options = ", ".join(f"{k}={v}" for k, v in brief.items())
         return f"{type(self).__name__}({options})"
+
+
+def _brief(values: Tensor) -> str:
+    """How many numbers, points or sets of points there are; a single number itself."""
+    if values.dim() == 0:
+        return f"{float(values):g}"
+    return f"{len(values)} {('numbers', 'points', 'sets of points')[min(values.dim(), 3) - 1]}"
 
 
 def _quantity(name: str, known: Mapping[str, Quantity], belief: Belief, points: Tensor) -> Quantity:

@@ -48,7 +48,7 @@ class Verdict:
     """The answer in a sentence; empty of verdicts recorded before there were any."""
     worth: str = field(default="", compare=False)
     """What another experiment is worth, in a sentence; empty where that is not known."""
-    failed: int = 0
+    failed: int = field(default=0, compare=False)
     """How many experiments had failed by then, beside those that gave the observations."""
 
     @property

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -65,7 +66,11 @@ def search(
         study.attach_many(data)
         with bar:
             finished = _run(study, f, budget, bar, callback)
-        return SearchResult(study.decide(worth=worth and finished), study)
+        verdict = study.decide(worth=False)
+        if worth and finished:
+            with suppress(KeyboardInterrupt):  # all results are there: who does not wait for its worth has the verdict
+                verdict = study.with_worth(verdict)
+        return SearchResult(verdict, study)
     except HentropyError as error:
         error.study = study
         raise

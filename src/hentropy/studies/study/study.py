@@ -397,7 +397,11 @@ class Study:
         if verdict.worth or to_come or outdated:
             return verdict
         known = self._recorded_worth(verdict) if stopped else ""
+        ended = in_state(self.log.trials, State.COMPLETE, State.FAILED)
         valued = replace(verdict, worth=known or self._searched_worth(stopped))
+        self.log.sync()
+        if in_state(self.log.trials, State.COMPLETE, State.FAILED) != ended:
+            return verdict  # others have told results meanwhile: it stands on fewer than there are
         self._keep(valued)
         return valued
 
@@ -461,8 +465,10 @@ class Study:
     def _keep(self, verdict: Verdict) -> None:
         """Record a verdict, unless the last one recorded said the same."""
         kept, last = _recorded(verdict), self._last_verdict()
-        news = kept != last or kept.worth not in ("", last.worth if last else "")
-        if news and math.isfinite(kept.expected_loss):
+        news = last is None or kept != last or kept.failed != last.failed or kept.worth not in ("", last.worth)
+        # to stop was right while the study had ended; perhaps it has more to spend now
+        overtaken = last is not None and last.worth.endswith("stop.") and self.stopped is None
+        if (news or overtaken) and math.isfinite(kept.expected_loss):
             self.store.keep(self.log.record, kept)
             self._verdict = kept
 

@@ -1,5 +1,6 @@
 """`hentropy run` and `worker`: a study to its end, alone or as one of many."""
 
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -115,7 +116,10 @@ def _kind(executor: Executors | None, workers: int, scheduler: str | None) -> Ki
 
 def _say_end(study: Study, why: str, called: str, as_json: bool, description: Description, details: bool) -> None:
     known = any(trial.state is State.COMPLETE for trial in study.records)
-    verdict = study.decide() if known else None
+    verdict = study.decide(worth=False) if known else None
+    if verdict and study.stopped:
+        with suppress(KeyboardInterrupt):  # all results are there: who does not wait for its worth has the verdict
+            verdict = study.with_worth(verdict)
     if as_json:
         end = {"stopped": why, "trials": len(study.records), "verdict": verdict_json(verdict) if verdict else None}
         typer.echo(json_text(end))

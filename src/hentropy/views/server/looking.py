@@ -91,8 +91,8 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     scene = scene_of(study, verdict)
     until = time.process_time() + seconds
     if not study.stopped and all(trial.state is not State.RUNNING for trial in study.records):
-        # the pictures need the same search, and have it from here
-        valued = valued_in_time(study, verdict, until, answer)
+        # pictures need the same search, and have it from here; half of the time is for those that do not
+        valued = valued_in_time(study, verdict, until - seconds / 2, answer)
         if valued.worth != verdict.worth:
             answer({"part": "verdict", "seen": said | {"verdict": verdict_json(valued)}})
     for place, name in enumerate(PICTURES, start=1):

@@ -203,7 +203,8 @@ def _about(named: object, description: Description) -> str:
 def _meanings(options: Mapping[str, object], about: str) -> dict[str, str]:
     """What a sentence says of options that are yes, no, a number or a keyword, and of the outcome it is `about`."""
     value, several, what = about or "value", "" if options.get("k") == 1 else "s", str(options.get("what"))
-    keywords = {"argmax": f"where the highest {value} is", "max": f"how high the highest {value} is"}
+    top = f"highest {about}" if about else "maximum"
+    keywords = {"argmax": f"where the {top} is", "max": f"how high the {top} is"}
     return {
         "best": "highest" if options.get("largest", True) else "lowest",
         "side": "above" if options.get("above", True) else "below",

@@ -23,7 +23,7 @@ from hentropy.studies.definition.parts import OutcomeWords
 from hentropy.studies.definition.schema import TAKEN
 from hentropy.studies.records.csv_tables import number_in
 from hentropy.views.server.pages.forms import WHOLE, Form
-from hentropy.views.server.pages.new_rows import BEGIN, GROUPS, Row, RowKind, rows_in, text_in, whole_in
+from hentropy.views.server.pages.new_rows import BEGIN, GROUPS, Row, RowKind, all_rows, rows_in, text_in, whole_in
 from hentropy.views.server.problems import sentence
 from hentropy.views.text.formats import number
 from hentropy.views.text.typed_values import typed_items, typed_table
@@ -98,6 +98,10 @@ def drafted(typed: Mapping[str, str]) -> Draft:
     """What a form says, with every mistake that shows."""
     draft = Draft(typed, {"version": 1}, {("stop",): "spend"})
     draft.take("name", ("name",), partial(text_in, "the name"), required=True)
+    for letter, what in (("p", "parameters"), ("o", "outcomes")):
+        count, most = len(all_rows(typed, letter)), GROUPS[letter][1]
+        if count > most:
+            draft.mistakes[WHOLE] = f"There are {count} {what}; a form takes {most}, a study file more."
     _designs(draft)
     _lines(draft, "where", ("where",), list)
     _lines(draft, "tables", ("tables",), lambda lines: dict(typed_table(line) for line in lines))

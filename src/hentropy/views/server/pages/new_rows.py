@@ -166,15 +166,21 @@ class Row:
 
 
 def rows_in(typed: Mapping[str, str], letter: str) -> tuple[Row, ...]:
-    """The rows of a form in their order."""
-    kinds, most = GROUPS[letter]
-    numbers = sorted(int(found[1]) for key in typed if (found := re.fullmatch(rf"{letter}(\d{{1,3}})_kind", key)))
+    """The rows of a form in their order, as many as there may be."""
+    return all_rows(typed, letter)[: GROUPS[letter][1]]
+
+
+def all_rows(typed: Mapping[str, str], letter: str) -> tuple[Row, ...]:
+    """The rows of a form in their order, however many."""
+    kinds, _ = GROUPS[letter]
+    number_of = re.compile(rf"{letter}(0|[1-9][0-9]{{0,2}})_kind")
+    numbers = sorted(int(found[1]) for key in typed if (found := number_of.fullmatch(key)))
     rows = [
         Row(f"{letter}{number}", kinds[kind])
         for number in numbers
         if (kind := typed[f"{letter}{number}_kind"]) in kinds
     ]
-    return tuple(rows[:most])
+    return tuple(rows)
 
 
 def with_rows(typed: Mapping[str, str], what: str) -> tuple[dict[str, str], str]:

@@ -6,6 +6,7 @@ A CSV file of earlier data is checked line by line. Work goes on in the backgrou
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from typing import Annotated
 
 from fastapi import APIRouter, Request, UploadFile
@@ -39,7 +40,7 @@ from hentropy.views.server.services import Here, Services, Visitor, has_values, 
 from hentropy.views.server.study_service import EarlierExperiment
 from hentropy.views.server.work import Job, StudyKey
 from hentropy.views.text.earlier_data import earlier_data
-from hentropy.views.text.formats import counted
+from hentropy.views.text.formats import counted, json_text
 from hentropy.views.text.sentences import objective_sentence
 
 router = APIRouter(include_in_schema=False)
@@ -70,7 +71,9 @@ def new(here: Here, visitor: Visitor, typed: Typed, what: Text = "make", key: Te
             # who runs them is said above, and in other words than those of a terminal
             said = tuple(one for one in says(words, study.first) if one != objective_sentence(words))
             return new_page(visitor, form, said)
-        made = here.recent.once(NO_STUDY, "new by form", key or None, lambda: here.study_service.create(draft.words))
+        # the same form posted twice makes one study; what was changed after going back makes another
+        once = f"{key[:64]} {sha256(json_text(sorted(typed.items())).encode()).hexdigest()}" if key else None
+        made = here.recent.once(NO_STUDY, "new by form", once, lambda: here.study_service.create(draft.words))
     except StudyError as error:
         return new_page(visitor, Form(typed, {"name": sentence(str(error))}, focus="name"), status=409)
     except InputError as error:
