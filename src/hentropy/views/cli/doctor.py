@@ -111,7 +111,7 @@ def _computing() -> dict[str, str]:
     return {
         "cores": str(cores),
         "threads": f"{torch.get_num_threads()} (OMP_NUM_THREADS {said})",
-        "GPU": ", ".join(gpus) or "none that PyTorch can use; studies compute on the CPU in any case",
+        "GPU": ", ".join(gpus) or "none that PyTorch can use; studies compute on the CPU",
     }
 
 
