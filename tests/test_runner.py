@@ -203,7 +203,7 @@ def test_side_by_side_proposals_know_those_that_run(lab: Callable[..., PythonObj
     made = study(12, first=4)
     run(made, Processes(lab(f"{begun}{together}return math.sin(40 * x) + x"), 4))
     designs = sorted(trial.params["x"] for trial in made.records)
-    assert min(b - a for a, b in pairwise(designs)) > 1e-3
+    assert min(b - a for a, b in pairwise(designs)) > 1e-6
     assert states(made) == ["complete"] * 12
 
 

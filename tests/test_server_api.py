@@ -110,7 +110,8 @@ def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
     assert [trial["number"] for trial in get(here, f"{path}/trials", first=1)["trials"]] == [1, 2, 3]
 
     look = wait_for(lambda: get(here, f"{path}/look"), "complete")
-    assert look["verdict"] == decided["verdict"]
+    # what another run is worth may be said by now
+    assert {**look["verdict"], "worth": ""} == {**decided["verdict"], "worth": ""}
     for name, picture in look["pictures"].items():
         alone = get(here, f"{path}/pictures/{name}")["picture"]
         assert alone.pop("information")

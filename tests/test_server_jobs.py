@@ -579,7 +579,7 @@ def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
         monkeypatch.delenv(setting, raising=False)
     # their covariances with a thousand inducing points have 112 MB, and a fit takes several such matrices
     large = site.study(f"large {verb}", told=14_000)
-    with contextlib.closing(JobService(site.url, memory=taken + 200 * 2**20)) as job_service:
+    with contextlib.closing(JobService(site.url, memory=taken + 100 * 2**20)) as job_service:
         record = large.log.record
         failed = job_service.wait((job_service.ask(record) if verb == "ask" else job_service.look(record)).id, PATIENCE)
         assert failed.state == "failed"
