@@ -51,7 +51,7 @@ def minimize(
     progress: bool = False,
     **options: Any,
 ) -> Minimum:
-    """Minimise an expensive function fun(x, *args) with at most `budget` calls.
+    """Minimise an expensive function `fun(x, *args)` with at most `budget` calls.
 
     `bounds` is a list with (low, high) for each coordinate of x, or a `scipy.optimize.Bounds`; in place of a pair there
     may be a parameter, such as `Integer(1, 9)` or `Real(1e-4, 1, log=True)`, or a list of texts to choose from. x is an
