@@ -18,7 +18,7 @@ Weights by stacking (Yao et al. 2018): they maximise how probable the mixture ho
 by expectation maximisation; a is a pseudo-count of each component. Evidence as a weight, and the leave-one-out
 density of each component by itself, are too sure of themselves with few data.
 
-Leaving one out. Each observation is predicted from all the others, without fitting or factorising anything anew. With
+Leaving one out. Each observation is predicted from all the others, without refitting or refactorising anything. With
 K = k(X, X) + noise, alpha = K^-1 (y - m(X)), for each of the H components (Rasmussen and Williams 2006, 5.12):
 
     sd_i^2 = 1 / (K^-1)_ii      mean_i = y_i - alpha_i / (K^-1)_ii      w_ih in proportion to w_h / p_h(y_i | others)

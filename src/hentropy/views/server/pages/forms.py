@@ -49,7 +49,7 @@ class Form:
     lines: tuple[str, ...] = ()
     preview: str = ""
     focus: str = ""
-    """The field in which the keyboard goes on, where the page is loaded anew."""
+    """The field in which typing continues, where the page is loaded again."""
 
 
 class Mistaken(Exception):  # noqa: N818 (it reads better where it is caught)

@@ -184,7 +184,7 @@ def all_rows(typed: Mapping[str, str], letter: str) -> tuple[Row, ...]:
 
 
 def with_rows(typed: Mapping[str, str], what: str) -> tuple[dict[str, str], str]:
-    """The form after a button for rows was pressed, numbered anew, and the field to go on with."""
+    """The form after a button for rows was pressed, renumbered, and the field to continue with."""
     verb, _, rest = what.partition(":")
     letter, _, which = rest.partition(":")
     found = {key: text for key, text in typed.items() if not re.match(r"[po]\d+_", key)}
