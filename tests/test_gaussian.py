@@ -390,3 +390,17 @@ def test_components_without_weight_are_not_typical() -> None:
     two = known.typical(2)
     points = designs(K, seed=2)
     close(two.moments(points, Needs.VARIANCE).total()[0], belief.component(1).moments(points, Needs.MEAN).mean[0])
+
+
+@pytest.mark.parametrize("H", [1, 3])
+def test_means_are_those_of_the_components_averaged(H: int) -> None:
+    belief, points = gaussian(H), torch.rand(2, 5, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    each = belief.moments(points, Needs.MEAN)
+    slow = (belief.weights.view(-1, 1, 1) * each.mean).sum(0, keepdim=True)
+    torch.testing.assert_close(belief.means(points).mean, slow, rtol=1e-12, atol=1e-12)
+    points.requires_grad_()
+    slopes = [
+        torch.autograd.grad(value.square().sum(), points)
+        for value in (belief.means(points).mean, belief.moments(points, Needs.MEAN).averaged().mean)
+    ]
+    torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)

@@ -130,6 +130,24 @@ def test_sums_over_components_are_sums_of_theirs() -> None:
         torch.testing.assert_close(*slopes, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize(("d", "waving"), [(2, (0, 1)), (3, (2,)), (3, ()), (MOST_BENT + 1, (1, 5))])
+def test_a_sum_of_fixed_kernels_has_its_value_and_slope_at_once(d: int, waving: tuple[int, ...]) -> None:
+    basis = Basis(d, waving)
+    terms = FeatureKernel(basis, draw(2, sum(basis.sizes), seed=5).square())
+    stationary = Stationary(
+        (Profile.MATERN32, Profile.MATERN52, Profile.SQUARED_EXPONENTIAL), 0.2 + draw(H, d, seed=6), draw(H, seed=7)
+    )
+    a, centres, coefficients = draw(2, 3, 4, d, seed=1), draw(2, 6, d, seed=2), draw(H, 2, 3, 6, seed=3)
+    for kernel in (stationary, Composed(stationary, terms, (0, 2))):
+        total = KernelSum(kernel, centres, coefficients)
+        at, weight = a.clone().requires_grad_(), draw(2, 3, 4, seed=4)
+        values = total.over_components(at), total(at).sum(0)
+        torch.testing.assert_close(*values, rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(total.over_components(a), values[0].detach(), rtol=1e-12, atol=1e-12)
+        slopes = [torch.autograd.grad((weight * value).sum(), at) for value in values]
+        torch.testing.assert_close(*slopes, rtol=1e-8, atol=1e-8)
+
+
 def test_with_many_coordinates_the_trend_is_linear() -> None:
     few, many = Basis(MOST_BENT, ()), Basis(MOST_BENT + 1, (3,))
     assert few.sizes == (0, MOST_BENT, MOST_BENT**2)

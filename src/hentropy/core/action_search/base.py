@@ -82,8 +82,7 @@ class ActionSearch(ABC):
 
 def moments_now(decision: Decision, belief: Belief, points: Tensor) -> Moments:
     """What the loss needs of the belief at points ... x m x d; averaged over the components where means suffice."""
-    moments = belief.moments(points, decision.needs)
-    return moments.averaged() if decision.needs is Needs.MEAN else moments
+    return belief.means(points) if decision.needs is Needs.MEAN else belief.moments(points, decision.needs)
 
 
 def expected_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor) -> Tensor:

@@ -142,6 +142,9 @@ CROSSED, CROSSED_STARTS = 48, 8
 """Where means suffice, exchange costs little: members of the best actions are exchanged with each other's and with
 candidates, and the best few combinations refined; so often, while that finds a better action."""
 
+ENOUGH_CROSSED = 1e-5
+"""Such combinations lie close together: what is enough is a share of the spread of all actions that were found."""
+
 NUDGE = 0.01
 """The best actions go on from where they are and from a place nearby: a kink holds the one, not both."""
 
@@ -205,6 +208,8 @@ def _crossed(
 ) -> Incumbent:
     """The actions found, and better ones of their members and candidates, for a loss that is affine in f."""
     everywhere = moments_now(decision, belief, candidates)
+    losses = loss_now(decision, belief, found.contenders, draws)
+    enough = ENOUGH_CROSSED * (losses.max() - losses.min())
     for _ in range(CROSSINGS):
         met = found.contenders[:CROSSED]
         own, points = torch.arange(met[..., 0].numel(), device=met.device).view(met.shape[:2]), met.flatten(0, 1)
@@ -212,7 +217,7 @@ def _crossed(
         both = torch.cat([points, candidates])
         starts = _exchanged(decision, replace(everywhere, mean=there), both, own, draws)
         apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))[:CROSSED_STARTS]
-        crossed = refine(decision, belief, domain, draws, starts[apart], clock, first_steps=0)
+        crossed = refine(decision, belief, domain, draws, starts[apart], clock, first_steps=0, enough=enough)
         if not bool(crossed.value < found.value):
             break
         found = replace(crossed, contenders=torch.cat([crossed.contenders, found.contenders]))
@@ -234,8 +239,12 @@ def refine(
     clock: Clock,
     first_steps: int = FIRST_STEPS,
     rounds: int = ROUNDS,
+    enough: Tensor | None = None,
 ) -> Incumbent:
-    """Actions S x event polished, the best first, none worse than its start."""
+    """Actions S x event polished, the best first, none worse than its start.
+
+    Until a round gains less than `enough`, by default a share of the spread of their losses.
+    """
 
     def loss(u: Tensor) -> Tensor:
         return loss_now(decision, belief, domain.to_action(u), draws)
@@ -246,8 +255,9 @@ def refine(
     )
     with torch.no_grad():
         value = loss(u)
-    drawn = decision.needs is Needs.JOINT and len(decision.outcomes) > 1
-    enough = (ENOUGH_DRAWN if drawn else ENOUGH) * (value.max() - value.min())
+    if enough is None:
+        drawn = decision.needs is Needs.JOINT and len(decision.outcomes) > 1
+        enough = (ENOUGH_DRAWN if drawn else ENOUGH) * (value.max() - value.min())
     best = value.argsort()[:POLISHED]
     generator = torch.Generator().manual_seed(SEED)
     noise = torch.randn(len(best), domain.size, generator=generator, dtype=torch.float64).to(u)
@@ -317,8 +327,7 @@ def _extremes(belief: Belief, space: DesignSpace, spread: Tensor, clock: Clock, 
     """
 
     def mean(points: Tensor) -> Tensor:
-        moments = belief.moments(points, Needs.MEAN)
-        return moments.expect_vector(moments.mean)
+        return belief.means(points).mean.squeeze(0)
 
     order = mean(spread).argsort()
     count = min(EXTREMES, spread.shape[0])

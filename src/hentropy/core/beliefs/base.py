@@ -194,6 +194,10 @@ class Belief(ABC):
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
 
+    def means(self, points: Tensor) -> Moments:
+        """At points ... x m x d, averaged over the components: 1 x ... x m, all that an affine loss needs."""
+        return self.moments(points, Needs.MEAN).averaged()
+
     @abstractmethod
     def look_ahead(self, x: Tensor) -> LookAhead:
         """Prepare to observe at x: b x q x d."""

@@ -436,6 +436,14 @@ class Gaussian(Belief):
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
 
+    def means(self, points: Tensor) -> Moments:
+        """At points ... x m x d, averaged over the components: 1 x ... x m."""
+        a = self.frame.transform(points)
+        weights = self.weights.view(-1, *[1] * (a.dim() - 2))
+        prior = Moments(weights, self._in_user_units(self.prior_mean(a))).averaged()
+        moved = self._average_sum.over_components(a.reshape(1, 1, -1, a.shape[-1])).reshape(a.shape[:-1])
+        return replace(prior, mean=prior.mean + moved)
+
     @cached_property
     def to_data(self) -> ToSites:
         """k(., X): inputs m x d to H x m x n."""
@@ -445,6 +453,12 @@ class Gaussian(Belief):
     def _mean_sum(self) -> KernelSum:
         """The mean less the prior mean, in the user's units."""
         return KernelSum(self.kernel, self.inputs.unsqueeze(0), (self.frame.scale * self.alpha)[:, None, None])
+
+    @cached_property
+    def _average_sum(self) -> KernelSum:
+        """The same times the weights of the components."""
+        share = self.frame.scale * self.weights.unsqueeze(-1) * self.alpha
+        return KernelSum(self.kernel, self.inputs.unsqueeze(0), share[:, None, None])
 
     def _mean(self, a: Tensor, k_aX: Tensor) -> Tensor:
         alpha = self.alpha.view(self.components, *[1] * (k_aX.dim() - 3), -1, 1)

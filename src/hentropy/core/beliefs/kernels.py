@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, Protocol
 
-from hentropy.core.beliefs.terms import FeatureKernel, by_component, side_by_side
+from hentropy.core.beliefs.terms import FeatureKernel, LinearForms, by_component, side_by_side
 from hentropy.errors import ModelError
 from hentropy.lazy import AutogradFunction, Tensor, gpytorch, linear_operator, torch
 
@@ -493,12 +493,55 @@ class KernelSum:
         return (k @ self.coefficients.unsqueeze(-1)).squeeze(-1)
 
     def over_components(self, a: Tensor) -> Tensor:
-        """The sum over the components as well, b x N x K: all terms together are then one linear form."""
+        """The sum over the components as well: b x N x K, differentiable in the same."""
+        fixed = not (self.coefficients.requires_grad or self.centres.requires_grad)
+        if fixed and isinstance(self.kernel, Stationary | Composed):
+            value: Tensor = _Field.apply(a, self)
+            return value
         if not isinstance(self.kernel, Composed):
             return self(a).sum(0)
         stationary, _ = self._parts
-        return stationary(a).sum(0) + self.kernel.terms.at(a, self._whole_form).squeeze(0)
+        return stationary(a).sum(0) + self.kernel.terms.at(a, self._whole_form.coefficients.unsqueeze(0)).squeeze(0)
+
+    def value_and_slope(self, a: Tensor, sloped: bool) -> tuple[Tensor, Tensor | None]:
+        """The sum over the components at points b x N x K x d, b x N x K, and its derivative there where wanted."""
+        if isinstance(self.kernel, Composed):
+            value, slope = self._parts[0].value_and_slope(a, sloped)
+            far, far_slope = self._whole_form.value_and_slope(a, sloped)
+            return value.add_(far), slope if far_slope is None else far_slope.add_(slope)
+        assert isinstance(self.kernel, Stationary)
+        b, N, K, d = a.shape
+        sites, scale = self._sites, self.kernel.outputscale.view(-1, 1, 1, 1)
+        A = _scaled(a.reshape(b, N * K, d) - sites.origin, self.kernel.lengthscale, 3)
+        k, fallen = fall(_squared_distances(A, sites.products), scale, self.kernel.profiles, sloped)
+        value = (k.unflatten(-2, (N, K)) @ self.coefficients.unsqueeze(-1)).squeeze(-1).sum(0)
+        if fallen is None:
+            return value, None
+        # d k / d r2 = slope, d r2 / d a = 2 (a - c), and `products` are (-2 c, 1, |c|^2)
+        M = fallen.unflatten(-2, (N, K)).mul_(self.coefficients.unsqueeze(-2)).flatten(-3, -2) @ sites.products
+        each = torch.addcmul(M[..., :d], A, M[..., d : d + 1], value=2.0)
+        return value, (each / self.kernel.lengthscale[:, None, None]).sum(0).view(b, N, K, d)
 
     @cached_property
-    def _whole_form(self) -> Tensor:
-        return self._parts[1].sum(0, keepdim=True)
+    def _whole_form(self) -> LinearForms:
+        """Of all terms of all components together."""
+        assert isinstance(self.kernel, Composed)
+        return LinearForms(self.kernel.terms.basis, self._parts[1].sum(0))
+
+
+class _Field(AutogradFunction):
+    """Points b x N x K x d to a sum of kernels over the components, b x N x K.
+
+    One number per point: its derivative is made on the way, and nothing large is kept for the way back.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, total: KernelSum) -> Tensor:
+        value, slope = total.value_and_slope(a, ctx.needs_input_grad[0])
+        ctx.save_for_backward(slope)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (slope,) = ctx.saved_tensors
+        return grad.unsqueeze(-1) * slope, None

@@ -147,6 +147,47 @@ class FeatureKernel:
         return (self.basis(a) @ form.permute(1, 2, 3, 0)).movedim(-1, 0)
 
 
+@dataclass(frozen=True)
+class LinearForms:
+    """Linear forms in the features, b x N x F, which are evaluated with their derivatives by few matrix products."""
+
+    basis: Basis
+    coefficients: Tensor
+
+    @cached_property
+    def _waves(self) -> Tensor:
+        """(cosines, sines) of a point times this are its waves and their derivatives: b x N x 2W x (1 + d)."""
+        waves, _, _ = self.basis.sizes
+        cosine, sine = self.coefficients[..., :waves].unflatten(-1, (2, len(self.basis.waving), WAVES)).unbind(-3)
+        w = self.basis.frequencies(cosine)
+        own = torch.eye(self.basis.d, dtype=cosine.dtype, device=cosine.device)[list(self.basis.waving)].unsqueeze(-2)
+        by_cosine, by_sine = (w * sine).unsqueeze(-1) * own, (-w * cosine).unsqueeze(-1) * own
+        rows = [torch.cat([cosine.unsqueeze(-1), by_cosine], -1), torch.cat([sine.unsqueeze(-1), by_sine], -1)]
+        return torch.stack(rows, -4).flatten(-4, -2)
+
+    @cached_property
+    def _trend(self) -> tuple[Tensor, Tensor | None]:
+        """The linear coefficients, b x N x 1 x d, and c + c^T of the products, b x N x d x d."""
+        _, linear, products = self.coefficients.split(self.basis.sizes, -1)
+        c = products.unflatten(-1, (self.basis.d, self.basis.d)) if self.basis.bent else None
+        return linear.unsqueeze(-2), None if c is None else c + c.mT
+
+    def value_and_slope(self, a: Tensor, sloped: bool) -> tuple[Tensor, Tensor | None]:
+        """At points b x N x K x d: b x N x K, and the derivative there where it is wanted."""
+        own = a if len(self.basis.waving) == self.basis.d else a[..., list(self.basis.waving)]
+        angle = (own.unsqueeze(-1) * self.basis.frequencies(a)).flatten(-2)
+        matrix = self._waves if sloped else self._waves[..., :1]
+        waves = torch.cat([angle.cos(), angle.sin()], -1) @ matrix
+        u, (linear, bend) = 2.0 * a - 1.0, self._trend
+        bent = None if bend is None else u @ bend
+        by_u = linear if bent is None else torch.add(linear, bent, alpha=0.5)  # u c u is half of u (c + c^T) u
+        value = (u * by_u).sum(-1).add_(waves[..., 0])
+        if not sloped:
+            return value, None
+        by_u = linear if bent is None else linear + bent
+        return value, torch.add(waves[..., 1:], by_u, alpha=2.0)
+
+
 def by_component(products: Tensor, components: int) -> Tensor:
     """Products with all components side by side, ... x m x Tp: T x ... x m x p."""
     return products.unflatten(-1, (components, -1)).movedim(-2, 0)
