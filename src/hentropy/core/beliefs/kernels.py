@@ -508,7 +508,7 @@ class KernelSum:
         if isinstance(self.kernel, Composed):
             value, slope = self._parts[0].value_and_slope(a, sloped)
             far, far_slope = self._whole_form.value_and_slope(a, sloped)
-            return value.add_(far), slope if far_slope is None else far_slope.add_(slope)
+            return value.add_(far), None if slope is None or far_slope is None else far_slope.add_(slope)
         assert isinstance(self.kernel, Stationary)
         b, N, K, d = a.shape
         sites, scale = self._sites, self.kernel.outputscale.view(-1, 1, 1, 1)
