@@ -73,7 +73,7 @@ def test_nothing_is_added_to_all_gains_where_the_best_action_is_hard_to_find(tre
     assert info.at_target is not None
     assert info.relative or 0.5 * target.gain - 2 * target.error < info.at_target < 2 * target.gain + 2 * target.error
     row, column = (int(np.flatnonzero(grid == at)[0]) for grid, at in zip(view.grids, target.design, strict=True))
-    assert view.gains[column, row] == pytest.approx(info.at_target)
+    assert view.gains[column, row] == pytest.approx(info.at_target, rel=1e-3)  # differences of losses that are searched
 
 
 @pytest.mark.parametrize("name", ["maximize", "top k", "k guesses", "own function, box", "sequence", "own class"])

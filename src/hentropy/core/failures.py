@@ -224,11 +224,17 @@ class SuccessNews:
 
     def saves(self, x: Tensor) -> Tensor:
         """By designs b x q x d, each on top of what those before it bring: b."""
-        saved = torch.cat([self._saved(part) for part in x[:, 0].split(AT_ONCE)])
-        for j in range(1, x.shape[1]):
-            rows = [self.once_ended(row[:j])._saved(row[j : j + 1]) for row in x]
-            saved = saved + torch.cat(rows)
-        return saved
+        saved = torch.cat([self._saved(part, self._moved(part)) for part in x[:, 0].split(AT_ONCE)])
+        if x.shape[1] == 1:
+            return saved
+        rest, rows = self._moved(x[:, 1:].flatten(0, 1)), []
+        for i, row in enumerate(x):
+            news, total = self, saved[i : i + 1]
+            for j in range(1, len(row)):
+                news = news.once_ended(row[j - 1 : j])
+                total = total + news._saved(row[j : j + 1], rest.one(i * (len(row) - 1) + j - 1))
+            rows.append(total)
+        return torch.cat(rows)
 
     def once_ended(self, x: Tensor) -> "SuccessNews":
         """What is news once experiments at x (p x d) have ended: on average over what became of the first few of them,
@@ -243,32 +249,51 @@ class SuccessNews:
             scenarios = tuple(found)
         return replace(self, scenarios=scenarios)
 
-    def _saved(self, x: Tensor) -> Tensor:
+    def _saved(self, x: Tensor, moved: "_Moved") -> Tensor:
         """By single designs b x d: b."""
-        return torch.stack([weight * self._saved_in(success, x) for weight, success in self.scenarios]).sum(0)
+        return torch.stack([weight * self._saved_in(success, x, moved) for weight, success in self.scenarios]).sum(0)
 
-    def _saved_in(self, success: Success, x: Tensor) -> Tensor:
-        P, k, _ = self.known.shape
+    def _moved(self, x: Tensor) -> "_Moved":
+        """a* with members moved to designs b x d."""
         # a member can be moved to x only where that may be decided
         apart = (self.everywhere.to_unit(x) - self.everywhere.to_unit(self.everywhere.project(x))).abs().amax(-1)
-        barred = torch.where(apart <= SAME, 0.0, torch.inf).unsqueeze(-1).to(x)  # b x 1
-        moved = replacements(k, x.device).unsqueeze(-1)  # V x k x 1
-        actions = torch.where(moved, x[:, None, None], self.known[0])  # b x V x k x d
-        loss = _losses(self.decision.decision, self.belief, self.everywhere, actions)  # b x V
+        barred = torch.where(apart <= SAME, 0.0, torch.inf).unsqueeze(-1).to(x)
+        which = replacements(self.known.shape[1], x.device)  # V x k
+        actions = torch.where(which.unsqueeze(-1), x[:, None, None], self.known[0])  # b x V x k x d
+        mean = torch.where(which, _means(self.decision, self.belief, x).view(-1, 1, 1), self.mean[0])
+        return _Moved(_losses(self.decision.decision, self.belief, self.everywhere, actions), mean, barred)
+
+    def _saved_in(self, success: Success, x: Tensor, moved: "_Moved") -> Tensor:
+        P, k, _ = self.known.shape
         succeeds, then = success.after(torch.cat([self.known.flatten(0, 1), x]), x)  # b, 2 x b x (Pk + b)
         today = succeeds.unsqueeze(-1) * then[0] + (1.0 - succeeds).unsqueeze(-1) * then[1]
         then = torch.cat([then, today.unsqueeze(0)])  # 3 x b x (Pk + b): after a success, after a failure, today
         known = then[..., : P * k].unflatten(-1, (P, k))  # 3 x b x P x k
         own = then[..., P * k :].diagonal(dim1=-2, dim2=-1)[..., None, None]  # 3 x b x 1 x 1, at x itself
-        chance = torch.cat([known, torch.where(moved.squeeze(-1), own, known[..., :1, :])], -2)
-        mean = torch.where(moved.squeeze(-1), _means(self.decision, self.belief, x).view(-1, 1, 1), self.mean[0])
-        means = torch.cat([self.mean.expand(len(x), P, k), mean], -2)  # b x (P + V) x k
-        value = self.decision.counted(torch.cat([self.loss.expand(len(x), P), loss], -1), means, chance)
+        chance = torch.cat([known, torch.where(replacements(k, x.device), own, known[..., :1, :])], -2)
+        means = torch.cat([self.mean.expand(len(x), P, k), moved.mean], -2)  # b x (P + V) x k
+        value = self.decision.counted(torch.cat([self.loss.expand(len(x), P), moved.loss], -1), means, chance)
         stay = value[..., 0].clone()
-        value[..., P:] += barred
+        value[..., P:] += moved.barred
         best = torch.where((chance >= success.at_least).all(-1), value, torch.inf).amin(-1).minimum(stay)
         # on the draws of these losses another action may be better already, which is no news
         return (best[2] - succeeds * best[0] - (1.0 - succeeds) * best[1]).clamp_min(0.0)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Today's best action with one member, or all, moved to a design, V ways: as if they succeeded.
+
+    Losses b x V, means of f at the members b x V x k (or zeros), and what bars them, infinite or zero: b x 1.
+    """
+
+    loss: Tensor
+    mean: Tensor
+    barred: Tensor
+
+    def one(self, i: int) -> "_Moved":
+        """Of one of the designs."""
+        return _Moved(self.loss[i : i + 1], self.mean[i : i + 1], self.barred[i : i + 1])
 
 
 def _means(decision: MayFail, belief: Belief, points: Tensor) -> Tensor:

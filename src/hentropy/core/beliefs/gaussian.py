@@ -475,6 +475,12 @@ class Gaussian(Belief):
             return less_explained(root, self.kernel.diagonal(a), None)
         return less_explained(root, None, self.kernel(a, a))
 
+    def covariances(self, points: Tensor, others: Tensor) -> Tensor:
+        """Of f at points (m x d) with f at others (p x d): H x m x p."""
+        a, b = self.frame.transform(points), self.frame.transform(others)
+        root, other = (self.to_data(u) @ self.root_inverse.mT for u in (a, b))
+        return self.frame.scale.square() * torch.baddbmm(self.kernel(a, b), root, other.mT, alpha=-1)
+
     def _in_user_units(self, mean: Tensor) -> Tensor:
         return torch.addcmul(self.frame.shift, self.frame.scale, mean)
 

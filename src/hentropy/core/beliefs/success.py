@@ -106,9 +106,9 @@ class Success:
         b, and 2 x b x m: success first.
         """
         m = len(points)
-        moments = self.latent.moments(torch.cat([points, x]), Needs.JOINT)
+        moments = self.latent.moments(torch.cat([points, x]), Needs.VARIANCE)
         mean, var = moments.mean, moments.variance  # H x (m + b)
-        c = moments.covariance[:, m:, :m]  # H x b x m
+        c = self.latent.covariances(x, points)  # H x b x m
         y = mean.new_tensor([1.0, -1.0]).view(2, 1, 1)
         log_probability, A, B, _ = seen_between(mean[:, m:], var[:, m:], *yes_or_no(y))  # 2 x H x b
         weights = torch.softmax(self.latent.weights.log()[:, None] + log_probability, 1)
