@@ -404,3 +404,10 @@ def test_means_are_those_of_the_components_averaged(H: int) -> None:
         for value in (belief.means(points).mean, belief.moments(points, Needs.MEAN).averaged().mean)
     ]
     torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("H", [1, 3])
+def test_covariances_are_those_of_all_points_together(H: int) -> None:
+    belief, points = gaussian(H), torch.rand(7, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    together = belief.moments(points, Needs.JOINT).covariance
+    torch.testing.assert_close(belief.covariances(points[:3], points[3:]), together[:, :3, 3:], rtol=1e-9, atol=1e-9)
