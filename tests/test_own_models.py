@@ -176,6 +176,22 @@ def test_what_is_wrong_with_a_model_is_said_and_the_data_stay(name: str) -> None
     assert len(study.records) == 4
 
 
+def test_a_model_gets_its_data_on_the_device_of_the_study() -> None:
+    seen: list[torch.device] = []
+
+    def model(data: he.ModelData) -> he.Belief:
+        assert data.noise is not None
+        seen.extend(part.device for part in (data.X, data.Y, data.noise))
+        raise KeyError("seen")
+
+    study = he.Study(POOL, he.Maximize(), model=model, first=4, device="meta")
+    for _ in range(4):
+        study.tell(study.ask(), (1.0, 0.1))
+    with pytest.raises(he.ModelError, match="seen"):
+        study.ask()
+    assert {device.type for device in seen} == {"meta"}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

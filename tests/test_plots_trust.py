@@ -10,7 +10,7 @@ import torch
 
 import hentropy as he
 from hentropy.core.beliefs import Gaussian
-from hentropy.core.beliefs.kernels import Stationary
+from hentropy.core.beliefs.kernels import Composed, Stationary
 from hentropy.core.models.families import leave_one_out
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Dots, Line, Panel, Role
@@ -157,8 +157,17 @@ def test_a_belief_of_samples_says_that_it_cannot() -> None:
 
 
 def test_the_caption_says_which_family_carries_the_weight() -> None:
-    info = information(begun(PLANE, count=9, hyperparameters="families"))
-    assert info.reach is None
+    study = begun(PLANE, count=9, hyperparameters="families")
+    info = information(study)
+    # length scales are those of the components that have no waves
+    assert isinstance(study.belief, Gaussian)
+    kernel = study.belief.kernel
+    assert isinstance(kernel, Composed)
+    alone = kernel.stationary_alone()
+    assert 0 < len(alone) < study.belief.components
+    assert info.reach is not None
+    assert info.reach.components == len(alone)
+    np.testing.assert_allclose(info.reach.low, kernel.stationary.lengthscale[alone].min(0).values)
     ordered = sorted(info.families.values(), reverse=True)
     caption = trust_picture(info).caption
     said = [int(share) for share in re.findall(r": (\d+) %", caption)]

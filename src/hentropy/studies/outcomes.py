@@ -375,7 +375,9 @@ class Fitting:
         names, every = (*self.measured, *also), (*self.names, *also)
         observed = self.outcomes.observed(names, trials, row_of)
         if self.model is not None:
-            data = ModelData(observed.X, observed.Y[:, 0], self.outcomes.space, observed.noise(0), self.seed)
+            X, Y, noise = observed.X.to(device=self.device), observed.Y[:, 0].to(device=self.device), observed.noise(0)
+            noise = None if noise is None else noise.to(device=self.device)
+            data = ModelData(X, Y, self.outcomes.space, noise, self.seed)
             return believed(self.model, data, self.measured[0])
         options = {
             "space": self.outcomes.space,

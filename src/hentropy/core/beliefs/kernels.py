@@ -269,6 +269,11 @@ class Composed:
         value = self.stationary.diagonal(a).contiguous()
         return value.index_add(0, self._places(a), self.terms.diagonal(a))
 
+    def stationary_alone(self) -> list[int]:
+        """The components without terms."""
+        having = set(self._places(self.terms.variance).tolist())
+        return [h for h in range(len(self.stationary.outputscale)) if h not in having]
+
     def _places(self, like: Tensor) -> Tensor:
         return torch.arange(len(self.stationary.outputscale), device=like.device)[self.own]
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
-from hentropy.core.beliefs.kernels import Coregional, Stationary
+from hentropy.core.beliefs.kernels import Composed, Coregional, Stationary
 from hentropy.core.spaces import Choice, DesignSpace
 from hentropy.views.plots.shown_fields import can_run, field_range, owner, varied, varying
 
@@ -91,20 +91,25 @@ def length_scales(belief: Belief, space: DesignSpace) -> LengthScales | None:
     """Each field's length scale as a share of its range (on a log scale where it is logarithmic).
 
     The range of a choice is how far two of its options are apart (root mean square over all pairs), by their
-    descriptors too. None where the belief is no Gaussian process whose kernel has length scales along the coordinates;
-    infinite for a field that never varies.
+    descriptors too. Of several families, those without waves count: the others vary along their waves as well. None
+    where the belief is no Gaussian process whose kernel has length scales along the coordinates; infinite for a field
+    that never varies.
     """
     belief = belief.latent if isinstance(belief, Graded) else belief
     if not isinstance(belief, Gaussian):
         return None
-    kernel = belief.kernel.kernel if isinstance(belief.kernel, Coregional) else belief.kernel
+    correlated = isinstance(belief.kernel, Coregional)
+    kernel, weights = belief.kernel.kernel if isinstance(belief.kernel, Coregional) else belief.kernel, belief.weights
+    if isinstance(kernel, Composed):
+        alone = kernel.stationary_alone()
+        if not alone:
+            return None
+        kernel, weights = kernel.stationary.some(alone), weights[alone] / weights[alone].sum()
     if not isinstance(kernel, Stationary):
         return None
     own = kernel.lengthscale
     # of correlated outcomes, which one it is follows the coordinates
-    ends = belief.frame.transform(space.bounds.to(belief.X))[
-        :, : belief.inputs.shape[-1] - (kernel is not belief.kernel)
-    ]
+    ends = belief.frame.transform(space.bounds.to(belief.X))[:, : belief.inputs.shape[-1] - correlated]
     if ends.shape[-1] != space.dim or own.shape[-1] not in (1, space.dim):
         return None
     own = own.expand(own.shape[0], space.dim)
@@ -123,4 +128,4 @@ def length_scales(belief: Belief, space: DesignSpace) -> LengthScales | None:
         elif block is not None:
             width = (ends[1] - ends[0]).abs()[place.start + k]
             reach[:, index] = (width / own[:, place.start + k]).cpu()
-    return LengthScales((1.0 / reach).detach().numpy(), belief.weights.detach().cpu().numpy())
+    return LengthScales((1.0 / reach).detach().numpy(), weights.detach().cpu().numpy())

@@ -230,9 +230,10 @@ def _caption(info: TrustInfo) -> str:
     if info.families:
         said.append(_families(info.families))
     if info.reach is not None:
+        whose = " Those shown are of the family of rough functions." if info.families else ""
         said.append(
             "A length scale is the distance over which values are correlated, as a share of the parameter's range:"
-            " small means that the value varies quickly along the parameter, large that it varies slowly."
+            " small means that the value varies quickly along the parameter, large that it varies slowly." + whose
         )
     if info.choices:
         said.append(
