@@ -231,6 +231,14 @@ class KernelPosterior(ABC):
         """Rows C x p to C, up to a constant; -inf where the kernel matrix is not positive definite."""
         return self.log_likelihood(theta) + self.log_prior(theta)
 
+    def value_and_slope(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """The log posterior (C) and its derivative (C x p) at rows C x p."""
+        with torch.enable_grad():
+            theta = theta.detach().requires_grad_()
+            value = self(theta)
+            (slope,) = torch.autograd.grad(value.sum(), theta)
+        return value.detach(), slope
+
     @cached_property
     def priors(self) -> tuple[Tensor, Tensor]:
         """Location and width of each hyperparameter's normal prior: p and p."""
@@ -421,7 +429,7 @@ def ascend(
     """
     width = target.priors[1]
     eye = torch.eye(theta.shape[-1], dtype=theta.dtype, device=theta.device)
-    value, g = _value_and_slope(target, theta)
+    value, g = target.value_and_slope(theta)
     B = torch.diag(width.square()).expand(theta.shape[0], -1, -1).clone() if spread is None else spread
     t = theta.new_ones(theta.shape[0])
     for _ in range(ROUNDS):
@@ -429,7 +437,7 @@ def ascend(
         longest = (direction / width).abs().amax(-1)
         direction = direction * (LONGEST_STEP / longest.clamp_min(LONGEST_STEP)).unsqueeze(-1)
         trial = theta + t.unsqueeze(-1) * direction
-        new_value, new_g = _value_and_slope(target, trial)
+        new_value, new_g = target.value_and_slope(trial)
         rise = new_value - value
         accepted = rise >= 1e-4 * t * (g * direction).sum(-1)  # False where the new value is -inf or NaN
         s, u = trial - theta, g - new_g
@@ -447,11 +455,3 @@ def ascend(
         if bool(arrived.all()):
             break
     return Summits(theta, value, B)
-
-
-def _value_and_slope(target: KernelPosterior, theta: Tensor) -> tuple[Tensor, Tensor]:
-    with torch.enable_grad():
-        theta = theta.detach().requires_grad_()
-        value = target(theta)
-        (slope,) = torch.autograd.grad(value.sum(), theta)
-    return value.detach(), slope
