@@ -7,6 +7,7 @@ from torch import Tensor
 import hentropy as he
 from hentropy.core.beliefs.kernels import Stationary
 from hentropy.core.beliefs.success import Sightings, seen_between, yes_or_no
+from hentropy.core.models.hyperparameters import ascend
 from hentropy.core.models.success import ARRIVED, GradesPosterior, fit_success
 
 pytestmark = pytest.mark.core
@@ -123,6 +124,14 @@ def test_chances_of_a_fit_are_those_of_a_slow_fit(d: int, seed: int) -> None:
     y = torch.where(posterior.outcomes > 0.5, 1.0, -1.0).double()
     exact = slow_chances(latent.kernel(X, X)[0], m, y, latent.kernel(fresh, X)[0], float(scale))
     assert success.chance(fresh).tolist() == pytest.approx(exact.tolist(), abs=2e-3)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_that_were_refused_lead_to_the_same_summit(case: tuple[int, int, int, int]) -> None:
+    start = target(*case).priors[0].unsqueeze(0)
+    plain, learning = (ascend(target(*case), start, 1e-3, from_refused=refused) for refused in (False, True))
+    assert float(plain.value) == pytest.approx(float(learning.value), abs=1e-3)
+    assert torch.allclose(plain.theta, learning.theta, atol=0.02)
 
 
 @pytest.mark.parametrize("var", [0.0, 0.4, 30.0])

@@ -344,9 +344,10 @@ def fit_grades(
     if not len(grades) or len(X) != len(grades):
         raise InputError(f"grades need at least one experiment, each with its design; got {len(grades)} and {len(X)}")
     target = GradesPosterior.of(X, grades, count, wanted, space)
-    found = ascend(target, target.priors[0].unsqueeze(0), ARRIVED)
+    several = not single and len(grades) <= MIXTURE_LIMIT
+    found = ascend(target, target.priors[0].unsqueeze(0), ARRIVED, from_refused=not several)
     theta, weights = found.theta, torch.ones_like(found.value)
-    if not single and len(grades) <= MIXTURE_LIMIT:
+    if several:
         theta, weights = stand_ins(target, found, COMPONENTS, torch.Generator().manual_seed(seed))
     frame = Frame(space.to_unit, X.new_zeros(()), X.new_ones(()))
     return Graded(target.component(X, frame, theta, weights), target.cuts(theta))
