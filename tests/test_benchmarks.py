@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from benchmarks import __main__ as bench
-from benchmarks import decisions
+from benchmarks import decisions, psychophysics
 
 PEAK = {"process": 800.0, "call": 60.0}
 TIMED = {"seconds": 0.5, "case": "Alpine-2"}
@@ -85,3 +85,26 @@ def test_an_earlier_run_fills_the_page(tmp_path: Path, monkeypatch: pytest.Monke
     bench.main()
     assert page.read_text() == bench.filled(known, RESULTS)
     assert "| five numbers | 0.05 | 3.3 | 4.1 |" in (tmp_path / "benchmarks.md").read_text()
+
+
+def test_looking_ahead_to_answers_is_what_brute_force_finds() -> None:
+    case = psychophysics.Case.drawn(answers=10, designs=4, points=12, seed=3)
+    own = psychophysics.by_hentropy(case)
+    assert own.above.shape == own.yes.shape == (2, 4, 12)
+    assert max(psychophysics.differences(own, psychophysics.by_brute_force(case)).values()) < 1e-7
+    assert float(own.gain.max()) > 1e-3
+
+
+def test_a_peer_that_is_not_installed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "aepsych"
+    missing.mkdir()
+    (missing / "__init__.py").write_text("raise ImportError('it is not here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["psychophysics", "--answers", "8", "--designs", "3", "--points", "6"])
+    psychophysics.main()
+    said = capsys.readouterr().out
+    assert "8 answers, 3 designs, 6 points" in said
+    assert "brute force " in said
+    assert f"AEPsych: not installed in {sys.executable}; left out" in said

@@ -12,6 +12,7 @@ from torch import Tensor
 import hentropy as he
 from hentropy.core.beliefs import Frame, Gaussian, Graded, Needs, Several
 from hentropy.core.beliefs.kernels import Profile, Stationary
+from hentropy.core.beliefs.success import Sightings
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.success import fit_grades, sites
 from support.beliefs import tensor
@@ -38,7 +39,7 @@ def belief(kind: str) -> Several:
     edges = torch.cat([torch.full((H, 1), -torch.inf), cuts, torch.full((H, 1), torch.inf)], -1).double()
     codes = torch.tensor([top, top, 0, 0])
     mean = torch.linspace(0.0, 0.4, H).double()
-    data, noise = sites(kernel(SEEN, SEEN), mean, edges[:, codes], edges[:, codes + 1])
+    data, noise = sites(kernel(SEEN, SEEN), mean, Sightings(edges[:, codes], edges[:, codes + 1]))
     one = torch.ones(H).double()
     latent = Gaussian.from_data(SEEN, data, noise, one, kernel, ConstantMean(mean), UNIT, weights)
     values = (0.6 + SEEN[:, 0]).expand(H, -1)

@@ -328,7 +328,22 @@ def test_two_parameters_and_two_outcomes_fit_a_terminal(folder: Path) -> None:
         he.Trial(1, {"temperature": 60.513, "minutes": 7}, State.FAILED, gain=0.44075, note="burnt"),
     ]
     console = Console(width=80, file=io.StringIO())
-    console.print(trials_table(trials, outcomes))
+    console.print(trials_table(trials, outcomes, {1: "about 0.44 % yield"}))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert any("0" in line and "53.258" in line and "0.51078" in line and "first" in line for line in lines)
     assert not any("trial 0:" in line for line in lines)
+    assert any("failed" in line and "about 0.44 %" in line for line in lines)
+
+
+def test_gains_are_said_in_the_units_of_the_outcome(folder: Path) -> None:
+    """In tables as in verdicts; values for programs stay as they are."""
+    for trial in json.loads(done("ask", "lab.toml", "--count", "4", "--json")):
+        done("tell", "lab.toml", str(trial["number"]), f"yield={50 + trial['number'] % 3}", "impurity=2")
+    said = " ".join(re.sub("[│┃]", " ", done("ask", "lab.toml")).split())
+    [trial] = [each for each in json.loads(done("show", "lab.toml", "--json"))["trials"] if each["gain"]]
+    words = re.search(r"(about|less than) (\S+) % yield", said)
+    assert words is not None
+    known = trial["gain"] if words[1] == "about" else trial["gain"] + 2.0 * trial["gain_error"]
+    assert float(words[2]) == pytest.approx(known, rel=0.05)
+    assert words[0] in " ".join(re.sub("[│┃]", " ", done("show", "lab.toml", "--trials", "1")).split())
+    assert f"gain: {words[0]}" in done("show", "lab.toml", "--number", str(trial["number"]))

@@ -1,11 +1,14 @@
 """Progress: counts of observations as they really were, and expected against true losses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 import hentropy as he
+from hentropy.core.decisions.headlines import Quantity
 from hentropy.views.plots.marks import Line, Panel, Role
 from hentropy.views.plots.progress import known_when_asked, progress_info, progress_picture, replayed, true_loss
 from hentropy.views.plots.scene import scene_of
@@ -53,6 +56,20 @@ def test_the_course_joins_verdicts_and_proposals(course: he.Study) -> None:
     assert info.gains.tolist() == [trial.gain for trial in trials[4:]]
     assert info.now == 8
     assert info.low < info.expected[-1] < info.high
+    assert info.better == "" or info.expected[-1] < info.expected[0]
+
+
+def test_the_caption_says_what_was_gained_in_the_words_of_the_decision() -> None:
+    made = study(LINE, stop=[he.Budget(9)])
+    for value in (0.0, 0.2, 0.1, 0.3):
+        made.tell(made.ask(), value)
+    made.decide()
+    made.tell(made.ask(), 5.0)
+    info = progress_info(scene_of(made), draws=50)
+    fallen = float(info.expected[0] - info.expected[-1])
+    assert info.better == he.Maximize().saving(fallen, 0.0, Quantity())
+    assert f"so that it is better by about {fallen:.2g} in value." in progress_picture(info).caption
+    assert "better by" not in progress_picture(replace(info, better="")).caption
 
 
 def test_errors_of_verdicts_are_kept() -> None:

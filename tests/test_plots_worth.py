@@ -10,8 +10,9 @@ import hentropy as he
 from hentropy.studies.records import State, Trial
 from hentropy.studies.stopping import StoppingRule
 from hentropy.views.plots.marks import Dots, Panel, Role, Rule
+from hentropy.views.plots.pictures import as_plain
 from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.why import why_info
+from hentropy.views.plots.why import why_info, why_picture
 from hentropy.views.plots.worth import WorthInfo, sentence, worth_info, worth_picture
 from support.studies import LINE, begun, hill, measured, study
 
@@ -52,8 +53,10 @@ def test_the_next_one_is_the_one_that_is_explained() -> None:
     assert info.target is why.target
     assert info.target is not None
     assert info.target_place == 3
-    stated = float(sentence(info).split(" is expected to save ")[1].split()[0])
-    assert stated == pytest.approx(info.target.gain, rel=1e-3)
+    stated = float(sentence(info).split(" is expected to save about ")[1].split()[0])
+    assert stated == pytest.approx(info.target.gain, rel=0.05)
+    assert f"has a gain of {info.target.worth}" in why_picture(why).caption
+    assert "worth" not in as_plain(info)["target"]  # words, not a value
     [[panel]] = worth_picture(info).rows
     assert isinstance(panel, Panel)
     [mark] = [mark for mark in panel.marks if isinstance(mark, Dots) and mark.role is Role.PROPOSED]

@@ -15,7 +15,7 @@ from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.nodes import gauss_hermite
-from hentropy.core.beliefs.success import Success, seen_between, yes_or_no
+from hentropy.core.beliefs.success import Sightings, Success, seen_between, yes_or_no
 from hentropy.core.clock import Clock
 from hentropy.core.failures import MayFail, SuccessNews, restricted
 from hentropy.core.gain import Effort
@@ -39,7 +39,7 @@ def outcomes(n: int) -> tuple[Tensor, Tensor]:
 
 def believed(X: Tensor, y: Tensor, scale: float) -> Success:
     mean = torch.tensor([MEAN]).double()
-    data, noise = sites(kernel(scale)(X, X), mean, *yes_or_no(y))
+    data, noise = sites(kernel(scale)(X, X), mean, Sightings.yes_or_no(y))
     one = torch.ones(1).double()
     return Success(Gaussian.from_data(X, data, noise, one, kernel(scale), ConstantMean(mean), UNIT, one))
 
@@ -100,7 +100,7 @@ def test_sites_settle_where_many_outcomes_share_few_failures() -> None:
     y = torch.where(X[:, :3].sum(-1) > 2.2, -1.0, 1.0).double()
     scales = torch.tensor([[0.6] * 3 + [4.0] * 9]).double()
     K = Stationary(Profile.MATERN52, scales, torch.tensor([16.0]).double())(X, X)
-    data, noise = sites(K, torch.tensor([3.0]).double(), *yes_or_no(y))
+    data, noise = sites(K, torch.tensor([3.0]).double(), Sightings.yes_or_no(y))
     W = torch.linalg.inv(K[0] + torch.diag(noise[0]))
     mean, var = 3.0 + K[0] @ W @ (data[0] - 3.0), (K[0] - K[0] @ W @ K[0]).diagonal()
     v = 1.0 / (1.0 / var - 1.0 / noise[0])
@@ -223,14 +223,14 @@ def priced_loss(belief: he.Belief, success: Success, decision: MayFail, x: Tenso
 @pytest.mark.parametrize("scale", [1.0, 10.0])
 def test_the_mode_is_the_same_wherever_its_search_begins(scale: float) -> None:
     X, y = outcomes(30)
-    mean, (low, high) = torch.tensor([MEAN, -1.0]).double(), yes_or_no(y)
+    mean, seen = torch.tensor([MEAN, -1.0]).double(), Sightings.yes_or_no(y)
     K = kernel(scale)(X, X).expand(2, -1, -1)
-    mode = Mode.of(K, mean, low, high)
-    _, slope, _, _ = seen_between(mode.g, mode.g.new_zeros(()), low, high)
+    mode = Mode.of(K, mean, seen)
+    _, slope, _, _ = seen.says(mode.g, mode.g.new_zeros(()))
     assert torch.allclose(mode.g, mean.unsqueeze(-1) + (K @ mode.a.unsqueeze(-1)).squeeze(-1))
     assert torch.allclose(mode.a, slope, atol=5e-3)
-    for near in (Mode.of(0.5 * K, mean + 1.0, low, high).g, torch.full((1, 30), 40.0).double(), -40.0 * y.unsqueeze(0)):
-        found = Mode.of(K, mean, low, high, near)
+    for near in (Mode.of(0.5 * K, mean + 1.0, seen).g, torch.full((1, 30), 40.0).double(), -40.0 * y.unsqueeze(0)):
+        found = Mode.of(K, mean, seen, near)
         assert torch.allclose(found.g, mode.g, atol=0.02)
 
 

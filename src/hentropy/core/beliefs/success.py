@@ -15,6 +15,7 @@ and the variance after it are exact:
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hentropy.core.beliefs.base import Needs
 from hentropy.core.beliefs.gaussian import Gaussian
@@ -47,6 +48,44 @@ def seen_between(mean: Tensor, var: Tensor, low: Tensor, high: Tensor) -> tuple[
     first, second = at_a - at_b, a * at_a - b * at_b
     third = (a.square() - 1.0) * at_a - (b.square() - 1.0) * at_b - 3.0 * second * first + 2.0 * first**3
     return log_probability, first / root, (first.square() - second) / (1.0 + var), third / root**3
+
+
+def seen_beyond(mean: Tensor, var: Tensor, bound: Tensor, side: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same of seeing it above (side 1) or below (-1) a bound: with r = phi(z) / Phi(z), a quarter of the time."""
+    spread = 1.0 + var
+    per = side / spread.sqrt()
+    z = (mean - bound) * per
+    log_probability = torch.special.log_ndtr(z)
+    r = torch.exp(-0.5 * z.square() - _LOG_ROOT_TWO_PI - log_probability)
+    s = z + r
+    return log_probability, per * r, r * s / spread, per**3 * r * (s * (s + r) - 1.0)
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """Latent values were seen between bounds that stay the same, while their mean and variance change."""
+
+    low: Tensor
+    high: Tensor
+
+    @classmethod
+    def yes_or_no(cls, y: Tensor) -> "Sightings":
+        """Given outcomes 1 or -1."""
+        return cls(*yes_or_no(y))
+
+    @cached_property
+    def _beyond(self) -> tuple[Tensor, Tensor] | None:
+        """The one finite bound of each value and on which side of it that lies, where every value has one."""
+        above, below = self.high.isinf(), self.low.isinf()
+        if not bool((above ^ below).all()):
+            return None
+        return torch.where(above, self.low, self.high), torch.where(above, 1.0, -1.0).to(self.low)
+
+    def says(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """As `seen_between`."""
+        if self._beyond is None:
+            return seen_between(mean, var, self.low, self.high)
+        return seen_beyond(mean, var, *self._beyond)
 
 
 def yes_or_no(y: Tensor) -> tuple[Tensor, Tensor]:

@@ -178,9 +178,9 @@ class KernelPosterior(ABC):
     @cached_property
     def squared_differences(self) -> Tensor:
         """(x_i - x_j)^2 of each group of coordinates: g x n^2, so that all scaled distances are one matrix product."""
-        d = self.inputs.shape[-1]
-        each = (self.inputs[:, None] - self.inputs[None]).square().reshape(-1, d).mT.contiguous()
-        if self.scales is None or self.groups == d:
+        x = self.inputs.mT.contiguous()  # d x n
+        each = (x.unsqueeze(-1) - x.unsqueeze(-2)).square().flatten(1)
+        if self.scales is None or self.groups == len(x):
             return each
         group = torch.tensor(self.scales, device=each.device)
         return each.new_zeros(self.groups, each.shape[-1]).index_add_(0, group, each)
@@ -230,6 +230,14 @@ class KernelPosterior(ABC):
     def __call__(self, theta: Tensor) -> Tensor:
         """Rows C x p to C, up to a constant; -inf where the kernel matrix is not positive definite."""
         return self.log_likelihood(theta) + self.log_prior(theta)
+
+    def value_and_slope(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """The log posterior (C) and its derivative (C x p) at rows C x p."""
+        with torch.enable_grad():
+            theta = theta.detach().requires_grad_()
+            value = self(theta)
+            (slope,) = torch.autograd.grad(value.sum(), theta)
+        return value.detach(), slope
 
     @cached_property
     def priors(self) -> tuple[Tensor, Tensor]:
@@ -413,15 +421,20 @@ def summits(target: KernelPosterior, known: Tensor, generator: torch.Generator) 
 
 
 def ascend(
-    target: KernelPosterior, theta: Tensor, tolerance: float = TOLERANCE, spread: Tensor | None = None
+    target: KernelPosterior,
+    theta: Tensor,
+    tolerance: float = TOLERANCE,
+    spread: Tensor | None = None,
+    from_refused: bool = False,
 ) -> Summits:
     """From rows K x p uphill, until no slope per prior standard deviation is above the tolerance.
 
-    `spread` (K x p x p) is what B starts as; the prior's covariance if left out.
+    `spread` (K x p x p) is what B starts as; the prior's covariance if left out. With `from_refused`, B learns from
+    steps that led down as well: fewer of them follow, but B is then less of a covariance at the summit.
     """
     width = target.priors[1]
     eye = torch.eye(theta.shape[-1], dtype=theta.dtype, device=theta.device)
-    value, g = _value_and_slope(target, theta)
+    value, g = target.value_and_slope(theta)
     B = torch.diag(width.square()).expand(theta.shape[0], -1, -1).clone() if spread is None else spread
     t = theta.new_ones(theta.shape[0])
     for _ in range(ROUNDS):
@@ -429,12 +442,12 @@ def ascend(
         longest = (direction / width).abs().amax(-1)
         direction = direction * (LONGEST_STEP / longest.clamp_min(LONGEST_STEP)).unsqueeze(-1)
         trial = theta + t.unsqueeze(-1) * direction
-        new_value, new_g = _value_and_slope(target, trial)
+        new_value, new_g = target.value_and_slope(trial)
         rise = new_value - value
         accepted = rise >= 1e-4 * t * (g * direction).sum(-1)  # False where the new value is -inf or NaN
         s, u = trial - theta, g - new_g
         su = (s * u).sum(-1)
-        curved = accepted & (su > 1e-12)
+        curved = (su > 1e-12) & (accepted | from_refused)
         scale = torch.where(curved, su, 1.0)[:, None, None]
         left = eye - s.unsqueeze(-1) * u.unsqueeze(-2) / scale
         updated = left @ B @ left.mT + s.unsqueeze(-1) * s.unsqueeze(-2) / scale
@@ -447,11 +460,3 @@ def ascend(
         if bool(arrived.all()):
             break
     return Summits(theta, value, B)
-
-
-def _value_and_slope(target: KernelPosterior, theta: Tensor) -> tuple[Tensor, Tensor]:
-    with torch.enable_grad():
-        theta = theta.detach().requires_grad_()
-        value = target(theta)
-        (slope,) = torch.autograd.grad(value.sum(), theta)
-    return value.detach(), slope

@@ -405,13 +405,17 @@ class Study:
         self._keep(valued)
         return valued
 
-    def worth_of(self, trial: Trial) -> str:
+    def worth_of(self, *trials: Trial) -> str:
         """What was expected of a trial when it was chosen, in the words of the decision: about 0.4 % yield.
 
-        Nothing of one that was not chosen by its gain.
+        Of several that were chosen together, each with its share, what they are worth together. Nothing of those that
+        were not chosen by their gain.
         """
-        about = self.outcomes.about(self.decided)
-        return "" if trial.gain is None else in_words_of(self.decision, about, trial.gain, trial.gain_error or 0.0)
+        gains = [(trial.gain, trial.gain_error or 0.0) for trial in trials if trial.gain is not None]
+        if not gains:
+            return ""
+        gain, error = (sum(each) for each in zip(*gains, strict=True))
+        return in_words_of(self.decision, self.outcomes.about(self.decided), gain, error)
 
     def _recorded_worth(self, verdict: Verdict) -> str:
         """What was said of another experiment with the last verdict, if that is this one and nothing happened since."""

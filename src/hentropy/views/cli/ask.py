@@ -12,7 +12,7 @@ from hentropy.views.cli.opening import as_typed, located, opened
 from hentropy.views.cli.printing import console, note, print_json, say
 from hentropy.views.cli.run_progress import say_first
 from hentropy.views.cli.trial_tables import asked_table
-from hentropy.views.text.formats import counted, number
+from hentropy.views.text.formats import counted
 from hentropy.views.text.trials import as_json, values_to_tell
 
 
@@ -69,10 +69,12 @@ def ask(
 def _print(study: Study, asked: list[Trial], called: str) -> None:
     if asked:
         say("Run this experiment:" if len(asked) == 1 else "Run these experiments:", "bold")
-        together = [trial.gain for trial in asked if trial.gain is not None]
-        console().print(asked_table(asked, study.outcomes, gains=len(together) < 2, chances=_chances(study, asked)))
+        together = [trial for trial in asked if trial.gain is not None]
+        worths = {trial.number: study.worth_of(trial) for trial in together} if len(together) < 2 else None
+        console().print(asked_table(asked, study.outcomes, worths, _chances(study, asked)))
         if len(together) > 1:
-            _say_together(together, len(asked))
+            who = "together they are" if len(together) == len(asked) else f"the last {len(together)} are together"
+            say(f"{who[0].upper()}{who[1:]} worth {study.worth_of(*together)}.")
         for why in dict.fromkeys(trial.note for trial in asked if trial.note):
             say(f"{why[:1].upper()}{why[1:]}.")
     if any(trial.origin == "first" for trial in asked):
@@ -82,7 +84,7 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
     if by_hand:
         say("Still pending, asked earlier:", "bold")
-        console().print(asked_table(by_hand, study.outcomes, gains=False, chances=_chances(study, by_hand)))
+        console().print(asked_table(by_hand, study.outcomes, chances=_chances(study, by_hand)))
     if len(waiting) > len(by_hand):
         say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
     if asked or by_hand:
@@ -100,9 +102,3 @@ def _chances(study: Study, trials: list[Trial]) -> dict[int, float]:
     rows = study.space.encode_many([trial.params for trial in trials])
     chances = success.chance(rows.to(success.latent.X)).tolist()
     return {trial.number: chance for trial, chance in zip(trials, chances, strict=True)}
-
-
-def _say_together(gains: list[float], asked: int) -> None:
-    """The gain of experiments that were chosen jointly: each is credited with an equal share, which says nothing."""
-    who = "together they are" if len(gains) == asked else f"the last {len(gains)} are together"
-    say(f"{who[0].upper()}{who[1:]} expected to gain {number(sum(gains))}.")

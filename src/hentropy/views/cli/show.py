@@ -13,7 +13,7 @@ from hentropy.views.cli.run_progress import say_first, say_spent
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
 from hentropy.views.text.formats import ago, clock, counted, design, iso, number, one_line, result, units_of
-from hentropy.views.text.sentences import counts, decision_sentence, holder, spent, to_come
+from hentropy.views.text.sentences import counts, decision_sentence, holder, spent, to_come, worths_of
 from hentropy.views.text.trials import as_json, history_json, how_often, to_measure, verdict_json, why
 
 LONGEST_NOTE = 50
@@ -26,7 +26,8 @@ def print_history(it: StoredStudy, number: int) -> None:
     say(f"trial {number}: {design(trial.params, units=units_of(it.log.space))}", "bold")
     if trial.measures:
         say(f"to measure: {to_measure(trial, it.log.outcomes)}")
-    say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {why(trial) or 'unknown'}")
+    gain = why(trial, worths_of([trial], it.words.description))
+    say(f"state: {trial.state.value}   asked: {clock(entry.asked_at)}   gain: {gain or 'unknown'}")
     if trial.state is State.RUNNING:
         say(holder(entry, it.store.now()))
     if entry.tries or entry.losses:
@@ -121,7 +122,8 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
             say(f"  {entry.trial.number} ({where}): {measure}{holder(entry, it.store.now())}")
     if last:
         say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
-        console().print(trials_table([entry.trial for entry in last], it.log.outcomes))
+        trials = [entry.trial for entry in last]
+        console().print(trials_table(trials, it.log.outcomes, worths_of(trials, description)))
     verdicts = it.store.verdicts(it.record)
     if verdicts:
         say(f"Last decided {ago(verdicts[-1].at)}:", "bold")

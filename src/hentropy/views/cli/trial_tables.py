@@ -20,7 +20,7 @@ from hentropy.views.text.sentences import decided_sentence
 from hentropy.views.text.trials import to_measure, why
 
 LEFT = ("design", "state", "measure", "note")
-LEAST = {"design": 24, "measure": 12, "note": 12}
+LEAST = {"design": 24, "measure": 12, "gain": 12, "note": 12}
 """The columns that may be broken into lines, and how narrow they may get."""
 
 WIDEST = 100_000
@@ -127,22 +127,25 @@ LONGEST_NOTE = 40
 
 
 def asked_table(
-    trials: Sequence[Trial], outcomes: Outcomes, gains: bool = True, chances: Mapping[int, float] | None = None
+    trials: Sequence[Trial],
+    outcomes: Outcomes,
+    worths: Mapping[int, str] | None = None,
+    chances: Mapping[int, float] | None = None,
 ) -> TrialTable:
     """What to run: number, parameters, what to measure if not everything, and why; with what probability it succeeds,
-    where some have failed.
+    where some have failed. What a trial is worth is said by number; nothing is said of why without `worths`.
     """
     more = [
         ({"measure": to_measure(trial, outcomes)} if outcomes.assays else {})
-        | ({"gain": why(trial)} if gains else {})
+        | ({} if worths is None else {"gain": why(trial, worths)})
         | ({CHANCE: percent(chances[trial.number])} if chances else {})
         for trial in trials
     ]
     return TrialTable(outcomes.space, [TrialRow(*each) for each in zip(trials, more, strict=True)], between="\n")
 
 
-def trials_table(trials: Sequence[Trial], outcomes: Outcomes) -> TrialTable:
-    """What was run, and what came of it: a column for each outcome."""
+def trials_table(trials: Sequence[Trial], outcomes: Outcomes, worths: Mapping[int, str]) -> TrialTable:
+    """What was run, and what came of it: a column for each outcome. What a trial was worth is said by number."""
     rows = [
         TrialRow(
             trial,
@@ -152,7 +155,7 @@ def trials_table(trials: Sequence[Trial], outcomes: Outcomes) -> TrialTable:
                     outcomes.titles[name]: result(one, words=outcomes.words(name))
                     for name, one in outcomes.shown(trial).items()
                 },
-                "gain": why(trial),
+                "gain": why(trial, worths),
                 "note": one_line(trial.note.partition("\n")[0], LONGEST_NOTE),
             },
         )

@@ -11,6 +11,9 @@ from enum import Enum
 
 import numpy as np
 
+IN_WORDS = {"in words": True}
+"""Marks a field of information that only words of a picture are made of: it is not among its values."""
+
 
 class Role(Enum):
     """What a mark stands for."""

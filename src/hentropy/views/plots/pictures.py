@@ -14,7 +14,7 @@ from hentropy.studies.study import Study
 from hentropy.views.plots.decided import decided_info, decided_picture
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.loss import loss_info, loss_picture
-from hentropy.views.plots.marks import Heat, OutcomeTitle, Panel, Picture, Table
+from hentropy.views.plots.marks import IN_WORDS, Heat, OutcomeTitle, Panel, Picture, Table
 from hentropy.views.plots.progress import progress_info, progress_picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.trust import trust_info, trust_picture
@@ -83,7 +83,8 @@ def _titled(made: Picture, title: str) -> Picture:
 def as_plain(info: Any) -> Any:
     """Information as values that JSON has: dataclasses become dicts, arrays lists; NaN and infinity become None."""
     if dataclasses.is_dataclass(info) and not isinstance(info, type):
-        return {field.name: as_plain(getattr(info, field.name)) for field in dataclasses.fields(info)}
+        values = [field.name for field in dataclasses.fields(info) if field.metadata != IN_WORDS]
+        return {name: as_plain(getattr(info, name)) for name in values}
     if isinstance(info, Mapping):
         return {str(key): as_plain(value) for key, value in info.items()}
     if isinstance(info, np.ndarray | Tensor | np.generic):

@@ -8,7 +8,7 @@ shown: the others are of less good actions. After all observations, it is what w
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -17,8 +17,9 @@ from torch import Tensor
 from hentropy.studies.records import State, Trial
 from hentropy.studies.records.numbers import counted, short, span
 from hentropy.studies.study import Study
+from hentropy.studies.study.rules import in_words_of
 from hentropy.views.plots.loss import loss_draws
-from hentropy.views.plots.marks import Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
+from hentropy.views.plots.marks import IN_WORDS, Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.worth import spans_decades
 
@@ -57,6 +58,8 @@ class ProgressInfo:
     gains: np.ndarray
     gain_errors: np.ndarray
     replay: Replay | None = None
+    better: str = field(default="", metadata=IN_WORDS)
+    """By how much the decision is expected to be better now than at first, in its words; nothing if it is not."""
 
 
 def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
@@ -75,6 +78,7 @@ def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
     counts = sorted(points)
     losses = np.sort(loss_draws(scene, draws))
     asked = [trial for trial in scene.trials if trial.gain is not None]
+    study, fallen = scene.study, points[counts[0]][0] - points[now][0]
     return ProgressInfo(
         counts=np.array(counts, dtype=float),
         expected=np.array([points[count][0] for count in counts]),
@@ -85,6 +89,7 @@ def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
         gain_counts=np.array([told[trial.number] for trial in asked], dtype=float),
         gains=np.array([trial.gain for trial in asked], dtype=float),
         gain_errors=np.array([trial.gain_error or 0.0 for trial in asked], dtype=float),
+        better=in_words_of(study.decision, study.outcomes.about(study.decided), fallen, 0.0) if fallen > 0 else "",
     )
 
 
@@ -188,6 +193,7 @@ def _caption(info: ProgressInfo) -> str:
     said = f"After {counted(info.now, 'observation')} the decision is expected to cost {short(last, spread)}"
     if len(info.counts) > 1:
         said += f"; after {int(info.counts[0])} it was {short(first, spread)}"
+        said += f", so that it is better by {info.better}" if info.better else ""
     more = ["A lower loss is better."]
     if info.replay is not None:
         more.append(f"The true loss is {short(float(info.replay.realised[-1]), spread)}.")

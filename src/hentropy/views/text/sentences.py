@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.decisions.limits import parse_limits
 from hentropy.core.spaces import Choice, DesignSpace, Field, Fractions, Parameter, Pool, Space, usual_first
@@ -291,12 +292,25 @@ def worth_of(trial: Trial, description: Description) -> str:
     return gain_in_words(description, trial.gain or 0.0, trial.gain_error or 0.0)
 
 
+def worths_of(trials: Sequence[Trial], description: Description) -> dict[int, str]:
+    """What was expected of trials that were chosen by their gain, by number, as `worth_of` says it."""
+    chosen = [trial for trial in trials if trial.gain is not None]
+    if not chosen:
+        return {}
+    decision, about = _decided(description)
+    return {trial.number: in_words_of(decision, about, trial.gain or 0.0, trial.gain_error or 0.0) for trial in chosen}
+
+
 def gain_in_words(description: Description, gain: float, error: float = 0.0) -> str:
     """A gain in the words of the decision."""
+    return in_words_of(*_decided(description), gain, error)
+
+
+def _decided(description: Description) -> tuple[Decision | None, Quantity]:
+    """The decision, unless it is a class of one's own, and what it is about."""
     outcomes = made_outcomes(description)
     decision = description.decision.made() if isinstance(description.decision, Named) else None
-    decided = outcomes.measured if decision is None else outcomes.decided(decision)
-    return in_words_of(decision, outcomes.about(decided), gain, error)
+    return decision, outcomes.about(outcomes.measured if decision is None else outcomes.decided(decision))
 
 
 def _seen(one: OutcomeWords) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from hentropy.studies.outcomes import Computed, Outcomes
 from hentropy.studies.records import Entry, Observation, Trial, Verdict
 from hentropy.studies.records.outcome import Outcome
-from hentropy.views.text.formats import counted, iso, listed, number
+from hentropy.views.text.formats import counted, iso, listed
 
 
 def as_json(entry: Entry) -> dict[str, Any]:
@@ -23,11 +23,9 @@ def values_to_tell(outcomes: Mapping[str, Outcome | Computed], asked: Collection
     return " ".join(shlex.quote(f"{name}={value}") for name, value in told.items() if asked is None or name in asked)
 
 
-def why(trial: Trial) -> str:
-    """The gain that was expected when a trial was chosen, or where it came from."""
-    if trial.gain is not None:
-        return number(trial.gain)
-    return {"first": "first design", "attached": "attached"}.get(trial.origin, "")
+def why(trial: Trial, worths: Mapping[int, str]) -> str:
+    """What was expected of a trial when it was chosen, in words, by its number; or where it came from."""
+    return worths.get(trial.number) or {"first": "first design", "attached": "attached"}.get(trial.origin, "")
 
 
 def to_measure(trial: Trial, outcomes: Outcomes) -> str:

@@ -36,6 +36,7 @@ from hentropy.views.text.sentences import (
     stop_sentence,
     values_text,
     worth_of,
+    worths_of,
 )
 from hentropy.views.text.trials import how_often, in_short, verdict_json
 
@@ -217,7 +218,14 @@ def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: 
         pictures=tuple(pictures),
         no_pictures=NO_PICTURES if case.computable else "Pictures come with the first verdict.",
         counts=_standing_of(case),
-        trials=trial_table(case.entries, case.columns, case.outcomes, how, case.cost_unit),
+        trials=trial_table(
+            case.entries,
+            case.columns,
+            case.outcomes,
+            how,
+            case.cost_unit,
+            partial(worths_of, description=case.description),
+        ),
         cost_title=titled("Cost", case.cost_unit) if case.tells_cost else "",
         plate=_plate(case),
         own=forms.own,

@@ -143,10 +143,22 @@ COSTS = {"expected_cost": "cost expected", "cost": "cost"}
 """Columns that are there if a trial has something in them."""
 
 
+Worths = Callable[[Sequence[Trial]], Mapping[int, str]]
+"""What trials were worth when they were chosen, in words, by number."""
+
+
 def trial_table(
-    entries: Sequence[Entry], columns: Sequence[DesignColumn], outcomes: Outcomes, how: Wanted, cost_unit: str = ""
+    entries: Sequence[Entry],
+    columns: Sequence[DesignColumn],
+    outcomes: Outcomes,
+    how: Wanted,
+    cost_unit: str = "",
+    worths: Worths | None = None,
 ) -> TrialTablePage:
-    """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many."""
+    """The page that is wanted of all trials, in the order that is wanted; the last one if there are not so many.
+
+    Without `worths`, nothing is said of gains.
+    """
     keys = _keys(columns, outcomes)
     costs = {
         name: titled(title, cost_unit)
@@ -161,7 +173,9 @@ def trial_table(
     pages = max(1, -(-len(ordered) // SHOWN))
     page = min(max(1, how.page), pages)
     begin = (page - 1) * SHOWN
-    rows = tuple(_row(entry, columns, outcomes, list(costs)) for entry in ordered[begin : begin + SHOWN])
+    shown = ordered[begin : begin + SHOWN]
+    said_of = {} if worths is None else worths([entry.trial for entry in shown])
+    rows = tuple(_row(entry, columns, outcomes, list(costs), said_of) for entry in shown)
     titles = {f"p{i}": column.title for i, column in enumerate(columns)}
     titles = {"number": "trial", **titles, "state": "state", **_outcome_titles(outcomes), **costs}
     titles |= {"gain": "gain expected", "note": "note", "when": "when"}
@@ -228,7 +242,9 @@ def _link(sort: str, down: bool, page: int = 1) -> str:
     return "?" + urlencode({"sort": sort, "way": "down" if down else "up", **({"page": page} if page > 1 else {})})
 
 
-def _row(entry: Entry, columns: Sequence[DesignColumn], outcomes: Outcomes, costs: Sequence[str]) -> TrialTableRow:
+def _row(
+    entry: Entry, columns: Sequence[DesignColumn], outcomes: Outcomes, costs: Sequence[str], worths: Mapping[int, str]
+) -> TrialTableRow:
     trial = entry.trial
     expected = None if trial.expected_cost is None else short(trial.expected_cost, least=3)
     known = {"expected_cost": expected or "", "cost": number(trial.cost)}
@@ -239,7 +255,7 @@ def _row(entry: Entry, columns: Sequence[DesignColumn], outcomes: Outcomes, cost
         WORDS[trial.state],
         tuple(result(one, words=outcomes.words(name)) for name, one in outcomes.shown(trial).items()),
         tuple(known[name] for name in costs),
-        why(trial),
+        why(trial, worths),
         trial.note,
         moment(entry.ended_at or entry.asked_at),
         "Enter" if trial.state is State.RUNNING else "Correct",
