@@ -33,7 +33,7 @@ CHECKED = 256
 
 @dataclass(frozen=True)
 class Computed:
-    """An outcome that follows from the design, by an expression such as "2 * loading + 0.3 * minutes"."""
+    """An outcome computed from the design, by an expression such as "2 * loading + 0.3 * minutes"."""
 
     name: str
     expression: str

@@ -1,4 +1,4 @@
-"""The inner search, for actions: the least expected loss now and after each outcome, a file per kind of action."""
+"""The inner search, for actions: the smallest expected loss now and after each outcome, a file per kind of action."""
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
 from hentropy.core.action_search.continuous import ContinuousSearch
