@@ -25,6 +25,7 @@ from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.records import State
 from hentropy.studies.storage.urls import open_database
 from hentropy.views.cli.app import COMMANDS, main
+from hentropy.views.plots import PICTURES
 from support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[1]
@@ -333,6 +334,19 @@ def killed(command: str, how: str, folder: Path, lines: int, ended: int) -> str:
 )
 def test_the_consoles_of_a_page_are_true(page: str, tmp_path: Path, programs: Path) -> None:
     assert follow((ROOT / "docs" / f"{page}.md").read_text(), tmp_path, programs) > 1
+
+
+def test_the_consoles_of_the_page_on_pictures_are_true(tmp_path: Path, programs: Path) -> None:
+    words = 'version = 1\nname = "lab"\nfirst = 4\nspace.x = {type = "real", low = -1, high = 3}\n'
+    model = 'decision.name = "maximize"\nmodel.hyperparameters = "map"\n'
+    (tmp_path / "lab.toml").write_text(words + model)
+    (tmp_path / "earlier.csv").write_text("x,value\n-0.5,0\n0.4,0.8\n1.1,1\n2.6,0.2\n")
+    run(tmp_path, "hentropy attach lab.toml earlier.csv", programs)
+    before = {path.name for path in tmp_path.iterdir()}
+    assert follow((ROOT / "docs" / "pictures.md").read_text(), tmp_path, programs) == 3
+    assert {path.name for path in tmp_path.iterdir()} - before == {"lab-pictures", "pictures", "lab.html"}
+    assert {path.name for path in (tmp_path / "lab-pictures").iterdir()} == {f"{name}.png" for name in PICTURES}
+    assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"known.svg", "why.svg"}
 
 
 def test_the_page_on_designs_is_true(tmp_path: Path, programs: Path) -> None:

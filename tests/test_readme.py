@@ -153,6 +153,19 @@ def test_a_command_line_that_is_wrong_is_found() -> None:
     assert [taken(command) for command in command_lines(f"```text\n{right}{wrong}```\n")] == [True] + 3 * [False]
 
 
+MODULES = re.compile(r"python -m ((?:hentropy|benchmarks)[\w.]*)([^`\n]*)")
+
+
+@pytest.mark.parametrize(
+    ("module", "rest"), sorted({found for page in DOCUMENTS for found in MODULES.findall(page.read_text())})
+)
+def test_every_module_that_is_run_has_the_options_that_are_named(module: str, rest: str) -> None:
+    folder = ROOT / "src" if module.startswith("hentropy") else ROOT
+    path = folder.joinpath(*module.split("."))
+    code = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+    assert [option for option in re.findall(r"--[\w-]+", rest) if f'"{option}"' not in code] == []
+
+
 def test_the_commands_are_in_the_makefile() -> None:
     commands = set(re.findall(r"\bmake (demo|test|docs|bench|format)\b", README.read_text()))
     assert {"demo", "test", "docs"} <= commands
