@@ -23,6 +23,7 @@ import pytest
 import hentropy as he
 from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.records import State
+from hentropy.studies.storage import MemoryStore
 from hentropy.studies.storage.urls import open_database
 from hentropy.views.cli.app import COMMANDS, main
 from hentropy.views.plots import PICTURES
@@ -334,6 +335,30 @@ def killed(command: str, how: str, folder: Path, lines: int, ended: int) -> str:
 )
 def test_the_consoles_of_a_page_are_true(page: str, tmp_path: Path, programs: Path) -> None:
     assert follow((ROOT / "docs" / f"{page}.md").read_text(), tmp_path, programs) > 1
+
+
+WHOLE_FILE = """
+version = 1
+name = "lab"
+decision.name = "maximize"
+space.solvent = {type = "choice", options = ["THF", "ethanol", "water"]}
+space.ligand = {type = "choice", options = ["SPhos", "XPhos"]}
+space.catalyst = {type = "choice", options = ["Pd", "Ni"], descriptors = {price = [9, 1]}}
+space.temperature = {type = "real", low = 30, high = 110}
+space.loading = {type = "real", low = 0.5, high = 5}
+"""
+"""What a part of a study file is a part of: it has all that the parts refer to."""
+
+
+@pytest.mark.parametrize("page", ["constraints", "costs"])
+def test_the_part_of_a_study_file_in_a_guide_can_be_used(page: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "howto" / f"{page}.md").read_text()
+    [part] = [found[2] for found in FENCED.finditer(text) if found[1] == "toml"]
+    (tmp_path / "lab.toml").write_text(WHOLE_FILE + part)
+    study = he.Study.from_file(tmp_path / "lab.toml", storage=MemoryStore())
+    assert isinstance(study.space, he.Space)
+    assert len(study.space.where) == len(tomllib.loads(part).get("where", ()))
+    assert (study.ask().expected_cost is None) == ("cost" not in tomllib.loads(part))
 
 
 def test_the_consoles_of_the_page_on_pictures_are_true(tmp_path: Path, programs: Path) -> None:
