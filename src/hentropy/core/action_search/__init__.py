@@ -42,7 +42,7 @@ def prepare_search(
     search = _prepared(decision, belief, space, Clock() if clock is None else clock)
     if not bool(torch.isfinite(search.value)):
         raise DecisionError(
-            f"the least expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
+            f"the smallest expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
             " logarithms, roots and divisions of its loss, and bound it from below"
         )
     return search

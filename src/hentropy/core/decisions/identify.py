@@ -143,13 +143,13 @@ class Identify(Solved):
         """The most probable location, the range of the maximum, or the values."""
         if self.what == "argmax":
             likely = f"with {percent(float(a.max()))} probability at the first of these"
-            return f"The {about.name} is greatest {likely} ({len(a):,} candidates)."
+            return f"The {about.name} is highest {likely} ({len(a):,} candidates)."
         if self.what == "max":
             greatest = a.exp() if about.log else a
             low, middle, high = (float(torch.quantile(greatest, p)) for p in (0.05, 0.5, 0.95))
             found = about.amount(middle, (high - low) / 3.29)
             within = about.with_unit(f"{low:.4g} and {high:.4g}")
-            return f"The greatest {about.name} is {found}, with 90 % probability between {within}."
+            return f"The highest {about.name} is {found}, with 90 % probability between {within}."
         mean, sd = totals(moments, about)
         return f"{len(mean):,} points: {about.among(mean, sd)}."
 

@@ -323,7 +323,7 @@ class MinMax(Decision):
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The two designs, named."""
-        names = ("least", "greatest")
+        names = ("lowest", "highest")
         return [{"where f is": name, **row} for name, row in zip(names, super().describe(a, space), strict=True)]
 
 

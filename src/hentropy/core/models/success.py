@@ -305,7 +305,7 @@ def check_at_least(at_least: Any) -> None:
     """Refuse what is no probability below 1."""
     if isinstance(at_least, bool) or not isinstance(at_least, int | float) or not 0.0 <= at_least < 1.0:
         raise InputError(
-            f"at_least, the least chance of success of a decided action, must be in [0, 1), got {at_least!r}"
+            f"at_least, the smallest probability of success of a decided action, must be in [0, 1), got {at_least!r}"
         )
 
 
