@@ -73,6 +73,15 @@ def test_the_loop_runs(server: Served) -> None:
     assert names["study"].stopped == "the budget of 4 trials is used up"
 
 
+def test_the_client_of_the_page_on_pages_runs(server: Served) -> None:
+    server.create(name="bread")
+    text = (Path(__file__).parents[1] / "docs" / "page.md").read_text()
+    [code] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code.replace(ADDRESS, server.url), names)
+    assert [trial.value for trial in names["study"].records] == [9.2]
+
+
 def test_the_requests_are_answered_as_shown(server: Served, tmp_path: Path) -> None:
     assert server.create(first=3) == 1
     (tmp_path / "old.csv").write_text("Temperature,value\n0.5,1\n2,0.25\n")
