@@ -49,7 +49,7 @@ html_css_files = ["site.css"]
 html_js_files = ["chooser.js"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {name: list[str]() for name in ("index", "start", "which")}
+html_sidebars = {name: list[str]() for name in ("index", "start", "which", "gallery")}
 html_math_renderer = "mathml"
 html_theme_options = {
     "navbar_align": "left",

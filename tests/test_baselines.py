@@ -1,8 +1,10 @@
 """Baselines: each chooses what its definition says, compared with slow and obvious formulas; BoTorch's own models."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -659,3 +661,16 @@ class TestAll:
         BOX.check(found.x)
         assert not found.complete
         assert found.seconds < PATIENCE
+
+
+def test_the_example_of_the_document_runs() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "baselines.md").read_text()
+    [code] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    exec(code, {"he": he, "space": BOX, "decision": LEVELS, "belief": fitted()})
+
+
+def test_the_document_lists_every_baseline() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "baselines.md").read_text()
+    section = text.split("## List of baselines")[1].split("\n## ")[0]
+    solvers = {name for name in baselines.__all__ if issubclass(getattr(baselines, name), Solver)}
+    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == solvers

@@ -23,8 +23,10 @@ import pytest
 import hentropy as he
 from hentropy.studies.definition import Description, json_schema
 from hentropy.studies.records import State
+from hentropy.studies.storage import MemoryStore
 from hentropy.studies.storage.urls import open_database
 from hentropy.views.cli.app import COMMANDS, main
+from hentropy.views.plots import PICTURES
 from support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[1]
@@ -333,6 +335,43 @@ def killed(command: str, how: str, folder: Path, lines: int, ended: int) -> str:
 )
 def test_the_consoles_of_a_page_are_true(page: str, tmp_path: Path, programs: Path) -> None:
     assert follow((ROOT / "docs" / f"{page}.md").read_text(), tmp_path, programs) > 1
+
+
+WHOLE_FILE = """
+version = 1
+name = "lab"
+decision.name = "maximize"
+space.solvent = {type = "choice", options = ["THF", "ethanol", "water"]}
+space.ligand = {type = "choice", options = ["SPhos", "XPhos"]}
+space.catalyst = {type = "choice", options = ["Pd", "Ni"], descriptors = {price = [9, 1]}}
+space.temperature = {type = "real", low = 30, high = 110}
+space.loading = {type = "real", low = 0.5, high = 5}
+"""
+"""What a part of a study file is a part of: it has all that the parts refer to."""
+
+
+@pytest.mark.parametrize("page", ["constraints", "costs"])
+def test_the_part_of_a_study_file_in_a_guide_can_be_used(page: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "howto" / f"{page}.md").read_text()
+    [part] = [found[2] for found in FENCED.finditer(text) if found[1] == "toml"]
+    (tmp_path / "lab.toml").write_text(WHOLE_FILE + part)
+    study = he.Study.from_file(tmp_path / "lab.toml", storage=MemoryStore())
+    assert isinstance(study.space, he.Space)
+    assert len(study.space.where) == len(tomllib.loads(part).get("where", ()))
+    assert (study.ask().expected_cost is None) == ("cost" not in tomllib.loads(part))
+
+
+def test_the_consoles_of_the_page_on_pictures_are_true(tmp_path: Path, programs: Path) -> None:
+    words = 'version = 1\nname = "lab"\nfirst = 4\nspace.x = {type = "real", low = -1, high = 3}\n'
+    model = 'decision.name = "maximize"\nmodel.hyperparameters = "map"\n'
+    (tmp_path / "lab.toml").write_text(words + model)
+    (tmp_path / "earlier.csv").write_text("x,value\n-0.5,0\n0.4,0.8\n1.1,1\n2.6,0.2\n")
+    run(tmp_path, "hentropy attach lab.toml earlier.csv", programs)
+    before = {path.name for path in tmp_path.iterdir()}
+    assert follow((ROOT / "docs" / "pictures.md").read_text(), tmp_path, programs) == 3
+    assert {path.name for path in tmp_path.iterdir()} - before == {"lab-pictures", "pictures", "lab.html"}
+    assert {path.name for path in (tmp_path / "lab-pictures").iterdir()} == {f"{name}.png" for name in PICTURES}
+    assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"known.svg", "why.svg"}
 
 
 def test_the_page_on_designs_is_true(tmp_path: Path, programs: Path) -> None:

@@ -423,7 +423,7 @@ def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) 
     text = markdown(table)
     assert "| hentropy (EHIG) | 2 | 0.705 ± 0.005 | 1.005 ± 0.005 |" in text
     assert "| +0.200 |" in text  # two seeds are too few for an interval
-    assert "has another model" not in text
+    assert "a different model" not in text
     assert "the best baseline |" in text
 
 

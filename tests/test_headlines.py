@@ -233,8 +233,8 @@ DECISIONS = {
     "The value is above 60 at ": he.LevelSets(60.0, at=SPACE.sample(40, 1)),
     "40 points: value ": he.Estimate(at=SPACE.sample(40, 1)),
     "One point: value ": he.Estimate(at=[[1.0, 2.0]]),
-    "The value is greatest with ": he.Identify("argmax", candidates=16),
-    "The greatest value is ": he.Identify("max", candidates=16),
+    "The value is highest with ": he.Identify("argmax", candidates=16),
+    "The highest value is ": he.Identify("max", candidates=16),
     "2 points: value ": he.Identify([[1.0, 2.0], [3.0, 4.0]]),
 }
 

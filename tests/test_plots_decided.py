@@ -201,9 +201,9 @@ def test_a_sequence_is_a_path_with_its_targets() -> None:
     assert path.x.tolist() == info.chosen[:, 0].tolist()
 
 
-def test_least_and_greatest_are_named() -> None:
+def test_lowest_and_highest_are_named() -> None:
     info = chosen_info(scene(he.MinMax()), draws=4, plane=5)
-    assert info.labels == ("least", "greatest")
+    assert info.labels == ("lowest", "highest")
 
 
 def test_more_parameters_are_seen_in_pairs_and_one_by_one() -> None:

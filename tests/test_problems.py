@@ -1,5 +1,6 @@
 """Problems: values by hand or by other code, and the best that is claimed for each."""
 
+import importlib
 import math
 import pickle
 import re
@@ -342,6 +343,26 @@ def test_the_document_lists_every_problem_with_its_best_loss() -> None:
     for name, loss in named.items():
         if loss != "as BoTorch states it":
             assert float(loss) == pytest.approx(best(problem(name))[0], abs=1e-6)
+
+
+def test_the_example_of_the_document_prints_a_value_and_the_best_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    exec(code, {})
+    value, loss = map(float, capsys.readouterr().out.split())
+    assert value == pytest.approx(alpine(2).at(x1=4.0, x2=4.0), rel=1e-12)
+    assert loss == pytest.approx(-15.971527, abs=1e-6)
+
+
+@pytest.mark.parametrize("module", ["train_vaccination", "train_reactions"])
+def test_the_commands_of_the_document_lack_nothing_but_the_data(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [command] = re.findall(rf"^python -m (hentropy\.bench\.problems\.{module} .*)$", DOCUMENT.read_text(), re.MULTILINE)
+    name, *arguments = command.split()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        importlib.import_module(name).main(arguments)
+    assert "error: there is no file DATA.csv; expected a CSV file" in capsys.readouterr().err
 
 
 def test_exports_are_exact_and_sorted() -> None:

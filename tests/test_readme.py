@@ -1,12 +1,16 @@
 """The documents hold: examples run, links lead somewhere, every decision is described, the commands exist."""
 
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import hentropy as he
+from hentropy.views.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 README, WHICH = ROOT / "README.md", ROOT / "docs" / "which.md"
@@ -104,6 +108,62 @@ def test_every_decision_is_described(name: str) -> None:
 def test_the_tables_name_only_what_exists() -> None:
     assert sorted(chosen_in_table(WHICH)) == sorted(NAMES)
     assert set(chosen_in_table(README)) < set(NAMES)
+
+
+EXPLAINED = re.compile(r" {2,}|\s#|[|<>&;]")
+"""Where a command ends in a line: before what explains it, a comment, or another command."""
+
+
+def command_lines(text: str) -> Iterator[str]:
+    """What is typed after `hentropy` in the blocks of a document."""
+    for found in FENCED.finditer(text):
+        if found[1] in ("text", "console", "sh"):
+            for line in found[2].replace("\\\n", " ").splitlines():
+                if command := re.match(r"(?:\$ )?(?:\w+=\S+ )*hentropy (.*)", line.strip()):
+                    yield EXPLAINED.split(command[1])[0]
+
+
+USAGE: type[Exception] = typer.BadParameter.__mro__[1]
+"""The UsageError of click, which newer versions of typer contain."""
+
+
+def taken(command: str) -> bool:
+    """Whether the program has the command, with all of its options and arguments."""
+    name, *arguments = shlex.split(command)
+    group = typer.main.get_group(app)
+    made = group.get_command(typer.Context(group), name)
+    try:
+        return made is not None and made.make_context(name, arguments, typer.Context(group)) is not None
+    except USAGE:
+        return False
+
+
+@pytest.mark.parametrize(
+    "document",
+    [*DOCUMENTS, *sorted(ROOT.glob("examples/*/README.md"))],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_every_command_line_is_one_that_the_program_takes(document: Path) -> None:
+    assert [command for command in command_lines(document.read_text()) if not taken(command)] == []
+
+
+def test_a_command_line_that_is_wrong_is_found() -> None:
+    right = "A=1 hentropy ask lab.toml --count 2    two of them\n"
+    wrong = "$ hentropy ask --acount 2\nhentropy aks x  # no\nhentropy ask 1 2 3\n"
+    assert [taken(command) for command in command_lines(f"```text\n{right}{wrong}```\n")] == [True] + 3 * [False]
+
+
+MODULES = re.compile(r"python -m ((?:hentropy|benchmarks)[\w.]*)([^`\n]*)")
+
+
+@pytest.mark.parametrize(
+    ("module", "rest"), sorted({found for page in DOCUMENTS for found in MODULES.findall(page.read_text())})
+)
+def test_every_module_that_is_run_has_the_options_that_are_named(module: str, rest: str) -> None:
+    folder = ROOT / "src" if module.startswith("hentropy") else ROOT
+    path = folder.joinpath(*module.split("."))
+    code = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+    assert [option for option in re.findall(r"--[\w-]+", rest) if f'"{option}"' not in code] == []
 
 
 def test_the_commands_are_in_the_makefile() -> None:

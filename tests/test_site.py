@@ -16,6 +16,7 @@ from hentropy.studies.definition import CHOICES, validated
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.study.words import in_words
 from hentropy.views.cli.check import checked
+from hentropy.views.plots import PICTURES
 from support.documents import DOCS, anchors
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +37,13 @@ def test_every_page_is_in_the_contents_once() -> None:
         reached.append(page)
         waiting += contents(page)
     assert sorted(reached) == sorted(DOCS.rglob("*.md"))
+
+
+def test_the_gallery_has_every_picture_and_every_example() -> None:
+    text = (DOCS / "gallery.md").read_text()
+    assert set(re.findall(r'^picture\(.*, "(\w+)"\)$', text, re.MULTILINE)) == set(PICTURES)
+    examples = {path.parent.name for path in (ROOT / "examples").glob("*/README.md")}
+    assert set(re.findall(r"\.\./examples/(\w+)/README\.md", text)) == examples
 
 
 def test_every_file_that_pages_show_has_a_page() -> None:

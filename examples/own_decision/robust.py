@@ -1,4 +1,4 @@
-"""A decision of one's own: a setting that is used with an error, so that the worse side counts."""
+"""A custom decision: a setting that is used with an error, so that the worse side counts."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ import hentropy as he
 
 
 class Robust(he.Decision):
-    """The setting whose value is greatest at the worst of setting - spread, setting and setting + spread."""
+    """The setting with the highest value at the worst of setting - spread, setting and setting + spread."""
 
     actions = he.Points(1)
 

@@ -31,7 +31,7 @@ study = he.Study(
 
 
 def run(plates: int) -> he.Verdict:
-    """Run so many plates of four, or until the budget is spent."""
+    """Run a number of plates of four, or until the budget is spent."""
     for _ in range(plates):
         if study.stopped:
             break

@@ -1,4 +1,4 @@
-"""A laboratory to play with: yield and impurity of a Suzuki coupling in percent, by made-up formulas."""
+"""A simulated laboratory: yield and impurity of a Suzuki coupling in percent, by made-up formulas."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ def leaks(temperature: float) -> bool:
 
 
 def chromatogram(ligand: str, solvent: str, temperature: float, loading: float, time: float) -> dict[str, float]:
-    """What the chromatogram would say, without its noise."""
+    """The noiseless result of the chromatogram."""
     heat = math.exp(-(((temperature - BEST_AT[ligand]) / 26.0) ** 2))
     conversion = 1.0 - math.exp(-time * (0.3 + heat) * (0.4 + math.log2(1.0 + loading)) / 60.0)
     # more catalyst and longer heating couple the product once more

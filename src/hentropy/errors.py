@@ -105,10 +105,10 @@ EXPLAINED = {
 
 
 class HentropyError(Exception):
-    """The root of all errors that hentropy raises on purpose: what happened, and what to do next if that is known.
+    """The base class of all errors that hentropy raises on purpose: what happened and, if known, what to do next.
 
-    `page` is the page of the documentation that helps, if one does: a value, which each surface puts in its own words;
-    in a traceback it is a note below the message.
+    `page` is the page of the documentation that helps, if there is one. Each interface words it in its own way; in a
+    traceback it is a note below the message.
     """
 
     study: Any = None
@@ -126,13 +126,13 @@ class HentropyError(Exception):
         self.lead_to(page or (EXPLAINED.get(advice) if advice else None) or self.usual_page)
 
     def lead_to(self, page: DocPage | None) -> None:
-        """Name a page of the documentation, unless one is named already."""
+        """Name a page of the documentation, unless one is already named."""
         if self.page is None and page is not None:
             self.page = page
             self.add_note(page.seen)
 
     def worded(self, words: Mapping[Advice, str]) -> str:
-        """The error with advice in the words of some surface; in those of Python where it has none."""
+        """The error with its advice worded for an interface; for Python by default."""
         return (
             self.what if self.advice is None else self.what + self.between + words.get(self.advice, self.advice.value)
         )

@@ -34,10 +34,10 @@ from hentropy.errors import InputError, ModelError
 class EHIG(AcquisitionFunction):
     """The expected H-information gain of designs X (b x q x d) for a decision, under a fitted BoTorch model.
 
-    Differentiable by the envelope theorem: the best action after each outcome is found (`steps` of descent), then held.
+    Differentiable by the envelope theorem: the best action after each outcome is found in `steps` of descent and fixed.
     `bounds` (2 x d) are those of the designs, in the model's own input units; `space` may be given instead for integer
-    or listed designs. The base samples are fixed, so that deterministic optimisers work. An optimiser needs the order
-    of designs: the search after an outcome is short and may leave values a few per cent low; `gain` audits the chosen.
+    or listed designs. The base samples are fixed, so that deterministic optimisers work. An optimiser needs only the
+    ranking of designs: the search after an outcome is short, and values may be a few per cent low; `gain` audits them.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class EHIG(AcquisitionFunction):
         return self._appraisal.search.best
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802 (the name that BoTorch gave it)
-        """Designs (p x d) whose outcomes are still to come: values count what X adds to them."""
+        """Pending designs (p x d): values are what X adds to them."""
         super().set_X_pending(X_pending)
         X = self._appraisal.belief.X
         waiting = X[:0] if self.X_pending is None else self.X_pending.to(X)
@@ -118,7 +118,7 @@ def _box(bounds: Tensor | None) -> Space:
 def as_botorch(belief: Gaussian) -> SingleTaskGP:
     """The BoTorch model of a belief with one component, ready to predict: inputs and posterior in the user's units.
 
-    Its posterior is the belief, an observation to come has the same noise, and `fantasize` conditions on it.
+    Its posterior is the belief, a future observation has the same noise, and `fantasize` conditions on it.
     """
     if not isinstance(belief, Gaussian):
         raise ModelError(

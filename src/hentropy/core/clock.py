@@ -53,7 +53,7 @@ class Clock:
 
 
 def pieces(numbers_per_row: int, device: torch.device) -> int:
-    """How many rows of so many float64 numbers a device works on at once."""
+    """How many rows of this many float64 numbers a device works on at once."""
     room = CACHE if device.type == "cpu" else GPU_PIECE
     return max(16, room // (8 * max(1, numbers_per_row)))
 
@@ -78,5 +78,5 @@ class Limits:
         return Clock() if self.max_seconds is None else Clock(self.max_seconds)
 
     def rows(self, numbers_per_row: int) -> int:
-        """How many rows of so many float64 numbers may be worked on at once."""
+        """How many rows of this many float64 numbers may be worked on at once."""
         return max(1, min(self.max_memory or DEFAULT_MEMORY, DEFAULT_MEMORY) // (8 * max(1, numbers_per_row)))

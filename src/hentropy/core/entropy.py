@@ -1,4 +1,4 @@
-"""H: the least expected loss that any action has under a belief, and the action that has it (the Bayes action)."""
+"""H: the smallest expected loss that any action has under a belief, and the action that has it (the Bayes action)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,9 +60,9 @@ def entropy(
     """The smallest expected loss of any action, and that action.
 
     The action does not depend on the seed: `propose` and `gain` start from the same one. A loss without a closed form
-    is averaged over base samples, drawn with the seed, that did not choose the action. With `success`, an
-    action costs by its chance to fail as well (`failures`), and one that would probably fail does not count; where all
-    would, the one that most probably succeeds is the best.
+    is averaged over base samples, drawn with the seed, that did not choose the action. With `success`, the
+    probability of failure adds to the loss of an action (`failures`), and actions that would probably fail are
+    excluded; if all would, the one that most probably succeeds is the best.
     """
     settled, belief = check_fit(decision, belief, space)
     check_seed(seed)

@@ -1,12 +1,12 @@
 r"""Experiments that may fail: what an action that may fail costs, and what an experiment teaches about that.
 
-The share of an action's designs that succeed counts by its loss, the share that fail by the fallback, the greatest
+The share of an action's designs that succeed counts by its loss, the share that fail by the fallback, the largest
 expected loss of a design that was observed or of actions that are spread over the space:
 
     loss(f, s, a) = share(s, a) loss(f, a) + (1 - share(s, a)) fallback
     V(a) = c(a) E[loss(f, a)] + (1 - c(a)) fallback              c(a) = the mean chance of success of its designs
 
-Where the loss is a sum over designs that count alike (`Sums`), each counts by itself: one that fails by the greatest
+Where the loss is a sum over designs that count alike (`Sums`), each counts by itself: one that fails by the largest
 loss of any single design. Then V is a sum again, and lists are searched as quickly as without failures.
 
 V is exact: the expectation of a share is the mean of the chances, however successes depend on each other, and whether
@@ -123,7 +123,7 @@ def restricted(
 ) -> tuple[Decision, DesignSpace]:
     """The decision with what failures cost, and a space whose designs probably succeed, in the same coordinates.
 
-    Where too few designs do for an action, those with the greatest chances are left. A decision for one of the designs
+    Where too few designs do for an action, those with the largest chances are left. A decision for one of the designs
     observed stays as it is, since these have succeeded, and so does one that is about no designs.
     """
     actions = decision.actions
@@ -142,7 +142,7 @@ def restricted(
 
 
 def _fallback(decision: Decision, belief: Belief, space: DesignSpace) -> Tensor:
-    """The greatest expected loss of actions that are spread over the space, and of designs observed; of one member
+    """The largest expected loss of actions that are spread over the space, and of designs observed; of one member
     where members count alike.
     """
     actions = decision.actions

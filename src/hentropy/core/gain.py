@@ -39,9 +39,9 @@ from hentropy.lazy import Tensor, torch
 
 @dataclass(frozen=True)
 class Effort:
-    """How thorough an audit is: independent replicates of so many outcomes, draws of the values; the search for actions
-    after each outcome takes so many steps of descent, and again in each further round. Without `random`, the outcomes
-    are those of the best quadrature: less noise, and no honest standard error.
+    """How thorough an audit is: numbers of independent replicates, of outcomes, of draws of the values, and of steps
+    of descent in the search for actions after each outcome and in each further round. Without `random`, the outcomes
+    are those of the best quadrature: less noise, but no honest standard error.
     """
 
     replicates: int = 8
@@ -62,7 +62,7 @@ MOST_REPLICATES = 1024
 RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=6, rounds=0)
 RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=6, rounds=0, random=False)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
-posteriors over a mixed space, the design so chosen had at least 0.99 of the greatest gain, with random ones 0.79."""
+posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Appraisal:
     def screen(self, x: Tensor, nodes: Nodes, steps: int = 0) -> Tensor:
         """A quick gain of many designs b x q x d, in chunks that respect the memory bound; -inf where time ran out.
 
-        It counts the actions that are known, after so many `steps` of descent.
+        It counts the actions that are known, after this many `steps` of descent.
         """
         formula = self.applicable(x.shape[-2])
         rows = self.rows(nodes.count, x.shape[-2])
@@ -252,7 +252,7 @@ class Appraisal:
     def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
         """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
 
-        The best actions are found without a gradient, by so many steps of descent, and then held fixed.
+        The best actions are found without a gradient, by this many steps of descent, and then held fixed.
         """
         x = self.together(x)
         formula = self.applicable(x.shape[-2] - len(self.pending))
@@ -476,8 +476,8 @@ def gain(
     """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited.
 
     The standard error covers the draws of outcomes and values, and what the search for actions may have missed.
-    `decide_on` is where the decision may lie, if not in the space of the designs. With `success`, what is known about
-    whether experiments succeed, a design counts by its chance, and what its failure would teach counts as well.
+    `decide_on` is the space of the decision, if not that of the designs. With `success`, the belief about
+    whether experiments succeed, the gain is weighted by the probability of success and includes what a failure teaches.
     """
     check_fit(decision, belief, space if decide_on is None else decide_on)
     designs = as_designs(x, "x", space).to(belief.X)

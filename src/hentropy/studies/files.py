@@ -43,7 +43,7 @@ def check_regular(path: Path) -> None:
 
 
 def read_text(file: Path, most: int) -> str:
-    """The text of a file in UTF-8 with at most so many bytes; the pipe of a shell, as in <(...), is read as well."""
+    """The text of a file in UTF-8 with at most this many bytes; the pipe of a shell, as in <(...), is read as well."""
     try:
         if not (re.fullmatch(r"/dev/fd/\d+|/dev/stdin", str(file)) and special_kind(file) == "FIFO"):
             check_regular(file)

@@ -33,7 +33,7 @@ CHECKED = 256
 
 @dataclass(frozen=True)
 class Computed:
-    """An outcome that follows from the design, by an expression such as "2 * loading + 0.3 * minutes"."""
+    """An outcome computed from the design, by an expression such as "2 * loading + 0.3 * minutes"."""
 
     name: str
     expression: str
@@ -124,7 +124,7 @@ class Outcomes:
         elif graded and not decision.by_sides and decision.needs is not Needs.MEAN:
             raise InputError(
                 f"{graded[0]} is {self.kind(graded[0])}, so all that is known of it is a probability, and this decision"
-                " needs the values themselves; decide for the greatest or the least probability, the top k, level sets"
+                " needs the values themselves; decide for the highest or the lowest probability, the top k, level sets"
                 " or an improvement"
             )
         for stated in decision.stated:

@@ -117,7 +117,7 @@ class Assays(dict[str, Assay]):
         return next((name for name, one in self.items() if set(one.measures) == set(measures)), "")
 
     def cost_of(self, measures: Collection[str]) -> float:
-        """What it costs to measure some outcomes of a design: by the assays that do for the least."""
+        """The cost of measuring some outcomes of a design: that of the cheapest assays that do."""
         wanted = frozenset(measures)
         if name := self.name_of(wanted):
             return self[name].cost
@@ -166,7 +166,7 @@ CHECKED = 256
 """Designs at which an expression must be above zero."""
 
 FEWEST = 4
-"""From so many told costs on, a model predicts others; before, all designs are taken to cost the same."""
+"""From this many told costs on, a model predicts others; before, all designs are taken to cost the same."""
 
 Stated = float | str | CostFunction
 

@@ -70,11 +70,11 @@ class Budget(StoppingRule):
         return None
 
     def spending(self, spent: float) -> str:
-        """What has been spent, in words: 42 of 60 hours."""
+        """What has been spent, as text: 42 of 60 hours."""
         return f"{spent:.6g} of {self.cost:g}{f' {self.unit}' if self.unit else ''}"
 
     def left(self, standing: Standing) -> float:
-        """What the budget leaves: of a budget of costs, about so many trials as those so far."""
+        """How many trials are left: for a budget of costs, an estimate from the trials so far."""
         left = math.inf if self.trials is None else max(0, self.trials - standing.trials)
         if self.cost is None:
             return left
@@ -123,7 +123,7 @@ class GainBelow(StoppingRule):
 class GainBelowCost(StoppingRule):
     """Stop when the best experiment is expected to save less than it costs, in the units of the loss.
 
-    Every experiment costs `cost`; without it, what the study knows of its cost, times the `price` of a unit.
+    Every experiment costs `cost`; by default, the cost according to the study times the `price` of a unit.
     """
 
     cost: float | None = None

@@ -172,13 +172,11 @@ def notes(table: TaskTable) -> list[str]:
         )
     own = [row.label for row in table.rows if METHODS[row.method].hyperparameters != "map"]
     if own:
-        said.append(
-            f"{' and '.join(own)} {'has another model' if len(own) == 1 else 'have other models'} than the others."
-        )
+        said.append(f"{' and '.join(own)} {'uses' if len(own) == 1 else 'use'} a different model from the others.")
     if any(row.conservative for row in table.rows):
         said.append(f"Conservative labels say above where that has a probability of at least {CONSERVATIVE:g}.")
     if table.missing:
-        said.append(f"Without a whole run: {', '.join(METHODS[method].label for method in table.missing)}.")
+        said.append(f"Without a complete run: {', '.join(METHODS[method].label for method in table.missing)}.")
     return said
 
 

@@ -1,4 +1,4 @@
-"""The inner search, for actions: the least expected loss now and after each outcome, a file per kind of action."""
+"""The inner search, for actions: the smallest expected loss now and after each outcome, a file per kind of action."""
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, expected_loss
 from hentropy.core.action_search.continuous import ContinuousSearch
@@ -42,7 +42,7 @@ def prepare_search(
     search = _prepared(decision, belief, space, Clock() if clock is None else clock)
     if not bool(torch.isfinite(search.value)):
         raise DecisionError(
-            f"the least expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
+            f"the smallest expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
             " logarithms, roots and divisions of its loss, and bound it from below"
         )
     return search

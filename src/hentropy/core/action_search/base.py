@@ -1,4 +1,4 @@
-"""The least expected loss of any action, now and after each outcome of an experiment.
+"""The smallest expected loss of any action, now and after each outcome of an experiment.
 
 An `ActionSearch` is prepared once for a decision, a belief and a space, and then used for many designs. `best` is the
 action that is best now and `value` its expected loss, the entropy. `least` finds, for b designs with N outcomes each,
@@ -19,7 +19,7 @@ from hentropy.lazy import Tensor, torch
 
 @dataclass(frozen=True)
 class BestAfterOutcome:
-    """After each outcome (b x N): the least expected loss found, and the expected loss of the action that is best now.
+    """After each outcome (b x N): the smallest expected loss found, and the expected loss of the incumbent.
 
     `actions` are the actions that have it: b x N x k x d, b x N x p, or indices b x N into a list; `loss` itself where
     nobody asks for them.
@@ -147,7 +147,7 @@ LISTED_NOISE = 1e-6
 
 
 def wide(decision: Decision, values: int) -> bool:
-    """Whether losses of actions with so many values would cost too much by a root of each one's covariance."""
+    """Whether losses of actions with this many values would cost too much by a root of each one's covariance."""
     return decision.needs is Needs.JOINT and values > (WIDE if len(decision.outcomes) < 2 else WIDE_SEVERAL)
 
 
@@ -169,11 +169,11 @@ def listed_moments(decision: Decision, moments: Moments, k: int) -> Moments:
 
 
 MOST_SIGNS = 4
-"""Of so many outcomes all directions in which they may surprise us together are tried."""
+"""Of this many outcomes all directions in which they may surprise us together are tried."""
 
 
 def surprises(outcomes: int, points: int, like: Tensor) -> Tensor:
-    """Directions (-1, 1) in which the outcomes of each of so many points may surprise us: S x (points outcomes).
+    """Directions (-1, 1) in which the outcomes of each of this many points may surprise us: S x (points outcomes).
 
     Of many outcomes, all together and each one alone.
     """

@@ -29,24 +29,24 @@ from hentropy.lazy import Tensor, torch
 EVERY, EVERY_WIDE = 2, 8
 AROUND = 24
 WIDTH = 0.25
-"""Exchange after an outcome: for so many of the outcomes, with so many points around the new design, so far from it."""
+"""Exchange after an outcome: for how many outcomes, with how many points around the new design, how far from it."""
 
 DRAWS_PER_VALUE = 4
 NUDGE = 0.005
 MOST_POINTS = 96
 MOST_OPTIONS = 64
-"""After an outcome, so many exchanges of a member's options are tried at once."""
+"""After an outcome, this many exchanges of a member's options are tried at once."""
 
 REFINED, LITTLE = 3, 1e-4
-"""Of actions that are better today than the best known, so many are refined, unless the best of them is better by only
-such a share of how far the actions lie apart: it is then taken as it is."""
+"""Of actions that are better today than the incumbent, this many are refined, unless the best of them is better by only
+this share of the spread of the actions: it is then taken without refining."""
 
 WIDE = 2
-"""From so many rounds on, a search after an outcome looks beyond the contenders and descends from two starts."""
+"""From this many rounds on, a search after an outcome looks beyond the contenders and descends from two starts."""
 
 
 MOST_FOUND = 16
-"""For so many decisions and spaces, today's actions are kept with a belief."""
+"""For this many decisions and spaces, today's actions are kept with a belief."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class ContinuousSearch(ActionSearch):
     def best_after(
         self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None, rounds: int = 0
     ) -> BestAfterOutcome:
-        """The contenders' best after each outcome, polished by so many steps, then judged on the draws.
+        """The contenders' best after each outcome, polished by this many steps, then judged on the draws.
 
         In each further round, an outcome takes over the action of another where that is better, and goes on.
         """

@@ -37,7 +37,7 @@ def probe(
     decision: Decision, belief: Belief, domain: Domain, draws: Tensor, actions: Tensor, sweeps: int, seed: int,
     clock: Clock,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Actions S x event after so many rounds of tries, and their losses, the best first; none is worse than before."""
+    """Actions S x event after a number of rounds of tries, and their losses, best first; none is worse than before."""
     S, k = actions.shape[0], domain.event[0]
     generator = torch.Generator().manual_seed(seed)
     losses = loss_now(decision, belief, actions, draws)
@@ -115,7 +115,7 @@ ALTERNATIVES = 4
 RIVALS = 6
 SURPRISES = 2
 ALL_SURPRISES = 12
-"""Points that an outcome could make best: so many in all, and at least SURPRISES for each member of the action."""
+"""Points that an outcome could make best: this many in all, and at least SURPRISES for each member of the action."""
 
 SURPRISE = 2.0
 """Standard deviations by which a point is taken to be better or worse than its mean."""
@@ -126,7 +126,7 @@ SAMPLED = 256
 
 FIRST_DRAWS = 32
 FIRST_STEPS = 20
-"""Starts are found with a few typical components of a mixture and so many draws of values. They descend for so many
+"""Starts are found with a few typical components of a mixture and this many draws of values. They descend for this many
 steps with those components; the best go on with all."""
 
 POLISHED = 10
@@ -404,7 +404,7 @@ def _replaced(
 ) -> Tensor:
     """The best action (k x d) with one member, or all, replaced by `count` good candidates that lie apart: ... x k x d.
 
-    With a surprise, a candidate's value is taken to be so many standard deviations above or below its mean.
+    With a surprise, a candidate's value is taken to be this many standard deviations above or below its mean.
     """
     k, M = best.shape[0], candidates.shape[0]
     points = torch.cat([best, candidates])

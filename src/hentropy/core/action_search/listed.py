@@ -25,7 +25,7 @@ WORK = 2**19
 
 
 def enumerable(rows: int, actions: Points) -> bool:
-    """Whether every action on a list of so many designs is tried."""
+    """Whether every action on a list of this many designs is tried."""
     count = actions.count_on(rows)
     return count <= ENUMERABLE and count * rows <= WORK
 

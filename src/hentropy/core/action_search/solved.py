@@ -11,7 +11,7 @@ from hentropy.core.decisions import Solved
 from hentropy.lazy import Tensor, torch
 
 SEARCHED, SEARCHED_COMPONENTS = 4_096, 1_536
-"""So many points stand for all while searching; fewer where each component counts, and not their average mean."""
+"""This many points stand for all while searching; fewer where each component counts, and not their average mean."""
 
 NEGLIGIBLE = 1e-7
 """Points with less than this share of all that is at stake are left out while searching."""
@@ -20,7 +20,7 @@ BLOCK = 256
 """Points that are looked at together: enough for products of matrices, few enough for the cache."""
 
 MANY = 6
-"""Of so many blocks or more, half will do to rank designs."""
+"""Of this many blocks or more, half will do to rank designs."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class SolvedSearch(ActionSearch):
         return cls(decision, belief, points, best, decision.solve(moments), searched)
 
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
-        """The least expected loss after each outcome, against that of today's action (or the entropy now).
+        """The smallest expected loss after each outcome, against that of today's action (or the entropy now).
 
         While searching (steps = 0) nobody asks for losses and reports: what is saved is all that counts.
         """

@@ -180,7 +180,7 @@ def _candidates(mean: Tensor, sd: Tensor, count: int) -> Tensor:
 def _with_a_surprise(
     decision: Decision, belief: Belief, moments: Moments, points: Tensor, winner: Tensor, draws: Tensor
 ) -> Tensor:
-    """The least expected loss of the best tuple with a member replaced by each row, f there as good as it may be: m."""
+    """The smallest expected loss of the best tuple with a member replaced by each row, with f optimistic there: m."""
     spread = belief.moments(points, Needs.VARIANCE)
     each = len(spread.variance) == len(
         moments.mean

@@ -28,9 +28,9 @@ FEW = 2
 
 
 class Needs(IntEnum):
-    """What of a belief a loss depends on; more costs more.
+    """The moments of a belief that a loss depends on; higher ones cost more.
 
-    MEAN means that the loss is affine in f, so that its expectation depends on the means alone.
+    MEAN means that the loss is affine in f, so that its expectation depends only on the means.
     """
 
     MEAN = 0
@@ -40,10 +40,10 @@ class Needs(IntEnum):
 
 @dataclass(frozen=True)
 class Moments:
-    """A belief at points: component weights (H x ...), means (H x ... x m), variances and covariances where asked for.
+    """A belief at points: component weights (H x ...), means (H x ... x m), variances and covariances if requested.
 
     The batch dimensions of the fields broadcast against each other. `point_mass` says that all covariances are zero.
-    With `outcomes` above 1, so many values that stand next to each other belong to one point. Where these are
+    With `outcomes` above 1, that many consecutive values belong to one point. Where these are
     correlated, `between` (H x ... x K x o x o) is their covariance at each point, given with variances; `apart` says
     that they are known to be independent, each from all others.
     """
@@ -58,7 +58,7 @@ class Moments:
     apart: bool = False
 
     def expect(self, values: Tensor) -> Tensor:
-        """The average over components of values that each component has: H x ... to ... ."""
+        """The average over components of a value per component: H x ... to ... ."""
         return values[0] if values.shape[0] == 1 else (self.weights * values).sum(0)
 
     def expect_vector(self, values: Tensor) -> Tensor:
@@ -163,12 +163,12 @@ class Belief(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How the outcomes are modelled, in sentences, where there is something to say."""
+        """Remarks on how the outcomes are modelled, if there are any."""
         return ()
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """What an observation of a design shows: all outcomes, unless it is said otherwise."""
+        """The outcomes that an observation of a design shows: all, unless set otherwise."""
         return self.outcomes
 
     @cached_property
@@ -187,7 +187,7 @@ class Belief(ABC):
 
     @property
     def sites(self) -> int:
-        """How many points its algebra is about, which says how much memory it takes: n, unless some stand for all."""
+        """The number of points in its algebra, which determines the memory: n, or the number of inducing points."""
         return self.X.shape[0]
 
     @abstractmethod
@@ -204,10 +204,10 @@ class Belief(ABC):
 
     @abstractmethod
     def condition(self, x: Tensor, y: Tensor) -> "Belief":
-        """The belief after observing the values y (m) at x (m x d), hyperparameters kept."""
+        """The belief after observing the values y (m) at x (m x d), with the same hyperparameters."""
 
     def expecting(self, x: Tensor) -> "Belief":
-        """The belief once designs x (m x d) have given what is expected of them: what it then does not know."""
+        """The belief after designs x (m x d) have given their expected outcomes: the uncertainty that remains."""
         return self.condition(x, self.expected(x))
 
     @abstractmethod
@@ -225,27 +225,27 @@ class Belief(ABC):
         return self
 
     def alone(self) -> "Belief":
-        """As if nothing but the outcomes that are looked at were observed."""
+        """The belief as if only its own outcomes were observed."""
         return self
 
     def related(self, *outcomes: str) -> frozenset[str]:
-        """Those whose measurement tells about some of the outcomes: these, and what is correlated with them."""
+        """The outcomes whose measurement is informative about some of them: these, and those correlated with them."""
         return frozenset(outcomes)
 
     def measuring(self, *outcomes: str) -> "Belief":
-        """The same belief, where observations are of some of the outcomes alone."""
+        """The same belief, where observations show only some of the outcomes."""
         check_names(outcomes, self.outcomes)
         return self
 
     def awaiting(self, *each: frozenset[str]) -> "Belief":
         """The same belief, where the first designs of a look ahead are pending, each with outcomes of its own.
 
-        With one outcome alone there is no choice.
+        With a single outcome there is no choice.
         """
         return self
 
     def width(self, designs: int) -> int:
-        """How many values an observation of so many designs shows."""
+        """How many values an observation of this many designs shows."""
         return designs * len(self.measured)
 
     def expected(self, x: Tensor) -> Tensor:
@@ -258,7 +258,7 @@ class Belief(ABC):
         return outcome_nodes(count, q, self.components, seed).to(self.X)
 
     def typical(self, count: int = FEW) -> "Belief":
-        """A belief of `count` components that together come close to all, for a first look that all would make slow.
+        """A belief of `count` components that approximate all of them, for a fast first pass.
 
         A belief that cannot be divided is returned as it is.
         """

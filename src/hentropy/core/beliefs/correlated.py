@@ -173,7 +173,7 @@ class Correlated(Belief):
         return replace(self, stacked=self.stacked.some(components))
 
     def component(self, h: int) -> "Correlated":
-        """One component alone."""
+        """A single component."""
         return self.some([h])
 
     def weighted(self, weights: Tensor) -> "Correlated":
@@ -181,7 +181,7 @@ class Correlated(Belief):
         return replace(self, stacked=self.stacked.weighted(weights))
 
     def exact(self) -> "Correlated":
-        """The same belief with observations to come that have no noise."""
+        """The same belief with noiseless future observations."""
         return replace(self, stacked=self.stacked.exact())
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:

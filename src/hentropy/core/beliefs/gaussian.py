@@ -159,7 +159,7 @@ class GaussianFantasy(Fantasy):
     innovation: Tensor
 
     def chunks(self, numbers: int) -> Iterator["GaussianFantasy"]:
-        """A few designs at a time, so that an array with so many numbers for each outcome stays in the cache."""
+        """A few designs at a time, so that an array with this many numbers for each outcome stays in the cache."""
         b, N = self.V.shape[1:3]
         room = CHUNK if self.V.device.type == "cpu" else GPU_CHUNK
         size = max(1, room // (N * numbers))
@@ -226,7 +226,7 @@ class GaussianFantasy(Fantasy):
         return self._new_mean_sum()
 
     def _new_mean_sum(self) -> KernelSum:
-        """The mean after each outcome less the prior mean, times the weights of components, in the user's units.
+        """The mean after each outcome minus the prior mean, times the weights of components, in the user's units.
 
         Kernels at the data and at x.
         """
@@ -318,14 +318,14 @@ class Summary:
 
 @dataclass(frozen=True)
 class Gaussian(Belief):
-    """H Gaussian processes with weights (H) and common data; H = 1 is an ordinary GP.
+    """H Gaussian processes with weights (H) and the same data; H = 1 is an ordinary GP.
 
     X is n x d in the user's units. In the model's own frame are `prior_mean` (inputs ... x m x d to H x ... x m),
-    `inputs`, `residual` (H x n, data minus prior mean), `noise` (H x n, per observation) and `future_noise` (H, of an
-    observation to come; H x o where the last coordinate of an input says which of o outcomes it is of).
+    `inputs`, `residual` (H x n, data minus prior mean), `noise` (H x n, per observation) and `future_noise` (H, for a
+    future observation; H x o where the last coordinate of an input is the index of one of o outcomes).
 
-    `root_inverse` is R with R^T R = K^-1 (H x n x n). With a `summary` the M `inputs` are inducing points that stand
-    for the n observations; R and alpha are of these.
+    `root_inverse` is R with R^T R = K^-1 (H x n x n). With a `summary` the M `inputs` are inducing points
+    for the n observations, and R and alpha refer to them.
     """
 
     X: Tensor
@@ -376,11 +376,11 @@ class Gaussian(Belief):
         return self.inputs.shape[0]
 
     def component(self, h: int) -> "Gaussian":
-        """The Gaussian process of one component alone."""
+        """The Gaussian process of one component."""
         return self.some([h])
 
     def typical(self, count: int = FEW) -> "Gaussian":
-        """A mixture of `count` components whose mean and variance come close to those of all."""
+        """A mixture of `count` components whose mean and variance approximate those of all."""
         if count >= self.components:
             return self
         if "typical" not in self.found or self.found["typical"].components != count:
@@ -411,18 +411,18 @@ class Gaussian(Belief):
         return replace(self, weights=weights)
 
     def exact(self) -> "Gaussian":
-        """The same belief with observations to come that have no noise."""
+        """The same belief with noiseless future observations."""
         return replace(self, future_noise=torch.zeros_like(self.future_noise))
 
     @property
     def observed(self) -> Tensor:
-        """The values that it was fitted to, in the user's units: n."""
+        """The values it was fitted to, in the user's units: n."""
         prior = self.prior_mean(self.frame.transform(self.X))
         return self.frame.shift + self.frame.scale * (self.residual + prior)[0]
 
     @property
     def noise_std(self) -> float:  # type: ignore[override]
-        """The standard deviation of an observation to come, in the user's units (averaged over components)."""
+        """The noise standard deviation of a future observation, in the user's units (averaged over components)."""
         return float((self.weights * self.future_noise).sum().sqrt() * self.frame.scale)
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
@@ -451,7 +451,7 @@ class Gaussian(Belief):
 
     @cached_property
     def _mean_sum(self) -> KernelSum:
-        """The mean less the prior mean, in the user's units."""
+        """The mean minus the prior mean, in the user's units."""
         return KernelSum(self.kernel, self.inputs.unsqueeze(0), (self.frame.scale * self.alpha)[:, None, None])
 
     @cached_property
@@ -514,15 +514,15 @@ class Gaussian(Belief):
         return self.future_noise.view(-1, *[1] * (u.dim() - 1)).expand(-1, *u.shape[:-1])
 
     def condition(self, x: Tensor, y: Tensor) -> "Gaussian":
-        """The belief after observing y (m) at x (m x d), hyperparameters kept."""
+        """The belief after observing y (m) at x (m x d), with the same hyperparameters."""
         after, log_density = self.extended(x, y)
         return after.weighted(bayes(self.weights, log_density))
 
     def extended(self, x: Tensor, y: Tensor, noise: Tensor | None = None) -> tuple["Gaussian", Tensor]:
-        """With y (m, or H x m) at x (m x d) among the data, weights as before: a block update of the factor.
+        """With y (m, or H x m) at x (m x d) added to the data, weights unchanged: a block update of the factor.
 
-        And how likely each component held these outcomes to be: log densities H. `noise` (H x m) are variances in the
-        model's frame, if not those of observations to come.
+        And the log density of these outcomes in each component: H. `noise` (H x m) are variances in the
+        model's frame; by default, those of future observations.
         """
         u = self.frame.transform(x)
         H, n, m = self.components, self.inputs.shape[0], x.shape[0]

@@ -75,9 +75,9 @@ def probabilities(latent: Moments, needs: Needs) -> Moments:
 
 @dataclass(frozen=True)
 class Graded(Belief):
-    """The belief about g, and the cuts between the grades: H x (G - 1), of which the one below what is wanted is 0.
+    """The belief about g, and the cuts between the grades: H x (G - 1); the cut below the wanted grade is 0.
 
-    With `level`, a belief about g is asked how likely that is above it.
+    With `level`, the question to a belief about g is the probability that g exceeds it.
     """
 
     latent: Gaussian
@@ -112,7 +112,7 @@ class Graded(Belief):
         return replace(self, latent=self.latent.weighted(weights))
 
     def component(self, h: int) -> "Graded":
-        """One component alone."""
+        """A single component."""
         return self.some([h])
 
     @property
@@ -129,7 +129,7 @@ class Graded(Belief):
         return own
 
     def above(self, level: float | None) -> "Graded":
-        """The belief about g, which is asked how likely that is above a level, if there is one."""
+        """The belief about g, for the probability that g exceeds a level, if there is one."""
         if ("above", level) not in self.found:
             self.found["above", level] = replace(self, latent_view=True, level=level)
         own: Graded = self.found["above", level]
@@ -148,7 +148,7 @@ class Graded(Belief):
         return probabilities(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
-        """All combinations of grades of q designs; of too many, so many that are drawn."""
+        """All combinations of grades of q designs; if there are too many, a random sample of them."""
         if self.grades**q <= MOST_BRANCHES:
             return every_grade(self.grades, q).to(self.X)
         return outcome_nodes(count, q, self.components, seed).to(self.X)
@@ -158,12 +158,12 @@ class Graded(Belief):
         return GradedLookAhead(self, self.latent.look_ahead(x))
 
     def condition(self, x: Tensor, y: Tensor) -> "Graded":
-        """The belief after the grades y (m, from 0 on) at x (m x d); what stood for earlier ones stays."""
+        """The belief after the grades y (m, from 0 on) at x (m x d); the approximation of earlier ones is kept."""
         after, log_probability = self.extended(x, y)
         return after.weighted(bayes(self.weights, log_probability))
 
     def extended(self, x: Tensor, y: Tensor) -> tuple["Graded", Tensor]:
-        """With the grades y (m) at x (m x d) among the data, weights as before; and log probabilities H."""
+        """With the grades y (m) at x (m x d) added to the data, weights unchanged; and log probabilities H."""
         after, total = self, torch.zeros_like(self.weights)
         for design, grade in zip(x, y.long(), strict=True):
             after, log_probability = after._observed(design.unsqueeze(0), int(grade))
@@ -182,13 +182,13 @@ class Graded(Belief):
         return replace(self, latent=after), log_probability.squeeze(-1)
 
     def expecting(self, x: Tensor) -> "Graded":
-        """As if g had been seen where it is expected, with the noise of a grade."""
+        """As if g had been observed at its mean, with the noise of a grade."""
         moments = self.latent.moments(x, Needs.MEAN)
         after, _ = self.latent.extended(x, moments.expect_vector(moments.mean))
         return replace(self, latent=after)
 
     def typical(self, count: int = FEW) -> "Graded":
-        """A mixture of `count` components that comes close to all."""
+        """A mixture of `count` components that approximates all of them."""
         if count >= self.components:
             return self
         if "typical" not in self.found or self.found["typical"].components != count:

@@ -203,7 +203,7 @@ class Stationary:
         return self.at_sites(a, self.sites(b, max(a.dim(), b.dim())))
 
     def sites(self, b: Tensor, dims: int) -> Sites:
-        """Points ... x p x d, to be met by others that have so many dimensions."""
+        """Points ... x p x d, to be met by others that have this many dimensions."""
         origin = b.detach()[(0,) * (b.dim() - 1)] if b.numel() else b.new_zeros(b.shape[-1])
         C = _scaled(b - origin, self.lengthscale, dims)
         fixed = C.detach()
@@ -257,7 +257,7 @@ class Composed:
         return self.at_sites(a, self.sites(b, max(a.dim(), b.dim())))
 
     def sites(self, b: Tensor, dims: int) -> Sites:
-        """Points ... x p x d, to be met by others that have so many dimensions."""
+        """Points ... x p x d, to be met by others that have this many dimensions."""
         return replace(self.stationary.sites(b, dims), features=self.terms.scaled(b))
 
     def at_sites(self, a: Tensor, sites: Sites, features: Tensor | None = None) -> Tensor:

@@ -42,11 +42,11 @@ class Known(Belief):
         return KnownLookAhead(self, x)
 
     def condition(self, x: Tensor, y: Tensor) -> "Known":
-        """The same: what is computed need not be observed."""
+        """Unchanged: a computed outcome needs no observation."""
         return self
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
-        """The function itself, again and again."""
+        """The function itself, repeated."""
         return lambda points: self.at(points).expand(count, *points.shape[:-1])
 
 

@@ -30,7 +30,7 @@ class Nodes:
 
     With `quantiles`, a single outcome of a mixture is the quantile of the whole mixture at Phi(z) instead; of several
     outcomes of one design, each is, given those before it. With `every`, z are grades, every combination of them, and
-    how likely each is depends on the design. With `branches` above 1, so many combinations of grades stand beside each
+    how likely each is depends on the design. With `branches` above 1, that many combinations of grades belong to each
     normal node, one after the other.
     """
 
@@ -87,7 +87,7 @@ def gauss_hermite(count: int) -> Nodes:
 
 
 def every_combination(grades: Sequence[int]) -> Tensor:
-    """Every combination of grades, from 0 on, of which there are so many of each outcome: N x outcomes."""
+    """Every combination of grades, from 0 on, of which there are this many of each outcome: N x outcomes."""
     return torch.tensor(list(product(*map(range, grades))), dtype=torch.float64)
 
 
@@ -98,14 +98,14 @@ def every_grade(grades: int, q: int) -> Nodes:
 
 
 FAR = 3.0
-"""The outermost strata of a single outcome begin so many standard deviations out."""
+"""The outermost strata of a single outcome begin this many standard deviations out."""
 
 FEWEST_WITH_TAILS = 6
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) -> Nodes:
-    """Nodes for q outcomes of a belief with so many components.
+    """Nodes for q outcomes of a belief with this many components.
 
     One outcome: strata that reach into the tails, at their means (seed None) or at a random place in each. More of
     them, or more components than nodes (drawn functions: which one it is says more than its noise): equally weighted
@@ -139,7 +139,7 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
 
 
 RINGS, FEWEST_ON_RING = 0.75, 4
-"""The square of the number of rings is this share of the number of nodes; on a ring are at least so many."""
+"""The square of the number of rings is this share of the number of nodes; on a ring are at least this many."""
 
 
 def pair_nodes(count: int, seed: int | None = None) -> Nodes:

@@ -53,7 +53,7 @@ class Posterior(Belief):
 
     @property
     def noise_std(self) -> float:  # type: ignore[override]
-        """The standard deviation of an observation to come."""
+        """The noise standard deviation of a future observation."""
         return self.noise**0.5
 
     def joint(self, points: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,7 +95,7 @@ class Posterior(Belief):
         )
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
-        """Joint draws over all points of one call: exact within a call, not linked between calls."""
+        """Joint draws over all points of one call: exact within a call, independent between calls."""
 
         def draw(points: Tensor) -> Tensor:
             flat = points.reshape(-1, points.shape[-1])

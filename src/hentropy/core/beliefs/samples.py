@@ -19,7 +19,7 @@ from hentropy.lazy import Tensor, torch
 Functions = Callable[[Tensor], Tensor]
 
 FEW_LEFT = 10.0
-"""Below so many effective functions, what they say is mostly chance."""
+"""Below this many effective functions, what they say is mostly chance."""
 
 
 def _identity(values: Tensor) -> Tensor:
@@ -30,8 +30,8 @@ def _identity(values: Tensor) -> Tensor:
 class Samples(Belief):
     """S functions (points ... x m x d to S x ... x m) with weights (S), observed with Gaussian noise.
 
-    `outcome` maps what the functions give to the user's units where the noise is Gaussian only before it (a logarithm
-    that a model took of its data). `least_effective` is the share of S below which functions are moved, not weighted.
+    `outcome` maps the values of the functions to the user's units if the noise is Gaussian only on their scale (for
+    models of log outcomes). `least_effective` is the share of S below which functions are moved, not weighted.
     """
 
     X: Tensor
@@ -60,14 +60,14 @@ class Samples(Belief):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Where a few functions carry all the weight."""
+        """A warning if a few functions carry all the weight."""
         effective = float(1.0 / self.weights.square().sum())
         if effective >= FEW_LEFT:
             return ()
         return (f"{effective:.1f} of {self.components} functions carry the weight: draw more of them",)
 
     def raw(self, points: Tensor) -> Tensor:
-        """What the functions give, checked: points ... x m x d to S x ... x m."""
+        """The values of the functions, checked: points ... x m x d to S x ... x m."""
         values = self.functions(points)
         expected = (self.components, *points.shape[:-1])
         if tuple(values.shape) != expected:
@@ -95,7 +95,7 @@ class Samples(Belief):
         )
 
     def condition(self, x: Tensor, y: Tensor) -> "Samples":
-        """The belief after observing y (m, as the functions give it) at x (m x d): weighted, or moved if few remain."""
+        """The belief after observing y (m, on the functions' scale) at x (m x d): weighted, or moved if few remain."""
         look = self.look_ahead(x.unsqueeze(0))
         weights, moved = look.after(y.view(1, 1, -1))
         X = torch.cat([self.X, x])

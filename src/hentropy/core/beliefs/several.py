@@ -38,15 +38,15 @@ from hentropy.lazy import Tensor, torch
 Part = Gaussian | Known | Correlated | Graded
 
 FEWEST = 8
-"""So many normal nodes at least stand beside each combination of grades."""
+"""This many normal nodes at least stand beside each combination of grades."""
 
 
 @dataclass(frozen=True)
 class Several(Belief):
-    """Beliefs about one outcome each, or about some that are correlated. All mixtures have the same weights.
+    """Beliefs about one outcome each, or about groups of correlated outcomes. All mixtures have the same weights.
 
-    `order` are the outcomes, if not as the parts have them. With `only`, observations are of these outcomes alone. The
-    first designs of a look ahead may be pending: `awaited` are the outcomes that are measured of each of them.
+    `order` are the outcomes, by default in the order of the parts. With `only`, observations show only these outcomes.
+    The first designs of a look-ahead may be pending: `awaited` are the outcomes measured at each of them.
     """
 
     parts: tuple[Part, ...]
@@ -77,7 +77,7 @@ class Several(Belief):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """What an observation shows, what is known already included: outcomes that are looked at come first."""
+        """What an observation shows, including known outcomes: the outcomes of the belief come first."""
         return self._in_order([name for part in self.parts for name in self._shown_by(part)])
 
     def _in_order(self, shown: Sequence[str]) -> tuple[str, ...]:
@@ -92,20 +92,20 @@ class Several(Belief):
         return tuple(name for name in part.outcomes if name in self.only)
 
     def shown(self, designs: int) -> list[list[tuple[int, str]]]:
-        """What each part shows of so many designs: pairs of a design's place and an outcome, design by design."""
+        """What each part shows of this many designs: pairs of a design's index and an outcome, design by design."""
         return [[(j, name) for j in range(designs) for name in self._shown_by(part, j)] for part in self.parts]
 
     def width(self, designs: int) -> int:
-        """How many values an observation of so many designs shows, pending ones first."""
+        """How many values an observation of this many designs shows, pending ones first."""
         return sum(map(len, self.shown(designs)))
 
     @property
     def graded(self) -> frozenset[str]:  # type: ignore[override]
-        """Outcomes that are believed as probabilities."""
+        """Outcomes that are modelled as probabilities."""
         return frozenset().union(*(part.graded for part in self.parts))
 
     def viewing(self, levels: Mapping[str, float | None]) -> "Several":
-        """The belief about the probits of some graded outcomes, each of which may be asked if it is above a level."""
+        """The belief about the probits of some graded outcomes, for each of which there may be a level to exceed."""
         parts = tuple(
             part.above(levels[part.outcomes[0]]) if isinstance(part, Graded) and part.outcomes[0] in levels else part
             for part in self.parts
@@ -118,7 +118,7 @@ class Several(Belief):
 
     @property
     def logs(self) -> frozenset[str]:  # type: ignore[override]
-        """Outcomes that are believed as logarithms."""
+        """Outcomes that are modelled as logarithms."""
         return frozenset().union(*(part.logs for part in self.parts))
 
     @cached_property
@@ -132,7 +132,7 @@ class Several(Belief):
 
     @property
     def noise_std(self) -> Tensor:  # type: ignore[override]
-        """The standard deviation of an observation to come, of each outcome: o."""
+        """The noise standard deviation of a future observation, for each outcome: o."""
         each = [torch.as_tensor(part.noise_std).to(self.X).reshape(-1) for part in self.parts]
         return torch.cat(each)[self._places]
 
@@ -155,7 +155,7 @@ class Several(Belief):
 
     @property
     def correlations(self) -> dict[tuple[str, str], float]:
-        """The correlations of pairs of outcomes that are modelled together."""
+        """The correlations of pairs of outcomes that are modelled jointly."""
         together = [part for part in self.parts if isinstance(part, Correlated)]
         return {
             (first, part.names[j]): float(part.correlation[i, j])
@@ -166,7 +166,7 @@ class Several(Belief):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which outcomes are modelled together, and which are not."""
+        """Which outcomes are modelled jointly, and which are not."""
         said = []
         for part in self.parts:
             if isinstance(part, Correlated):
@@ -179,7 +179,7 @@ class Several(Belief):
         return tuple(said)
 
     def of(self, *outcomes: str) -> Belief:
-        """The belief about some of the outcomes, in this order; of one that is independent of others, its own."""
+        """The belief about some of the outcomes, in this order; for an independent outcome, its own belief."""
         check_names(outcomes, self.outcomes)
         if outcomes == self.outcomes:
             return self
@@ -193,21 +193,21 @@ class Several(Belief):
         return own
 
     def alone(self) -> Belief:
-        """The process of a single outcome that is correlated with others, as if nothing else were observed."""
+        """The process of a single outcome that is correlated with others, as if only it were observed."""
         part, *others = self.parts
         seen = all(set(self.outcomes) <= set(names) for names in (self.measured, *self.awaited))
         known = seen and len(self.outcomes) == 1 and not others
         return part.process_of(*self.outcomes) if isinstance(part, Correlated) and known else self
 
     def related(self, *outcomes: str) -> frozenset[str]:
-        """Those whose measurement tells about some of the outcomes: these, and what is correlated with them."""
+        """The outcomes whose measurement is informative about some of them: these, and those correlated with them."""
         parts = [part for part in self.parts if not isinstance(part, Known) and set(outcomes) & set(part.outcomes)]
         return frozenset(
             name for part in parts for name in (part.names if isinstance(part, Correlated) else part.outcomes)
         )
 
     def measuring(self, *outcomes: str) -> "Several":
-        """The same belief, where observations are of some outcomes alone, of these or of those correlated with them."""
+        """The same belief, where observations show only some outcomes: its own, or ones correlated with them."""
         everything = dict.fromkeys(self.outcomes) | dict.fromkeys(
             name for part in self.parts if isinstance(part, Correlated) for name in part.names
         )
@@ -216,11 +216,11 @@ class Several(Belief):
         return Several(parts, self.order, frozenset(outcomes), self.awaited)
 
     def awaiting(self, *each: frozenset[str]) -> "Several":
-        """The same belief, where the first designs of a look ahead are pending, each with outcomes of its own."""
+        """The same belief, where the first designs of a look-ahead are pending, each with its own outcomes."""
         return replace(self, awaited=each)
 
     def expecting(self, x: Tensor) -> "Several":
-        """The belief once designs x (m x d) have given what is expected of them: of pending ones what is awaited."""
+        """The belief after designs x (m x d) have given their expected outcomes; pending ones those awaited."""
         every = self.measuring(*(name for part in self.parts for name in _names(part)))
         y, seen = (
             every.expected(x),
@@ -237,7 +237,7 @@ class Several(Belief):
         return replace(after.measuring(*self.measured), only=self.only, awaited=())
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
-        """Where the outcomes of q designs are integrated: z is count x values, zero for what is known already."""
+        """Where the outcomes of q designs are integrated: z is count x values, zero for known outcomes."""
         cells = [part for j in range(q) for part in self.parts for _ in self._shown_by(part, j)]
         uncertain = [not isinstance(part, Known) for part in cells]
         grades = {i: part.grades for i, part in enumerate(cells) if isinstance(part, Graded)}
@@ -257,7 +257,7 @@ class Several(Belief):
         return Nodes(z, weights / branches, component, normal.quantiles, branches=branches).to(self.X)
 
     def typical(self, count: int = FEW) -> "Several":
-        """A mixture of `count` components whose means and variances come close to those of all."""
+        """A mixture of `count` components whose means and variances approximate those of all."""
         if count >= self.components:
             return self
         if "typical" not in self.found or self.found["typical"].components != count:
@@ -271,7 +271,7 @@ class Several(Belief):
         return replace(self, parts=tuple(part if isinstance(part, Known) else change(part) for part in self.parts))
 
     def exact(self) -> "Several":
-        """The same belief with observations to come that have no noise."""
+        """The same belief with noiseless future observations."""
         return self._each(lambda part: part if isinstance(part, Graded) else part.exact())
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
@@ -321,7 +321,7 @@ class Several(Belief):
         return torch.stack([columns[name] for name in self.measured], -1)
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
-        """Functions drawn from the belief: points ... x m x d to count x ... x m x o, of one outcome ... x m."""
+        """Functions drawn from the belief: points ... x m x d to count x ... x m x o, for one outcome ... x m."""
         generator = torch.Generator().manual_seed(seed)
         drawn = torch.multinomial(self.weights.cpu(), count, replacement=True, generator=generator)
         shares = drawn.bincount(minlength=self.components).tolist()
@@ -346,7 +346,7 @@ class Several(Belief):
         return all_of_them
 
     def sample(self, points: Tensor, count: int, seed: int) -> Tensor:
-        """Joint draws at points m x d: count x m x o, of one outcome count x m."""
+        """Joint draws at points m x d: count x m x o, for one outcome count x m."""
         drawn = super().sample(points, count, seed)
         return drawn.unflatten(-1, (-1, len(self.outcomes))) if len(self.outcomes) > 1 else drawn
 

@@ -96,7 +96,7 @@ def yes_or_no(y: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Success:
-    """The belief about g, and the least chance of success that every design of an action must have to be decided."""
+    """The belief about g, and the smallest probability of success that each design of an action must have."""
 
     latent: Gaussian
     at_least: float = 0.5
@@ -109,7 +109,7 @@ class Success:
         return moments.expect_vector(each).reshape(points.shape[:-1]).to(points)
 
     def passes(self, points: Tensor) -> Tensor:
-        """Which designs (... x d) may be part of an action that is decided: ... ."""
+        """Which designs (... x d) may be part of a decided action: ... ."""
         if self.latent.components > 1 or self.at_least != 0.5:
             return self.chance(points) >= self.at_least
         # Phi is at least a half where m is not below zero, whatever the variance
@@ -118,16 +118,16 @@ class Success:
 
     @torch.no_grad()
     def sample(self, points: Tensor, count: int, seed: int) -> Tensor:
-        """Whether experiments at points (m x d) succeed, drawn together so many times: count x m of ones and zeros."""
+        """Joint draws of whether experiments at points (m x d) succeed: count x m of ones and zeros."""
         g = self.latent.sample(points, count, seed)
         generator = torch.Generator().manual_seed(seed + 1)
         return (g + torch.randn(g.shape, generator=generator, dtype=torch.float64).to(g) > 0).to(g)
 
     @torch.no_grad()
     def given(self, x: Tensor, succeeds: bool) -> tuple[float, "Success"]:
-        """The belief once an experiment at x (d) has succeeded or failed, and the probability of that.
+        """The belief after an experiment at x (d) has succeeded or failed, and the probability of that.
 
-        The result stands for a normal observation of g that leaves it with the same mean and variance there.
+        The result is replaced by a normal observation of g that gives the same mean and variance there.
         """
         moments = self.latent.moments(x.unsqueeze(0), Needs.VARIANCE)
         mean, var = moments.mean, moments.variance  # H x 1
@@ -140,7 +140,7 @@ class Success:
         return float(weights.sum()), replace(self, latent=latent.weighted(weights / weights.sum()))
 
     def after(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The chances of success at designs x (b x d), and at points (m x d) once each has succeeded or failed.
+        """The probabilities of success at designs x (b x d), and at points (m x d) after each has succeeded or failed.
 
         b, and 2 x b x m: success first.
         """

@@ -169,7 +169,7 @@ class ActionSpace(ABC):
 
     @abstractmethod
     def sample(self, space: DesignSpace, count: int, seed: int) -> Sequence[Any] | Tensor:
-        """At most so many actions that are spread over all that there are."""
+        """At most this many actions that are spread over all that there are."""
 
     def points(self, a: Any) -> Tensor | None:
         """The designs that a loss looks at, ... x K x d; None where only the decision can say."""
@@ -189,7 +189,7 @@ class ActionSpace(ABC):
         return self.sample(space, 1, seed=0)
 
     def count_on(self, size: int) -> float:
-        """How many actions there are on a finite space of so many designs, where they are tuples of them."""
+        """How many actions there are on a finite space of this many designs, where they are tuples of them."""
         return math.inf
 
     def check(self, space: DesignSpace, decision: str) -> None:  # noqa: B027 (most can be taken anywhere)
@@ -205,7 +205,7 @@ class ActionSpace(ABC):
 
 @dataclass(frozen=True)
 class Points(ActionSpace):
-    """k points of the design space. `as_set`: their order does not matter, and of a list none is taken twice."""
+    """k points of the design space. `as_set`: their order does not matter, and a row of a list occurs at most once."""
 
     event: ClassVar[int] = 2
     of_designs: ClassVar[bool] = True
@@ -221,7 +221,7 @@ class Points(ActionSpace):
             raise InputError(f"an action needs a whole number of points, at least 1, got {self.k!r}")
 
     def sample(self, space: DesignSpace, count: int, seed: int) -> Tensor:
-        """Tuples of designs, of a list with different members where they are sets: count x k x d."""
+        """Tuples of designs, on a list with distinct members if they are sets: count x k x d."""
         if space.points is None:
             return space.sample(count * self.k, seed).reshape(count, self.k, -1)
         generator, size = torch.Generator().manual_seed(seed), len(space.points)
@@ -242,11 +242,11 @@ class Points(ActionSpace):
         return super().search(space, ways) if space.points is None else ways.tuples(space.points, self)
 
     def count_on(self, size: int) -> float:
-        """How many actions there are on a finite space of so many designs."""
+        """The number of actions on a finite space with this many designs."""
         return math.comb(size, self.k) if self.as_set else size**self.k
 
     def check(self, space: DesignSpace, decision: str) -> None:
-        """A set needs as many different designs."""
+        """A set needs k distinct designs."""
         size = None if not self.as_set or space.points is None else space.points.shape[0]
         if size is not None and self.k > size:
             raise InputError(f"{decision} asks for {self.k} different designs, but the space lists only {size}")
@@ -254,7 +254,7 @@ class Points(ActionSpace):
 
 @dataclass(frozen=True)
 class Box(ActionSpace):
-    """A vector between `low` and `high` (p numbers each); `at` are the designs its loss looks at (K x d)."""
+    """A vector between `low` and `high` (p numbers each); its loss depends on f at the designs `at` (K x d)."""
 
     event: ClassVar[int] = 1
     low: Sequence[float]
@@ -274,7 +274,7 @@ class Box(ActionSpace):
         return torch.tensor([list(self.low), list(self.high)], dtype=torch.float64)
 
     def sample(self, space: DesignSpace, count: int, seed: int) -> Tensor:
-        """Vectors that fill the box: count x p."""
+        """Space-filling vectors: count x p."""
         return BoxDomain(self.bounds).sample(count, seed)
 
     def points(self, a: Any) -> Tensor | None:
@@ -316,7 +316,7 @@ class Listed(ActionSpace):
 
 @dataclass(frozen=True)
 class Options(ActionSpace):
-    """One of finitely many things; `at` are the designs whose values the loss looks at (K x d), common to all."""
+    """One of finitely many items; the loss of each depends on f at the designs `at` (K x d)."""
 
     items: Sequence[Any]
     at: Any = None
@@ -338,7 +338,7 @@ class Options(ActionSpace):
         return ways.items(self)
 
     def shapes(self, space: DesignSpace) -> Sequence[Any]:
-        """All items: a decision may look elsewhere for each."""
+        """All items: a decision may have different points for each."""
         return self.items
 
 

@@ -1,4 +1,4 @@
-"""The information of an outcome about where f is greatest: Shannon entropies of paths that are moved by the outcome.
+"""The information of an outcome about where f is largest: Shannon entropies of paths that are moved by the outcome.
 
 A path drawn from the belief becomes a path of the belief after observing y by the exact pathwise update
 f'(a) = f(a) + C(a) S^-1 (y - f(x) - e), in whitened form f(a) + R(a) (t_y - t_f) with R = C L^-T, t = L^-1 (. - mean).
@@ -14,7 +14,7 @@ from hentropy.lazy import Tensor, torch
 PATHS = 192
 OUTCOMES = 8
 PLAUSIBLE = 160
-"""Candidates that can win: the ones with the greatest mean + 3 standard deviations; the others hardly ever do."""
+"""Candidates that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
 
 CHUNK = 8_000_000
 """Numbers in the largest array of one chunk of designs."""
@@ -29,7 +29,7 @@ def shannon(chances: Tensor) -> Tensor:
 
 
 def _wins(values: Tensor, weights: Tensor) -> Tensor:
-    """How often each candidate is greatest: values S x ... x m, weights S x ...; ... x m."""
+    """How often each candidate is largest: values S x ... x m, weights S x ...; ... x m."""
     best = values.argmax(-1)
     total = values.new_zeros(*values.shape[1:])
     for s in range(values.shape[0]):
@@ -106,7 +106,7 @@ def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Ten
 
 
 def _wins_of_moved(values: Tensor, R: Tensor, t_y: Tensor, t_f: Tensor, weights: Tensor) -> Tensor:
-    """How likely each candidate is to be the greatest after each outcome: b x N x m, in double precision.
+    """How likely each candidate is to be the largest after each outcome: b x N x m, in double precision.
 
     From paths H x S x m, what moves them H x b x m x q, the outcomes H x b x N x q, the paths' own H x S x b x q, and
     the weight of each component H x b x N. Equal candidates share a win.

@@ -97,11 +97,11 @@ class Stated:
     outcome: str | None
     value: float
     extreme: bool = False
-    """Whether it may be the least or the greatest value there is: a probability of 0 as a fallback."""
+    """Whether it may be the smallest or the largest possible value: a probability of 0 as a fallback."""
 
 
 class Decision(ABC):
-    """What will be decided in the end."""
+    """The decision that will be made in the end."""
 
     actions: ActionSpace
     needs: Needs = Needs.JOINT
@@ -117,18 +117,18 @@ class Decision(ABC):
 
     @abstractmethod
     def loss(self, f: Tensor, a: Any) -> Tensor:
-        """What action a costs if f has these values at its points: f ... x K, a ... x k x d (or ... x p): ... .
+        """The loss of action a if f has these values at its points: f ... x K, a ... x k x d (or ... x p): ... .
 
         Where several outcomes are named (o of them), f is ... x K x o.
         """
 
     @property
     def by_sides(self) -> bool:
-        """Whether all that counts is on which side of levels values lie: of a probability it then sees the probit."""
+        """Whether only the side of levels on which values lie counts: for a probability it then uses the probit."""
         return False
 
     def points(self, a: Any) -> Tensor:
-        """The designs that the loss of a looks at: ... x K x d. For `Points` and `Listed`, the action itself."""
+        """The designs that the loss of a depends on: ... x K x d. For `Points` and `Listed`, the action itself."""
         points = self.actions.points(a)
         if points is None:
             raise DecisionError(
@@ -138,7 +138,7 @@ class Decision(ABC):
         return points
 
     def looks_at_itself(self, space: DesignSpace) -> bool:
-        """Whether the loss of an action looks at f at the designs that the action is made of."""
+        """Whether the loss of an action depends on f at the designs that the action consists of."""
         if not self.actions.of_designs:
             return False
         some = torch.as_tensor(self.actions.sample(space, 3, seed=0))
@@ -148,7 +148,7 @@ class Decision(ABC):
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The expected loss in each component: moments H x ... x K, base samples M x K: H x ... .
 
-        Of several outcomes there are K o values, point by point.
+        With several outcomes there are K o values, point by point.
         Without a closed form it is the loss of the means where the loss is affine in f, else the average over the base
         samples; a decision that has one overrides this.
         """
@@ -159,7 +159,7 @@ class Decision(ABC):
         return None
 
     def sums(self) -> Sums | None:
-        """The loss as sums over members and pairs, where it is one."""
+        """The loss as sums over members and pairs, if it has that form."""
         return None
 
     def losses_with(self, kept: Tensor, new: Tensor) -> Tensor | None:
@@ -170,27 +170,27 @@ class Decision(ABC):
         return None
 
     def actions_given(self, observed: Tensor) -> ActionSpace:
-        """The actions that are open once designs n x d have been observed; `follows_data` says that they matter."""
+        """The actions available once designs n x d have been observed; with `follows_data` they depend on these."""
         return self.actions
 
     def within(self, space: DesignSpace) -> "Decision":
-        """The same decision, checked against a design space and with what it leaves open settled."""
+        """The same decision, checked against a design space and with its open options set."""
         self.actions.check(space, repr(self))
         return self
 
     @property
     def stated(self) -> tuple[Stated, ...]:
-        """The values of outcomes that the decision was given, such as levels and limits, to be checked before use."""
+        """The values of outcomes given to the decision, such as levels and limits, to be checked before use."""
         return ()
 
     def informed(self, belief: Belief) -> "Decision":
-        """The same decision, with what it takes from the data settled; the belief is about its outcomes."""
+        """The same decision, with what depends on the data filled in; the belief is about its outcomes."""
         return self
 
     def settled(self, **changes: Any) -> Self:
-        """With some attributes changed: itself if they are so, else a copy.
+        """With some attributes changed: itself if they already have these values, otherwise a copy.
 
-        It is the same one each time, so that a belief knows it again.
+        It is the same object each time, so that a belief recognises it.
         """
         found = copy(self)
         vars(found).update(changes, _kept=None)
@@ -206,11 +206,11 @@ class Decision(ABC):
         return {}
 
     def limits_hold(self, moments: Moments) -> Tensor | None:
-        """The chance that each member of an action holds all limits on outcomes: ... x K; None without limits."""
+        """The probability that each member of an action meets all limits on outcomes: ... x K; None without limits."""
         return None
 
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
-        """What a person should know before deciding so on a space, in sentences."""
+        """Remarks for the user on this decision in this space."""
         return ()
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
@@ -218,7 +218,7 @@ class Decision(ABC):
         return self.actions.describe(a, space)
 
     def looked_at(self, belief: Belief) -> Belief:
-        """The belief about the outcomes that it looks at, as its loss has them: of probabilities maybe the probits."""
+        """The belief about the outcomes that it uses, as its loss takes them: probabilities sometimes as probits."""
         own = belief.of(*(self.outcomes or belief.outcomes))
         if not own.graded:
             return own
@@ -235,18 +235,18 @@ class Decision(ABC):
         return own
 
     def check_graded(self, graded: Collection[str]) -> None:
-        """An `InputError` if it cannot look at several outcomes where these are believed as probabilities."""
+        """Raise an `InputError` if it cannot use several outcomes of which these are modelled as probabilities."""
         raise InputError(
             f"{self!r} looks at {', '.join(self.outcomes)} together, and {', '.join(sorted(graded))} is believed as a"
             " probability; limit it beside a number, such as Maximize('yield', ['crystal >= 0.8'])"
         )
 
     def viewed(self, belief: Belief) -> Belief:
-        """A belief about several outcomes, some of them probabilities, as the loss has them."""
+        """A belief about several outcomes, some of them probabilities, as the loss takes them."""
         return belief
 
     def answer(self, a: Any, belief: Belief, expected_loss: float, quantities: Mapping[str, Quantity]) -> str:
-        """The verdict in a sentence: what is decided, what it is expected to give, and whether limits hold."""
+        """The verdict in a sentence: what is decided, its expected outcome, and whether limits are met."""
         names = self.outcomes or belief.outcomes[:1]
         points = torch.as_tensor(self.points(a)).to(belief.X)
         about = [_quantity(name, quantities, belief, points) for name in names]
@@ -268,18 +268,18 @@ class Decision(ABC):
         return ", ".join(self.subject_to)
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """The answer in one sentence, given moments at its points (H x K, with variances), as they are believed."""
+        """The answer in one sentence, given moments at its points (H x K, with variances) in the model's terms."""
         if not self.looks_at_designs(a):
             return f"Expected loss {expected_loss:.4g}."
         mean, sd = totals(moments, about)
         return f"{in_words(len(mean), 'design')}: {about.among(mean, sd)}."
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
-        """What it is worth to lower the expected loss by so much, known to an error: in the units of the outcome."""
+        """What lowering the expected loss by this much is worth, with its error, in the units of the outcome."""
         return about.difference(amount, error) if self.in_units else f"{roughly(amount, error)} of expected loss"
 
     def looks_at_designs(self, a: Any) -> bool:
-        """Whether an action is designs, and its loss looks at f there."""
+        """Whether an action consists of designs, and its loss depends on f there."""
         return self.actions.of_designs and isinstance(a, Tensor) and torch.equal(self.points(a), a)
 
     def __repr__(self) -> str:
@@ -351,7 +351,7 @@ class Solved(Decision):
 
     @abstractmethod
     def solve(self, moments: Moments) -> Tensor:
-        """The least expected loss of any action, given moments H x ... x m: ... ."""
+        """The smallest expected loss of any action, given moments H x ... x m: ... ."""
 
     def replicates(self, moments: Moments, seed: int) -> Tensor | None:
         """Several independent estimates of `solve` where it draws at random; None where it is exact."""
@@ -362,7 +362,7 @@ class Solved(Decision):
         """The action that has it."""
 
     def judged(self, moments: Moments, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The least expected loss, that of action a (both ...), and the best action: for those that share work."""
+        """The smallest expected loss, that of action a (both ...), and the best action: for those that share work."""
         stay = moments.expect(self.expected_loss(moments, a, moments.mean[..., :0]))
         return self.solve(moments), stay, self.bayes_action(moments)
 

@@ -30,7 +30,7 @@ KNOWN = 1e-140
 """A standard deviation of a value that is known."""
 
 CLOSEST = 1.0 - 1e-9
-"""The greatest correlation: beyond, two values are one."""
+"""The largest correlation: beyond, two values are one."""
 
 
 def bivariate(h: Tensor, k: Tensor, r: Tensor) -> Tensor:

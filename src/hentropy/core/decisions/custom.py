@@ -48,8 +48,8 @@ def decision(
     """Your own decision: `decision(lambda f, a: -f.min(-1).values, actions=Points(2))`.
 
     loss(f, a): f are values at the action's points (... x K), a the action (... x k x d for `Points`, ... x p for
-    `Box`, the item itself for `Options`); it returns ... . points(a) says where f is looked at,
-    if not at the action itself. `outcomes` names those that the loss looks at, where a design has several; of more than
+    `Box`, the item itself for `Options`); it returns ... . points(a) are the designs at which f is evaluated,
+    by default the action itself. `outcomes` names those that the loss uses, where a design has several; with more than
     one, f is ... x K x o in their order.
     """
     if not callable(loss):

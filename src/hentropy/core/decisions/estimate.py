@@ -11,7 +11,7 @@ from hentropy.lazy import Tensor
 
 
 class Estimate(Solved):
-    """A number per point of `at` (m x d; points that fill the space if left out): loss sum (a_i - f(x_i))^2.
+    """A number per point of `at` (m x d; by default space-filling points): loss sum (a_i - f(x_i))^2.
 
     `outcome` names the value where there are several.
     """
@@ -27,11 +27,11 @@ class Estimate(Solved):
         self.outcomes = named(outcome)
 
     def within(self, space: DesignSpace) -> "Estimate":
-        """With its points settled."""
+        """With its points chosen."""
         return Estimate(places_in(space, self.at), self.outcome)
 
     def informed(self, belief: Belief) -> "Estimate":
-        """Knowing whether the values are believed as logarithms."""
+        """With the information whether the values are modelled as logarithms."""
         return self.settled(_log=believed_as_log(belief, self.outcome))
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
@@ -51,7 +51,7 @@ class Estimate(Solved):
         return moments.expect_vector(moments.mean)
 
     def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
-        """(mean - a)^2: by so much the sum of squares about a exceeds the one about the mean."""
+        """(mean - a)^2: the excess of the sum of squares about a over that about the mean."""
         return (moments.expect_vector(moments.mean) - a).square()
 
     def at_stake(self, moments: Moments) -> Tensor:
@@ -78,11 +78,11 @@ class Estimate(Solved):
         return f"{len(mean):,} points: {about.among(mean, [typical])}."
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
-        """By how much the squared errors are less."""
+        """The reduction of the squared errors."""
         of = f"the logarithm of {about.name}" if about.log else about.name
         return f"{roughly(amount, error)} of squared error in {of}, summed over all points"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
-        """Each point with its estimate: the median of a value that is believed as its logarithm."""
+        """Each point with its estimate: the median of a value that is modelled as its logarithm."""
         rows = zip(self.settled_points, (a.exp() if self._log else a).tolist(), strict=True)
         return [{"estimate": value, **space.decode(point)} for point, value in rows]

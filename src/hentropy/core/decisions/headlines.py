@@ -111,7 +111,7 @@ def two_digits(value: float) -> str:
 
 
 def rounded(value: float, decimals: int) -> str:
-    """A number with so many decimals; a negative count rounds away digits of the whole part."""
+    """A number with this many decimals; a negative count rounds away digits of the whole part."""
     if not math.isfinite(value):
         return f"{value:g}"
     if value and (abs(value) >= LARGEST or decimals > MOST_DECIMALS):

@@ -47,7 +47,7 @@ def area(wide: Sequence[Tensor], high: Sequence[Tensor]) -> Tensor:
 
 
 class _Area(AutogradFunction):
-    """Corners sorted by their height, the greatest first; stairs of `thick` steps that `reach` so far."""
+    """Corners sorted by their height, the largest first; stairs of `thick` steps that `reach` so far."""
 
     @staticmethod
     def forward(ctx: Any, k: int, *corners: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """`Identify`: state a distribution over a property of f; the gain is mutual information (Proposition 1).
 
-"argmax"          where f is greatest                 entropy search
+"argmax"          where f is largest                  entropy search
 "max"             how great f gets                    max-value entropy search
 points (m x d)    the values of f there               information about given points
 """
@@ -35,7 +35,7 @@ OUTCOMES = 32
 class Identify(Solved):
     """A distribution q over a property of f: loss -log q(property).
 
-    On a box, the argmax and the max are looked for among `candidates` points that fill it. Under a mixture, values at
+    On a box, the argmax and the max are searched among `candidates` space-filling points. Under a mixture, values at
     points are identified together with the component they come from. `outcome` names the value where there are several.
     """
 
@@ -58,11 +58,11 @@ class Identify(Solved):
         self.actions = Report("a distribution over the property")
 
     def informed(self, belief: Belief) -> "Identify":
-        """Knowing whether the values are believed as logarithms."""
+        """With the information whether the values are modelled as logarithms."""
         return self.settled(_log=believed_as_log(belief, self.outcome))
 
     def within(self, space: DesignSpace) -> "Identify":
-        """With its points settled."""
+        """With its points chosen."""
         settled = Identify(self.what, self.candidates, self.outcome)
         settled.at = places_in(space, self.at, self.candidates)
         return settled
@@ -99,7 +99,7 @@ class Identify(Solved):
         return -log_density(maxima, maxima, leave_out=True).mean()
 
     def replicates(self, moments: Moments, seed: int) -> Tensor | None:
-        """The entropy of a drawn property, by draws of eight different seeds."""
+        """The entropy of a sampled property, from eight different seeds."""
         if not isinstance(self.what, str) or moments.point_mass:
             return None
         return torch.stack([self._sampled_entropy(moments, seed + replicate) for replicate in range(8)])
@@ -140,16 +140,16 @@ class Identify(Solved):
         return GainFormula(_values_gain(belief, at, seed), exact=belief.components == 1, numbers=2 * at.shape[0])
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """The likeliest place, the range of the maximum, or the values."""
+        """The most probable location, the range of the maximum, or the values."""
         if self.what == "argmax":
             likely = f"with {percent(float(a.max()))} probability at the first of these"
-            return f"The {about.name} is greatest {likely} ({len(a):,} candidates)."
+            return f"The {about.name} is highest {likely} ({len(a):,} candidates)."
         if self.what == "max":
             greatest = a.exp() if about.log else a
             low, middle, high = (float(torch.quantile(greatest, p)) for p in (0.05, 0.5, 0.95))
             found = about.amount(middle, (high - low) / 3.29)
             within = about.with_unit(f"{low:.4g} and {high:.4g}")
-            return f"The greatest {about.name} is {found}, with 90 % probability between {within}."
+            return f"The highest {about.name} is {found}, with 90 % probability between {within}."
         mean, sd = totals(moments, about)
         return f"{len(mean):,} points: {about.among(mean, sd)}."
 

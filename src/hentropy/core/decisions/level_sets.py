@@ -29,12 +29,12 @@ BLOCK = 256
 
 
 class LevelSets(Solved):
-    """A membership a in [0, 1] per threshold and point of `at` (m x d; points that fill the space if left out).
+    """A membership a in [0, 1] per threshold and point of `at` (m x d; by default space-filling points).
 
     relation "difference":        loss = -sum a (f(x) - c): a point well above its threshold counts for more
     relation "misclassification": loss = sum of a where f(x) <= c and of 1 - a where f(x) > c: wrong labels
-    With a `confidence` p, labels count, whatever the relation, and a false "above" costs p / (1 - p) times as much as a
-    false "below": the best labels say "above" where P(f(x) > c) >= p, the conservative set.
+    With a `confidence` p, only labels count, whatever the relation, and a false "above" costs p / (1 - p) times as much
+    as a false "below": the best labels say "above" where P(f(x) > c) >= p, the conservative set.
     `weights` say how much each point of `at` counts. `outcome` names the value where there are several.
     """
 
@@ -76,21 +76,21 @@ class LevelSets(Solved):
 
     @property
     def by_sides(self) -> bool:
-        """Wrong labels are all that counts."""
+        """Whether only wrong labels count."""
         return self.relation == "misclassification"
 
     @property
     def needed(self) -> float:
-        """The probability from which on a label is "above": the confidence; without one, of labels, a half."""
+        """The probability at which a label becomes "above": the confidence; by default, for labels, a half."""
         return 0.5 if self.confidence is None else self.confidence
 
     @property
     def given(self) -> dict[str, Any]:
-        """The relation, which a confidence overrules."""
+        """The relation, which a confidence overrides."""
         return {"relation": self._relation}
 
     def within(self, space: DesignSpace) -> "LevelSets":
-        """With its points settled; in many dimensions they are chosen once there is a belief."""
+        """With its points chosen; in many dimensions they are chosen once there is a belief."""
         if self._follows(space):
             return self.settled(_space=space)
         if self.at is None and self.weights is not None and space.points is None:
@@ -99,7 +99,7 @@ class LevelSets(Solved):
         return self.settled(at=points, weights=_as_weights(self.weights, points))
 
     def _follows(self, space: DesignSpace) -> bool:
-        """Whether points are chosen for each belief: nobody gave any, and few say little about so many parameters."""
+        """Whether points are chosen for each belief: none are given, and a few cannot cover this many parameters."""
         return self.at is None and self.weights is None and space.points is None and len(space.fields) > FEW
 
     @property
@@ -129,7 +129,7 @@ class LevelSets(Solved):
         return belief.found[asked][0]
 
     def among(self, index: Tensor | slice) -> "LevelSets":
-        """The same decision about some of its points."""
+        """The same decision for some of its points."""
         if self.weights is None:
             return self
         index = index.cpu() if isinstance(index, Tensor) else index
@@ -206,12 +206,12 @@ class LevelSets(Solved):
         return self._best_after(evidence), self._given(evidence, a), self._labels(evidence)
 
     def saved_at(self, moments: Moments, a: Tensor) -> Tensor:
-        """The evidence against today's memberships a, where it is positive."""
+        """The evidence against the current memberships a, where it is positive."""
         against = torch.where(a > 0.5, -1.0, 1.0) * self._evidence(moments)
         return self._by_point(against.clamp_min(0.0))
 
     def at_stake(self, moments: Moments) -> Tensor:
-        """What knowing f there would save: E (f - c) on the side that is not today's, or the risk of the label."""
+        """What knowing f there would save: E (f - c) on the side opposite the label, or the risk of the label."""
         evidence = self._evidence(moments)
         if self.by_sides:
             return self._by_point(self._at_risk(evidence).clamp_min(0.0))
@@ -222,7 +222,7 @@ class LevelSets(Solved):
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Under one GP, for any q: with u = mean - c and s = |C L^-T|, the sum of s phi(u/s) - |u| Phi(-|u|/s).
 
-        Labels: the expected loss of today's less the expectation of what is lost after observing.
+        Labels: the expected loss of the current labels minus the expected loss after observing.
         """
         if isinstance(belief, Graded):
             return self._gain_of_grades(belief)
@@ -265,7 +265,7 @@ class LevelSets(Solved):
         return GainFormula(gain, max_q=1, numbers=60 * each)
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """The share above each threshold, and how much of it is sure."""
+        """The share above each threshold, and how much of it is certain."""
         chance = self._chances(moments)  # T x m
         surely = "" if self.confidence is None else f" with at least {100.0 * self.confidence:g} % probability"
         place, points = ("on", "the space") if self._chosen else ("at", f"{chance.shape[-1]:,} points")
@@ -293,7 +293,7 @@ class LevelSets(Solved):
         return counts.mean(-1) if self.weights is None else counts @ self.weights.to(counts) / self.weights.sum()
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
-        """How many more labels are right; or how far values lie on the side that they are labelled, over all points."""
+        """How many more labels are correct; or how far values lie on the side of their label, over all points."""
         if self.relation == "misclassification" and self.confidence is None:
             return f"{roughly(amount, error)} more right labels"
         if self.confidence is not None or about.log or about.event:
@@ -301,7 +301,7 @@ class LevelSets(Solved):
         return f"{about.difference(amount, error)}, summed over all points"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
-        """Each point with the number of thresholds it is above, and how much it counts."""
+        """Each point with the number of thresholds it exceeds, and its weight."""
         levels = (a > 0.5).sum(-2).tolist()
         counts = (
             [{}] * len(levels) if self.weights is None else [{"weight": weight} for weight in self.weights.tolist()]

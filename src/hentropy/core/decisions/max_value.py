@@ -24,7 +24,7 @@ MAXIMA = 64
 NODES = 36
 
 FAR = 8.0
-"""So many standard deviations out, nothing is left to integrate."""
+"""This many standard deviations out, nothing is left to integrate."""
 
 CHUNK = 2**18
 """Numbers in the largest array of one chunk of designs: what stays in the cache."""

@@ -173,7 +173,7 @@ def _pick(values: Tensor, index: Tensor) -> Tensor:
 
 
 def _leftmost(m: Tensor, s: Tensor) -> Tensor:
-    """The line that is on top as Z goes to minus infinity: least slope, then greatest intercept."""
+    """The line that is on top as Z goes to minus infinity: least slope, then largest intercept."""
     least = s.min(-1, keepdim=True).values
     return torch.where(s == least, m, -torch.inf).argmax(-1)
 

@@ -24,8 +24,8 @@ from hentropy.lazy import Tensor, torch
 class Maximize(Limited):
     """The design with the highest value: loss -f(a).
 
-    `outcome` names the value that counts where there are several. A design that violates a limit of `subject_to`, such
-    as "impurity <= 3", is worth `fallback` instead of its value: the worst value seen, if left out.
+    `outcome` names the value to maximise where there are several. A design that violates a limit of `subject_to`, such
+    as "impurity <= 3", counts as `fallback` instead of its value: by default, the worst value seen.
     """
 
     actions = Points(1, as_set=True)
@@ -42,7 +42,7 @@ class Maximize(Limited):
         return -self.worth(f)[..., 0]
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """Minus the mean, or what is left of it by limits."""
+        """Minus the mean, with the fallback where limits are violated."""
         return -self.expected_worth(moments)[..., 0]
 
     def sums(self) -> Sums | None:
@@ -50,7 +50,7 @@ class Maximize(Limited):
         return None if self.limited else Sums((-1.0,))
 
     def worst(self, values: Tensor) -> Tensor:
-        """The least."""
+        """The smallest."""
         return values.min()
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
@@ -78,7 +78,7 @@ class Minimize(Limited):
         return self.worth(f)[..., 0]
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """The mean, or what is left of it by limits."""
+        """The mean, with the fallback where limits are violated."""
         return self.expected_worth(moments)[..., 0]
 
     def sums(self) -> Sums | None:
@@ -86,7 +86,7 @@ class Minimize(Limited):
         return None if self.limited else Sums((1.0,))
 
     def worst(self, values: Tensor) -> Tensor:
-        """The greatest."""
+        """The largest."""
         return values.max()
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
@@ -103,7 +103,7 @@ def _nothing_observed() -> Listed:
 
 
 class BestObserved(Limited):
-    """The best of the designs observed so far (the least value with largest=False): loss -f(a).
+    """The best of the designs observed so far (the smallest value with largest=False): loss -f(a).
 
     `outcome`, `subject_to` and `fallback` as in `Maximize`.
     """
@@ -129,7 +129,7 @@ class BestObserved(Limited):
 
     @property
     def sign(self) -> float:
-        """The loss is so many times f(a)."""
+        """The factor of f(a) in the loss."""
         return -1.0 if self.largest else 1.0
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
@@ -137,7 +137,7 @@ class BestObserved(Limited):
         return self.sign * self.worth(f)[..., 0]
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """Minus the mean, or the mean; or what is left of it by limits."""
+        """Minus the mean, or the mean, with the fallback where limits are violated."""
         return self.sign * self.expected_worth(moments)[..., 0]
 
     def sums(self) -> Sums | None:
@@ -145,7 +145,7 @@ class BestObserved(Limited):
         return None if self.limited else Sums((self.sign,))
 
     def worst(self, values: Tensor) -> Tensor:
-        """The least, or the greatest."""
+        """The smallest, or the largest."""
         return values.min() if self.largest else values.max()
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
@@ -165,7 +165,7 @@ class BestObserved(Limited):
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Exact for one more observation of one GP: means at the data and at x are lines in its outcome.
 
-        E max over data and x, less the best mean at the data: without noise the formula of expected improvement.
+        E max over data and x, minus the best mean at the data: without noise this is expected improvement.
         """
         one = isinstance(belief, Gaussian) and belief.components == 1 and belief.X.shape[0] > 0
         if self.limited or not one or not isinstance(belief, Gaussian):
@@ -187,7 +187,7 @@ class BestObserved(Limited):
 class Improve(Decision):
     """The last design observed: loss -1[f(a) > threshold] (below it with above=False).
 
-    A new observation replaces the only action instead of adding one, so the gain is counted from having claimed nothing
+    A new observation replaces the only action instead of adding one, so the gain is measured from having no action
     (loss 0): it is the probability of improvement itself, never negative.
     """
 
@@ -209,7 +209,7 @@ class Improve(Decision):
 
     @property
     def by_sides(self) -> bool:
-        """It only has to pass."""
+        """Only passing the threshold counts."""
         return True
 
     @property

@@ -19,11 +19,11 @@ MOST = 20
 
 
 class Pareto(Decision):
-    """k designs (1 to 20) whose outcomes together dominate the greatest hypervolume: loss -hypervolume.
+    """k designs (1 to 20) whose outcomes together dominate the largest hypervolume: loss -hypervolume.
 
-    `outcomes` says which way each outcome counts: {"yield": "max", "impurity": "min"}. The volume is counted from
-    `reference`, a number for each outcome below which (above, for "min") nothing counts; the worst values seen, if left
-    out. Its unit is the product of the outcomes' units.
+    `outcomes` gives the direction of each outcome: {"yield": "max", "impurity": "min"}. The volume is measured from
+    `reference`, a number for each outcome below which (above, for "min") nothing counts; by default, the worst values
+    seen. Its unit is the product of the outcomes' units.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Pareto(Decision):
         return f"{roughly(amount, error)} of hypervolume"
 
     def informed(self, belief: Belief) -> "Decision":
-        """With the worst values seen as the reference, unless it was given, in the terms of the belief."""
+        """With the worst values seen as the default reference, in the belief's terms."""
         if self.reference is not None:
             origin = [in_belief(belief, name, value) for name, value in self.reference.items()]
             return self.settled(_origin=torch.tensor(origin, dtype=torch.float64))
@@ -76,7 +76,7 @@ class Pareto(Decision):
 
     @property
     def origin(self) -> Tensor:
-        """The reference, once it is settled: m."""
+        """The reference, once it is known: m."""
         if self._origin is None:
             raise DecisionError(f"{self!r} has no reference yet; give reference=..., or use it with a belief")
         return self._origin

@@ -1,7 +1,7 @@
 """Decisions about several designs at once, and the distances between designs that some of them count.
 
 `TopK` good designs that differ from each other; `KGuesses`, of which only the best counts; `MinMax`, where the function
-is least and where it is greatest; `Sequence`, whose values run through a list of targets.
+is smallest and where it is largest; `Sequence`, whose values run through a list of targets.
 """
 
 import math
@@ -71,7 +71,7 @@ def _own(distance: Distance, a: Tensor, b: Tensor) -> Tensor:
 
 
 UNEVEN = 10.0
-"""A range that is so many times as narrow as the widest hardly counts for distances in own units."""
+"""A range that is this many times as narrow as the widest hardly counts for distances in own units."""
 
 
 DIFFERENT = 0.1
@@ -85,11 +85,11 @@ class TopK(Limited):
     """k high-scoring, diverse designs.
 
     loss = -sum f(a_i) - weight x mean over pairs of min(distance(a_i, a_j), cap). Distances are in the designs' own
-    units, and another option of a choice is 1 away; with `scaled`, they are in units of the ranges: every parameter
-    runs from 0 to 1, a logarithmic one by its logarithm, and weight and cap count in those units. `distance` is "l1",
-    "l2" or a function of two tensors (... x d) that returns ... . With largest=False, small values are wanted and the
-    first sum is counted with a plus. `outcome`, `subject_to` and `fallback` are as in `Maximize`, for each design by
-    itself.
+    units, and two different options of a choice are 1 apart; with `scaled`, distances are relative to the ranges: every
+    parameter runs from 0 to 1, a logarithmic one by its logarithm, and weight and cap are in those units. `distance` is
+    "l1", "l2" or a function of two tensors (... x d) that returns ... . With largest=False, small values are wanted and
+    the first sum has a plus sign. `outcome`, `subject_to` and `fallback` are as in `Maximize`, separately for each
+    design.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class TopK(Limited):
         return self if self._space is space else self.settled(_space=space)
 
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
-        """That some parameters hardly count for distances in own units, because their ranges are so narrow."""
+        """A warning if parameters with narrow ranges hardly count for distances in their own units."""
         if self.scaled or self.k == 1 or self.weight == 0 or callable(self.distance):
             return ()
         ranges = {field.name: (field.low, field.high) for field in space.fields if field.high > field.low}
@@ -156,22 +156,22 @@ class TopK(Limited):
         return self._space.to_compare(a, 1.0 if self.distance == "l1" else 2.0, self.scaled)
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
-        """-sum f(a_i) less the reward for distance."""
+        """-sum f(a_i) minus the reward for distance."""
         return self._total(self.worth(f)) - self._reward(a)
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """Affine in what the members are worth."""
+        """Affine in the values of the members."""
         return self._total(self.expected_worth(moments)) - self._reward(a)
 
     def _total(self, worth: Tensor) -> Tensor:
         return -worth.sum(-1) if self.largest else worth.sum(-1)
 
     def worst(self, values: Tensor) -> Tensor:
-        """The least, or the greatest."""
+        """The smallest, or the largest."""
         return values.min() if self.largest else values.max()
 
     def sums(self) -> Sums | None:
-        """Each value counts alike; each pair has its share of the mean over pairs."""
+        """All values have equal weight; each pair has its share of the mean over pairs."""
         if self.limited:
             return None
         sign = -1.0 if self.largest else 1.0
@@ -198,7 +198,7 @@ class TopK(Limited):
         return f", of which {int(i[near]) + 1} and {int(j[near]) + 1} hardly differ"
 
     def _widest(self) -> float:
-        """The greatest distance that counts: the cap, or that of designs spread over the space if it is less."""
+        """The largest distance that counts: the cap, or that of designs spread over the space if it is less."""
         cap = math.inf if self.cap is None else self.cap
         if self._space is None:
             return cap if math.isfinite(cap) else 0.0
@@ -226,9 +226,9 @@ class TopK(Limited):
 
 
 class KGuesses(Limited):
-    """k designs of which the best counts: loss -max f(a_i) (min f(a_i) with largest=False).
+    """k designs, of which only the best counts: loss -max f(a_i) (min f(a_i) with largest=False).
 
-    `outcome`, `subject_to` and `fallback` as in `Maximize`: the best of those that hold the limits counts, the fallback
+    `outcome`, `subject_to` and `fallback` as in `Maximize`: the best of those that meet the limits counts, the fallback
     if none does.
     """
 
@@ -250,7 +250,7 @@ class KGuesses(Limited):
         self.needs = alone if k == 1 else Needs.JOINT
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
-        """-max f(a_i), or min f(a_i), of those that hold the limits."""
+        """-max f(a_i), or min f(a_i), of those that meet the limits."""
         values = self.objective(f)
         if not self.limited:
             return -values.amax(-1) if self.largest else values.amin(-1)
@@ -280,7 +280,7 @@ class KGuesses(Limited):
         return self._best_held(self.objective(f), self.holds_in_draws(f, moments)).mean(0)
 
     def worst(self, values: Tensor) -> Tensor:
-        """The least, or the greatest."""
+        """The smallest, or the largest."""
         return values.min() if self.largest else values.max()
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
@@ -323,7 +323,7 @@ class MinMax(Decision):
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """The two designs, named."""
-        names = ("least", "greatest")
+        names = ("lowest", "highest")
         return [{"where f is": name, **row} for name, row in zip(names, super().describe(a, space), strict=True)]
 
 
@@ -331,7 +331,7 @@ class Sequence(Limited):
     """m designs with `f(a_i)` near target `y_i`: loss `sum |f(a_i) - y_i|^power + link x length of the path`.
 
     `outcome` and `subject_to` as in `Maximize`. A design that violates a limit counts as if its value were `fallback`:
-    of those seen, the one furthest from its target, if left out.
+    by default, the value seen that is furthest from its target.
     """
 
     needs = Needs.VARIANCE
@@ -373,7 +373,7 @@ class Sequence(Limited):
         return miss if self.power == 1 else miss.square()
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """(mean - y)^2 + variance for power 2, the folded normal's mean for power 1; so much as limits leave."""
+        """(mean - y)^2 + variance for power 2, the folded normal's mean for power 1; with limits, also the fallback."""
         targets = self._targets.to(moments.mean)
         gap, var = self.parts(moments.mean)[0] - targets, self.parts(moments.variance)[0]
         if moments.between is not None:
@@ -404,12 +404,12 @@ class Sequence(Limited):
         return each + (1.0 - chance) * self._miss(self.instead.to(targets).expand_as(targets))
 
     def informed(self, belief: Belief) -> "Decision":
-        """With the targets in the belief's terms, and so the values that are furthest from them."""
+        """With the targets, and the values furthest from them, in the belief's terms."""
         targets = [in_belief(belief, self.outcome, target) for target in self.targets]
         return super(Sequence, self.settled(_targets=torch.tensor(targets, dtype=torch.float64))).informed(belief)
 
     def worst(self, values: Tensor) -> Tensor:
-        """For each target the value furthest from it."""
+        """For each target, the value furthest from it."""
         furthest = (values.unsqueeze(-1) - self._targets.to(values)).abs().argmax(0)
         return values[furthest]
 
@@ -417,7 +417,7 @@ class Sequence(Limited):
         return 0.0 if self.link == 0 else self.link * l2(a[..., 1:, :], a[..., :-1, :]).sum(-1)
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """How near the targets are met."""
+        """How closely the targets are met."""
         values = in_units(moments, about.log)
         miss = absolute(values.mean - torch.tensor(self.targets).to(values.mean), values.variance)
         off = about.level(float(f"{float(values.expect_vector(miss).mean()):.2g}"))
@@ -426,7 +426,7 @@ class Sequence(Limited):
         return f"{in_words(len(self.targets), 'design')} with {near}: off by {off} on average."
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
-        """How much nearer the values come to their targets, for each of the designs; or the squares of that."""
+        """How much closer the values come to their targets, per design; or the squares of that."""
         if self.power == 2 or self.link:
             what = f"{'squared ' * (self.power == 2)}distance to the targets"
             return f"{roughly(amount, error)} of the {what}, summed over all designs"

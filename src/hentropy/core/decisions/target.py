@@ -19,13 +19,13 @@ Aim = float | tuple[float, float] | str
 
 
 class Target(Decision):
-    """One design near what is wanted of each outcome: loss sum of weight x distance / scale.
+    """One design whose outcomes are near their targets: loss sum of weight x distance / scale.
 
     `targets` are values, bands or limits: {"hardness": 55, "gloss": (80, 90), "price": "<= 3"}. The distance is how far
     an outcome is from its value, from its band, or beyond its limit, and 0 inside: twice as far costs twice as much.
-    `scale` says which distance counts as 1, for all outcomes or for some; otherwise it is the standard deviation of the
-    values seen, so that outcomes in different units compare. A single outcome is counted in its own units. `weights`
-    are 1 where they are not given.
+    `scale` is the distance that counts as 1, for all outcomes or for some; by default it is the standard deviation of
+    the values seen, so that outcomes in different units are comparable. A single outcome is measured in its own units.
+    `weights` are 1 by default.
     """
 
     actions = Points(1, as_set=True)
@@ -50,12 +50,12 @@ class Target(Decision):
 
     @property
     def stated(self) -> tuple[Stated, ...]:
-        """Upper ends of what is wanted."""
+        """The upper ends of the targets."""
         ends = [(limit.outcome, limit.high) for limit in (_aimed(*item) for item in self.targets.items())]
         return tuple(Stated("the target", name, high) for name, high in ends if high < math.inf)
 
     def informed(self, belief: Belief) -> "Decision":
-        """With the standard deviations of the values seen as scales, where none were given, in the belief's terms."""
+        """With the standard deviations of the values seen as default scales, in the belief's terms."""
         limits = tuple(_aimed(name, aim).believed(belief) for name, aim in self.targets.items())
         said = self.scale or ({} if len(self.outcomes) > 1 else {self.outcomes[0]: 1.0})
         scales = [said[name] if name in said else _spread(belief, name) for name in self.outcomes]
@@ -75,12 +75,12 @@ class Target(Decision):
         return self._sum([limit.distance(f) for limit, f in zip(self._limits, each[..., 0, :].unbind(-1), strict=True)])
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """The expected excess on either side of what is wanted."""
+        """The expected excess on either side of the targets."""
         rows = zip(self._limits, moments.mean.unbind(-1), moments.variance.unbind(-1), strict=True)
         return self._sum([limit.expected_distance(mean, var) for limit, mean, var in rows])
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
-        """How much nearer it comes: in units where a single outcome counts by its distance alone."""
+        """How much closer it comes: in units, if the loss is the distance of a single outcome."""
         alone = len(self.outcomes) == 1 and not self.scale and not self.weights
         if alone and not about.event:
             return f"{about.difference(amount, error)}, nearer to the target"

@@ -1,4 +1,4 @@
-"""How a belief is fitted: the default Gaussian process, a BoTorch model, or a model of one's own."""
+"""How a belief is fitted: the default Gaussian process, a BoTorch model, or a custom model."""
 
 from hentropy.core.models.botorch import from_botorch
 from hentropy.core.models.botorch_model import botorch_model

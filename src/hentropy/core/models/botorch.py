@@ -26,9 +26,9 @@ def from_botorch(
 ) -> Belief:
     """The belief of a fitted single-output BoTorch model, in the units of its posterior.
 
-    `noise_std` is the standard deviation of an observation to come where the model's own noise is not to be used; after
-    a non-linear outcome transform it is in the transformed units, where the noise is Gaussian. `draws` and `seed` are
-    of the paths that such a model becomes.
+    `noise_std` is the noise standard deviation of a future observation, if not that of the model; after
+    a non-linear outcome transform it is in the transformed units, where the noise is Gaussian. Such a model is
+    represented by sampled paths: `draws` is their number, `seed` their seed.
     """
     if noise_std is not None and not (math.isfinite(noise_std) and noise_std >= 0):
         raise InputError(f"noise_std must be a number not below 0, got {noise_std}")

@@ -52,7 +52,7 @@ def botorch_model(
     """The model of a study (`Study(model=...)`) that BoTorch fits.
 
     `build` is a class of exact Gaussian processes such as SingleTaskGP, which gets designs scaled to the unit cube,
-    standardised outcomes, standard errors where they are told, and `options`, and is fitted by its marginal likelihood;
+    standardised outcomes, standard errors if told, and `options`, and is fitted by its marginal likelihood;
     or a function from X (n x d) and Y (n x 1) to a model that it has fitted. `noise_std` as in `from_botorch`.
     """
     if not callable(build):

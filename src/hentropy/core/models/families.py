@@ -1,22 +1,21 @@
 r"""A belief over families of models: a few draws of each family, weighted by how well they predict what they leave out.
 
-One kernel with good hyperparameters is still one guess. The families:
+One kernel with good hyperparameters is still only one assumption. The families:
 
     rough    a Matern-3/2 kernel
     smooth   a squared exponential kernel, waves along each coordinate and a quadratic trend
 
-In the second the stationary kernel has what a sum of one-dimensional functions and a parabola leave over; how much each
-contributes is for the data to say. Hyperparameters of each family are a few draws of their posterior. One draw of each
-has all its standard deviations multiplied by `WIDE`: it stands for surprises that no draw foresees, so that the mixture
-has heavy tails as far as the data speak for them. Every component is a Gaussian process: all that is exact for one
-stays exact.
+In the second the stationary kernel models what a sum of one-dimensional functions and a quadratic leave over; the data
+determine how much each contributes. Each family has a few draws of its hyperparameters from their posterior. One draw
+of each has all its standard deviations multiplied by `WIDE`, which gives the mixture heavy tails as far as the data
+support them. Every component is a Gaussian process: everything that is exact for one stays exact.
 
-Weights by stacking (Yao et al. 2018): they maximise how probable the mixture holds each observation given the others,
+Weights by stacking (Yao et al. 2018): they maximise the leave-one-out predictive density of the mixture,
 
     sum_i log sum_h w_h p_h(y_i | others) + a sum_h log w_h
 
 by expectation maximisation; a is a pseudo-count of each component. Evidence as a weight, and the leave-one-out
-density of each component by itself, are too sure of themselves with few data.
+density of each component by itself, are overconfident with few data.
 
 Leaving one out. Each observation is predicted from all the others, without refitting or refactorising anything. With
 K = k(X, X) + noise, alpha = K^-1 (y - m(X)), for each of the H components (Rasmussen and Williams 2006, 5.12):
@@ -28,9 +27,9 @@ contributed to them; stacked ones, which one observation hardly moves, stay. Hyp
 correlated outcomes one is predicted, each time from all other values: those of the other outcomes of the same design
 are known.
 
-Gross errors. An observation that its neighbours contradict is either wrong or the first sight of a peak. Where the
-evidence says that a few are wrong, most components doubt them (their noise has a great variance more) and one of each
-family believes all: an experiment beside the observation will tell.
+Gross errors. An observation that its neighbours contradict is either wrong or the first sign of a peak. Where the
+evidence says that a few are wrong, most components distrust them (with a large extra noise variance) and one of each
+family trusts all: an experiment near the observation will decide.
 """
 
 import math
@@ -203,7 +202,7 @@ def doubting(target: LogPosterior, wrong: Tensor) -> LogPosterior:
 
 
 def log_odds(doubtful: Sequence[Fitted], trusting: Sequence[Fitted], wrong: Tensor) -> float:
-    """Of so many gross errors against none."""
+    """The log odds of this many gross errors against none."""
     prior = int(wrong.sum()) * math.log(ERRORS / (1.0 - ERRORS))
     return prior + max(one.summit for one in doubtful) - max(one.summit for one in trusting)
 
@@ -226,7 +225,7 @@ def joined(kernels: Sequence[Stationary | Composed]) -> Composed:
 
 
 def evenly(weights: Tensor, count: int) -> list[int]:
-    """So many components, evenly spread over the weights (H) of all: heavy ones come several times."""
+    """`count` components, evenly spread over the weights (H) of all: those with large weights occur several times."""
     places = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     return torch.searchsorted(weights.cumsum(0).cpu(), places).clamp_max(len(weights) - 1).tolist()
 
@@ -260,7 +259,7 @@ def doubted(belief: Gaussian) -> Tensor:
 
 
 def stacked(log_density: Tensor, pseudo_count: float = PSEUDO_COUNT) -> Tensor:
-    """The weights (H) of components that hold each observation given the others to be so likely: H x n."""
+    """The weights (H) of components with these leave-one-out log densities: H x n."""
     H, n = log_density.shape
     weights = log_density.new_full((H,), 1.0 / H)
     for _ in range(ROUNDS):

@@ -159,7 +159,7 @@ Treatment = Literal["auto", "map", "mixture", "families"]
 TREATMENTS: tuple[str, ...] = get_args(Treatment)
 
 MIXTURE_LIMIT = 128
-"""Up to so many observations hyperparameters are integrated over by default; beyond, that takes over a second a fit."""
+"""Up to this many observations hyperparameters are integrated out by default; beyond, a fit takes over a second."""
 
 CHAINS = 16
 BURN_IN = 60
@@ -205,18 +205,18 @@ def fit(
 ) -> Gaussian:
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
-    `space` says how designs enter the unit cube; without it the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "families") kernels of two
-    kinds are mixed, with half as many draws of the hyperparameters of each, or one of each where the data are many (see
-    `families`). One kernel (of a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
-    from their posterior ("mixture"); "auto" with a profile is a mixture while the data are few. A `start` that
-    `fit_with` returned for similar data is a faster beginning for one kernel.
+    `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
+    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "families") the belief
+    mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
+    (see `families`). One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
+    from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that
+    `fit_with` returned for similar data speeds up the fit of one kernel.
 
-    More than 1,500 observations are known through 1,000 inducing points, to which the hyperparameters are fitted (see
+    More than 1,500 observations are summarised by 1,000 inducing points, to which the hyperparameters are fitted (see
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
-    options to the first of these data, saves fitting them again, and changes nothing else.
+    options to the first of these data, avoids fitting them again, and changes nothing else.
 
-    `device` is where it is computed, such as "cuda"; where X is, if left out. Gains and proposals follow the belief.
+    `device` is where it is computed, such as "cuda"; by default, where X is. Gains and proposals follow the belief.
     """
     return fit_with(
         X,

@@ -328,10 +328,10 @@ class LogPosterior(KernelPosterior):
 
 
 MANY = 128
-"""Beyond so many observations an evaluation is expensive and the posterior has few summits: fewer starts then."""
+"""Beyond this many observations an evaluation is expensive and the posterior has few summits: fewer starts then."""
 
 SUBSET = 384
-"""Beyond so many, the summits are looked for with so many observations at random; the best one then climbs with all."""
+"""With more observations, the modes are searched with this many random ones; the best then ascends with all."""
 
 ROUNDS = 80
 TOLERANCE = 1e-3
@@ -374,7 +374,7 @@ class Summits:
 
 
 DRAWN = 24
-"""So many rows are drawn around the summits, and a few of them stand for all."""
+"""This many rows are drawn around the summits, and a few of them stand for all."""
 
 
 @torch.no_grad()

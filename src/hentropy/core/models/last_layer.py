@@ -128,7 +128,7 @@ class LastLayer:
 
 @torch.no_grad()
 def most_probable(features: Tensor, y: Tensor, noise: float | None) -> tuple[Tensor, Tensor]:
-    """The variances s and v (H each) with the greatest evidence of y (n), features H x n x F; v may be known.
+    """The variances s and v (H each) with the largest evidence of y (n), features H x n x F; v may be known.
 
     With features / sqrt F = U D V^T, the outcomes along U have variances s D^2 + v, and the rest has v.
     """
@@ -148,10 +148,10 @@ def most_probable(features: Tensor, y: Tensor, noise: float | None) -> tuple[Ten
 def last_layer(
     width: int = 50, *, depth: int = 2, networks: int = 4, steps: int = 400, noise_std: float | None = None
 ) -> LastLayer:
-    """The model of neural networks whose last layer is Bayesian, for `Study(model=...)`.
+    """Neural networks with a Bayesian last layer, for `Study(model=...)`.
 
     `networks` networks with `depth` hidden layers of `width` units are trained by `steps` steps of Adam, with the
-    study's seed, and mixed. `noise_std` is the standard error of an observation; if left out, those of the values
+    study's seed, and mixed. `noise_std` is the standard error of an observation; by default, those of the values
     told, or the most probable one.
     """
     for name, value in (("width", width), ("depth", depth), ("networks", networks), ("steps", steps)):

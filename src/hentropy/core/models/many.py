@@ -15,14 +15,14 @@ FITTED = 1000
 """The most observations that hyperparameters are fitted to: some at random. They are the inducing points of more."""
 
 EXACT = 1500
-"""Up to so many observations the posterior is exact; beyond, inducing points stand for them."""
+"""Up to this many observations the posterior is exact; beyond, inducing points stand for them."""
 
 GROWTH = 1.25
-"""Hyperparameters are refitted when the observations have become so many times as many."""
+"""Hyperparameters are refitted when the observations have become this many times as many."""
 
 
 def whole_fit(n: int) -> int:
-    """How many of n observations, the first ones, choose the hyperparameters: the last full fit was with so many."""
+    """How many of n observations, the first ones, choose the hyperparameters: the last full fit was with this many."""
     count = FITTED
     while (more := int(count * GROWTH)) <= n:
         count = more

@@ -112,12 +112,12 @@ class EnsembleModel:
 
 
 def forest(estimator: Forest, *, noise_std: float | None = None) -> EnsembleModel:
-    """The model of a random forest of scikit-learn, for `Study(model=...)`: its trees are the functions.
+    """A scikit-learn random forest, for `Study(model=...)`: its trees are the functions.
 
-    `estimator` is one that averages others, not fitted yet: RandomForestRegressor(200, min_samples_leaf=2). It is
-    copied, and fitted with the study's seed. `noise_std` is the standard error of an observation; if left out, that
-    of the values told, or what the forest leaves unexplained. Trees are steps, on which no search can descend: a pool
-    suits them best.
+    `estimator` is an unfitted ensemble, such as RandomForestRegressor(200, min_samples_leaf=2). It is
+    copied, and fitted with the study's seed. `noise_std` is the standard error of an observation; by default, that
+    of the values told, or the residual error of the forest. Trees are step functions without gradients: they work best
+    on a pool.
     """
     _check_noise(noise_std)
 
@@ -132,10 +132,10 @@ def forest(estimator: Forest, *, noise_std: float | None = None) -> EnsembleMode
 def ensemble(
     make: Callable[[int], Regressor], members: int, *, bootstrap: bool = False, noise_std: float | None = None
 ) -> EnsembleModel:
-    """The model of several smooth regressors of scikit-learn, for `Study(model=...)`, such as a deep ensemble.
+    """An ensemble of smooth scikit-learn regressors, such as a deep ensemble, for `Study(model=...)`.
 
-    `make(seed)` gives a regressor that is not fitted yet: lambda seed: MLPRegressor(random_state=seed). Each
-    of the `members` sees all data, or draws of them with replacement (`bootstrap`). `noise_std` as in `forest`.
+    `make(seed)` returns an unfitted regressor: lambda seed: MLPRegressor(random_state=seed). Each
+    of the `members` is fitted to all data, or to a `bootstrap` sample of them. `noise_std` as in `forest`.
     """
     _check_noise(noise_std)
     if not is_count(members) or members < 2:

@@ -37,15 +37,16 @@ def fit_outcomes(
 ) -> Gaussian | Graded | Several:
     """The belief after observing outcomes Y (n x o, NaN where one was not measured) at designs X (n x d).
 
-    Outcomes in `log` are believed, and looked at by losses, as their natural logarithms. `noise` are standard errors by
+    Outcomes in `log` are modelled as their natural logarithms, and losses see these. `noise` are standard errors by
     name, in units of Y, for each as in `fit`; the noise of the others is fitted. A single outcome has a `Gaussian`.
-    `grades` has outcomes that are yes or no, or ordered grades, which Y counts from 0: how many there are, and which
-    one, or a better one, is wanted: (2, 1) for yes and no. These are believed as probabilities, by `Graded`,
+    `grades` names outcomes that are yes or no, or ordered grades, which Y counts from 0, each with the number of grades
+    and the lowest wanted one: (2, 1) for yes and no. These are modelled as probabilities, by `Graded`,
     independently of the others.
 
-    Outcomes are modelled together where the data prefer it (see `correlated`), and apart otherwise; `correlated` says
-    that all are, or that none is. More than 1,000 observations are modelled apart unless it says so. `earlier` is the
-    belief of a fit with the same options to the first of these data, and `device` is where to compute, as in `fit`.
+    Outcomes are modelled jointly where the evidence prefers it (see `correlated`), and separately otherwise;
+    `correlated=True` or `False` overrides this. More than 1,000 observations are modelled separately by default.
+    `earlier` is the belief of a fit with the same options to the first of these data, and `device` is where to compute,
+    as in `fit`.
     """
     names = (outcomes,) if isinstance(outcomes, str) else tuple(outcomes)
     check_names(names, names)

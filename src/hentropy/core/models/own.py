@@ -16,9 +16,9 @@ from hentropy.lazy import Tensor, torch
 
 @dataclass(frozen=True)
 class ModelData:
-    """What is known of one outcome: designs X (n x d, coordinates of the space), values Y (n), their standard errors.
+    """The data on one outcome: designs X (n x d, coordinates of the space), values Y (n), their standard errors.
 
-    `noise` (n) is None if none was told. `seed` is the study's: a model that draws at random draws with it.
+    `noise` (n) is None if none was told. `seed` is the study's, for models that use random numbers.
     """
 
     X: Tensor

@@ -57,11 +57,11 @@ class SimulatorModel:
 
 
 def simulator(function: Simulation, prior_draws: Any, *, noise_std: float) -> SimulatorModel:
-    """The model of a simulator, for `Study(model=...)`.
+    """A simulator with uncertain parameters, for `Study(model=...)`.
 
-    `function(x, t)` takes designs x (m x d, coordinates of the space) and parameters t (S x p) and gives S x m, in
-    operations of torch. `prior_draws` (S x p) are draws of the parameters from their prior: thousands, since the data
-    leave few of them. `noise_std` is the standard error of an observation for which none is told.
+    `function(x, t)` takes designs x (m x d, coordinates of the space) and parameters t (S x p) and returns S x m, in
+    torch operations. `prior_draws` (S x p) are draws of the parameters from their prior: thousands, because few of them
+    will fit the data. `noise_std` is the standard error of an observation for which none is told.
     """
     draws = as_table("prior_draws", prior_draws)
     if draws.dim() != 2 or draws.shape[0] < 2:

@@ -69,7 +69,7 @@ OUTPUTSCALE = Normal(1.0, 1.0)
 """log s: where experiments fail is mostly decided by the design, so g is large beside the unit noise of the link."""
 
 COMPONENTS = 4
-"""So many components stand for the posterior of the hyperparameters."""
+"""This many components stand for the posterior of the hyperparameters."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class GradesPosterior(KernelPosterior):
 
     @classmethod
     def of(cls, designs: Tensor, grades: Tensor, count: int, wanted: int, space: DesignSpace) -> "GradesPosterior":
-        """Given designs (n x d) and which of so many grades each had (n)."""
+        """Given designs (n x d) and which of this many grades each had (n)."""
         seen = grades.long().bincount(minlength=count).double() + 1.0
         shares = tuple((seen / seen.sum()).tolist())
         return cls(space.to_unit(designs), grades, Profile.MATERN52, space.scales, shares, wanted)
@@ -311,7 +311,7 @@ def fit_success(
 ) -> Success:
     """The belief after experiments at designs X (n x d) of which some `succeeded` (n).
 
-    An action is decided only if each of its designs succeeds with a chance of `at_least`.
+    An action is decided only if each of its designs succeeds with a probability of at least `at_least`.
     """
     designs = as_table("X", X)
     told = torch.as_tensor(succeeded, dtype=torch.bool)
@@ -357,7 +357,7 @@ def check_at_least(at_least: Any) -> None:
     """Refuse what is no probability below 1."""
     if isinstance(at_least, bool) or not isinstance(at_least, int | float) or not 0.0 <= at_least < 1.0:
         raise InputError(
-            f"at_least, the least chance of success of a decided action, must be in [0, 1), got {at_least!r}"
+            f"at_least, the smallest probability of success of a decided action, must be in [0, 1), got {at_least!r}"
         )
 
 

@@ -130,8 +130,8 @@ def ascend_together(
 
 
 ROUNDS, EXCHANGES = 3, 6
-"""Ascent of the numbers alternates so often with exchange of options: of the actions while that helps, at most so many
-of each, then one of the designs."""
+"""How often ascent of the numbers alternates with exchange of options: of the actions while that helps, at most this
+many of each, then one of the designs."""
 
 
 def ascend_in_turns(
@@ -189,9 +189,9 @@ def _taken(actions: Tensor, choice: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class OneShot(Solver):
-    """The search as the paper did it: random restarts, joint ascent, the best restart wins.
+    """The search of the paper: random restarts, joint ascent, the best restart wins.
 
-    Where designs or actions have options, exchange of these alternates with the ascent.
+    Where designs or actions have options, exchanging options alternates with the ascent.
     """
 
     restarts: int = 64

@@ -55,10 +55,10 @@ def propose_assay(
     pending_measures: Sequence[Collection[str]] | None = None,
     **options: Any,
 ) -> AssayProposal:
-    """The assay with the greatest gain per cost, at the designs where it has it; `options` are those of `propose`.
+    """The assay with the largest gain per cost, and the designs that attain it; `options` are those of `propose`.
 
-    Pending designs (p x d) are measured by the same assay, unless `pending_measures` has the outcomes of each. An assay
-    that says nothing about the outcomes of the decision gains nothing.
+    Pending designs (p x d) are measured by the same assay, unless `pending_measures` gives the outcomes of each. An
+    assay that is not informative about the outcomes of the decision has no gain.
     """
     if not isinstance(assays, Mapping) or not all(isinstance(one, Assay) for one in assays.values()) or not assays:
         raise InputError(f'assays are given by name, such as {{"quick": Assay(["impurity"], cost=1)}}; got {assays!r}')

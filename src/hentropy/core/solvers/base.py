@@ -62,7 +62,7 @@ def informed(appraisal: Appraisal, actions: Tensor | None) -> Appraisal:
 
 
 def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, Appraisal]:
-    """Which of the designs F x q x d has the greatest gain per cost, and what was learned on the way."""
+    """Which of the designs F x q x d has the largest gain per cost, and what was learned on the way."""
     if len(x) == 1:
         return 0, appraisal
     # the outcomes of one design are integrated almost exactly while they are no more than two
@@ -87,7 +87,7 @@ class PerCost(Outlay):
 
 @dataclass(frozen=True)
 class NetOfCost(Outlay):
-    """Gain less cost, which has a `price` in units of the loss."""
+    """Gain minus cost, which has a `price` in units of the loss."""
 
     cost: CostFunction
     price: float
@@ -143,7 +143,7 @@ def checked_cost(cost: CostFunction, x: Tensor) -> Tensor:
 
 
 def leading(x: Tensor, scores: Tensor, count: int, appraisal: Appraisal, apart: float) -> Tensor:
-    """The designs with the greatest scores that lie apart from each other in the unit cube: at most count x q x d."""
+    """The designs with the largest scores that lie apart from each other in the unit cube: at most count x q x d."""
     unit = appraisal.space.to_unit(x).flatten(1)
     scores = scores.clone()
     chosen: list[int] = []

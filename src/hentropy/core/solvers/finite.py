@@ -18,9 +18,9 @@ SCREEN_SHARE = 0.7
 
 @dataclass(frozen=True)
 class Finite(Solver):
-    """The most promising designs of the list are valued (all, where nothing says which are), the best few audited.
+    """Evaluates the most promising designs of the list (all, where there is no ranking) and audits the best few.
 
-    Several designs are chosen one after the other, each knowing the ones before. `joint_outcomes` take the place of
+    Several designs are chosen one at a time, each conditioned on the ones before. `joint_outcomes` take the place of
     `outcomes` where each design has several.
     """
 
@@ -30,7 +30,7 @@ class Finite(Solver):
     valued: int = 512
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
-        """The designs with the greatest gain, those pending or chosen already left out while others remain."""
+        """The designs with the largest gain, without pending or already chosen ones while others remain."""
         if appraisal.space.points is None:
             raise InputError("the finite search needs a list of designs: make the space a Pool, or use Auto()")
         if q < 1:
@@ -56,7 +56,7 @@ class Finite(Solver):
         return Finalists(sets, complete, note="" if complete else note)
 
     def _worth_valuing(self, appraisal: Appraisal, x: Tensor, cost: Cost | None) -> Tensor:
-        """Of many designs (b x 1 x d) those whose gain is greatest with half of the outcomes and few components."""
+        """Of many designs (b x 1 x d) those whose gain is largest with half of the outcomes and few components."""
         many = len(x) > self.valued and isinstance(appraisal.search, ContinuousSearch) and appraisal.formula is None
         if not many or appraisal.clock.limited:
             return x

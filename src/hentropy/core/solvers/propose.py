@@ -37,10 +37,10 @@ from hentropy.lazy import Tensor, torch
 class Auto(Solver):
     """Sizes were chosen by audited gain against time.
 
-    `screened` (1 + d) designs are looked at; the best `refined` ascend for half of `steps` + d steps with a few typical
-    components of a mixture, then the best `polished` of them for the other half with all. `outcomes` are of one GP;
+    `screened` (1 + d) designs are evaluated; the best `refined` ascend for half of `steps` + d steps with a few typical
+    components of a mixture, then the best `polished` of them for the other half with all. `outcomes` is for one GP;
     under a mixture `mixture_outcomes` take their place, and `joint_outcomes` where each design has several: with 16 of
-    those, 4 of 16 proposals about two outcomes had a tenth less than the greatest gain.
+    those, 4 of 16 proposals about two outcomes had a gain a tenth below the largest.
     """
 
     screened: int = 96
@@ -53,7 +53,7 @@ class Auto(Solver):
     finalists: int = 3
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
-        """One design after the other, each knowing the ones before; then all of them together."""
+        """One design at a time, each conditioned on the ones before; then all of them jointly."""
         if q > 1 and appraisal.space.same_in_batch:
             return self._plates(appraisal, q, cost)
         if appraisal.space.points is not None:
@@ -162,7 +162,7 @@ class Auto(Solver):
 
 
 PLATES, PLATE_ROUNDS = 4, 1
-"""So many values that designs share are compared at first, and again in rounds around the best, each by designs that
+"""This many values that designs share are compared at first, and again in rounds around the best, each by designs that
 are only screened; the best is searched in full."""
 
 
@@ -215,9 +215,9 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The designs to run next (q x d), their audited gain, and what would be done after low, middle, high outcomes.
+    """The designs to run next (q x d), their audited gain, and what would be decided after low, middle, high outcomes.
 
-    `measures` are the outcomes to observe, where only some are.
+    `measures` are the outcomes to observe, if not all.
     """
 
     x: Tensor
@@ -261,10 +261,10 @@ def propose(
     """The q designs with the largest gain (per cost), jointly; fewer where no q rows of a pool can share a plate.
 
     `pending` (p x d) are designs that are still running: the gain is what the new ones add to them. `cost` maps designs
-    b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: what was found until then is
-    returned, with complete=False and a note. `decide_on` is where the decision may lie, if not in the space of what can
-    be run. `success` as in `gain`. `entropy_seed` draws the base samples of the entropy now, if not `seed`: that of
-    `entropy`, where both are to state one number.
+    b x q x d to b positive numbers. `max_seconds` and `max_memory` (bytes) bound the work: when the time is up, the
+    best result so far is returned, with complete=False and a note. `decide_on` is the space of the decision, if not
+    that of the designs. `success` as in `gain`. `entropy_seed` is the seed for the current entropy, by default `seed`;
+    use the one given to `entropy` to get the same value.
     """
     if not isinstance(q, int) or q < 1:
         raise InputError(f"q, the number of designs to propose, must be a whole number of at least 1, got {q!r}")

@@ -34,7 +34,7 @@ INSIDE = 1e-7
 """Strict conditions are met by so much, in units of the range of the numbers."""
 
 HALVINGS, FEW_HALVINGS = 24, 8
-"""A design is drawn back to within so many halvings of the way to a feasible one: at the end, and while descending."""
+"""Bisection steps towards a feasible design: at the end, and during descent."""
 
 FIRST_DRAWN, MOST_DRAWN, ANCHORS = 2**11, 2**16, 512
 """Points of the whole space that are tried for feasible ones: at first, and at most; and how many of them are kept."""
@@ -43,7 +43,7 @@ RARE = 0.01
 """Where fewer points than this are feasible, samples walk from feasible designs instead of waiting for luck."""
 
 WALK, BURN_IN, FEW = 24, 300, 64
-"""Steps between two samples of a walk, and before the first, where it begins from fewer than so many designs."""
+"""Steps between two samples of a walk, and before the first, where it begins from fewer than this many designs."""
 
 
 class Unconstrained(Protocol):

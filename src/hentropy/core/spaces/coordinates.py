@@ -19,7 +19,7 @@ from functools import cached_property
 from hentropy.lazy import Tensor, torch
 
 MOST_VALUES = 20_000
-"""So many designs are listed where they are finitely many; more are searched."""
+"""This many designs are listed where they are finitely many; more are searched."""
 
 MOST_STEPS = 8
 """Of ordered values with more, only the next ones are neighbours."""
@@ -35,7 +35,7 @@ class Straight:
 
     @classmethod
     def over(cls, bounds: Tensor, log: Tensor) -> "Straight":
-        """From the least value, 0, to the greatest, 1 (bounds 2 x d); of width 1 where nothing varies."""
+        """From the smallest value, 0, to the largest, 1 (bounds 2 x d); of width 1 where nothing varies."""
         low, high = torch.where(log, torch.where(log, bounds, 1.0).clamp_min(1e-300).log(), bounds)
         return cls(low, torch.where(high > low, high - low, 1.0), log)
 
@@ -75,7 +75,7 @@ class Coordinates(ABC):
     size: int
     scales: tuple[int, ...]
     bounds: Tensor
-    """The least and the greatest value of each coordinate: 2 x width."""
+    """The smallest and the largest value of each coordinate: 2 x width."""
 
     unit: "Straight"
     """How coordinates enter the unit cube of the model."""
@@ -133,7 +133,7 @@ class Numbers(Coordinates):
         self.scales = tuple(range(self.width))
 
     def to_cube(self, x: Tensor) -> Tensor:
-        """From the least value, 0, to the greatest, 1."""
+        """From the smallest value, 0, to the largest, 1."""
         return self.unit(x)
 
     def from_cube(self, u: Tensor) -> Tensor:
@@ -298,7 +298,7 @@ class Simplex(Coordinates):
         self.scales = tuple(range(self.width))
 
     def to_cube(self, x: Tensor) -> Tensor:
-        """From the least amount, 0, to the greatest, 1."""
+        """From the smallest amount, 0, to the largest, 1."""
         return self.unit(x)
 
     def from_cube(self, u: Tensor) -> Tensor:

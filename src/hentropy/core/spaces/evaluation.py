@@ -53,7 +53,7 @@ def _operations() -> dict[str, Callable[..., Tensor]]:
 
 @dataclass(frozen=True)
 class Categories:
-    """The options of a choice; if `ordered`, from least to greatest."""
+    """The options of a choice; if `ordered`, from smallest to largest."""
 
     options: tuple[Option, ...]
     ordered: bool = False

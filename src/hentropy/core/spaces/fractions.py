@@ -17,7 +17,7 @@ from hentropy.lazy import Tensor, torch
 class Fractions(Parameter):
     """Parts of a whole: an amount for each of `names`, between `low` and `high`, that add up to `total`.
 
-    `low` and `high` are one number for all parts, or one for each by name. With `at_most`, no more than so many parts
+    `low` and `high` are one number for all parts, or one for each by name. With `at_most`, at most that many parts
     are above zero.
     """
 

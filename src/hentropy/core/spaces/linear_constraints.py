@@ -106,7 +106,7 @@ class _Reader:
         return _marked(above, strict), _marked(below, not strict)
 
     def pieces(self, e: Expression) -> tuple[Clauses, Clauses]:
-        """A number, and its negative, as the greatest of some pieces."""
+        """A number, and its negative, as the largest of some pieces."""
         if self.discrete(e):
             return [Linear((), e)], [Linear((), _minus(e))]
         match e:

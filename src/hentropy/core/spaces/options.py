@@ -166,16 +166,16 @@ class Choice(OneOf):
         return ValueTable(rows, unit, [0] * m + [1] * len(columns), ordered=False)
 
     def coordinates(self) -> ValueTable | None:
-        """A coordinate for each option, all with one length scale, and one for each descriptor with another."""
+        """A coordinate for each option, which share a length scale, and for each descriptor, which share another."""
         return self._block
 
     def definition(self) -> dict[str, Any]:
-        """The options and what describes them."""
+        """The options and their descriptors."""
         more = {name: list(column) for name, column in self.descriptors.items()}
         return {"options": list(self.options), **({"descriptors": more} if more else {})}
 
     def notes(self, name: str) -> tuple[str, ...]:
-        """Which descriptors say nothing."""
+        """Which descriptors carry no information."""
         same = [column for column, values in self.descriptors.items() if len(set(values)) == 1]
         if not same or len(self.options) == 1:
             return ()
@@ -223,9 +223,9 @@ def _described(values: tuple[Any, ...], table: Any) -> dict[str, tuple[float, ..
 
 @dataclass(frozen=True)
 class Levels(OneOf):
-    """One of several values that have an order: numbers such as [0.1, 0.5, 2.0], or names from the least on.
+    """One of several ordered values: numbers such as [0.1, 0.5, 2.0], or names from the lowest to the highest.
 
-    Numbers are as far apart as they are, with `log` by their ratios; names are one step apart each.
+    Distances between numbers are their differences, or with `log` their ratios; names are one step apart.
     """
 
     kind = "levels"

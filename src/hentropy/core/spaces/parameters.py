@@ -25,7 +25,7 @@ LEAST_LOG = 1e-300
 """Below it numbers have few digits left, and a logarithm that is taken back is another number."""
 
 DIGITS = 12
-"""Values in steps are written with so many digits: 0.3, and not the sum of three tenths."""
+"""Values in steps are written with this many digits: 0.3, and not the sum of three tenths."""
 
 OFF_GRID = 1e-6
 """A value is on a grid if it is off by no more than this share of a step."""

@@ -22,7 +22,7 @@ PAIRS = 2**22
 
 
 class TableColumn(Number):
-    """Numbers of a table, from the least to the greatest in it."""
+    """Numbers of a table, from the smallest to the largest in it."""
 
     kind = "column"
 
@@ -36,8 +36,8 @@ class Pool(DesignSpace):
     columns, or a list of dicts).
 
     Columns of numbers are numbers, columns of texts choices, and so are columns of numbers named in `choices`, such as
-    those of a lot. `levels` gives the values of a column in their order: `{"size": ["small", "large"]}`. Of columns in
-    `log`, equal ratios count as equal steps. `units` are shown beside the names of columns. `id` names the column that
+    lot numbers. `levels` gives the values of a column in their order: `{"size": ["small", "large"]}`. For columns in
+    `log`, equal ratios count as equal steps. `units` are shown next to the names of columns. `id` names the column that
     identifies the designs; columns in `ignore` are shown but not modelled. `tables` are numbers by option that costs
     may look up.
     """
@@ -144,7 +144,7 @@ class Pool(DesignSpace):
         ).to(self._points.device)
 
     def sample(self, count: int, seed: int) -> Tensor:
-        """Rows spread over the pool: count x d; without repetition while the pool lasts."""
+        """Rows spread over the pool: count x d; without repetition until the pool is used up."""
         generator = torch.Generator().manual_seed(seed)
         size = self._points.shape[0]
         if count >= size:
@@ -165,7 +165,7 @@ class Pool(DesignSpace):
 
     @property
     def kinds(self) -> dict[str, Categories | None]:
-        """The columns that costs may look at, those of numbers that are not modelled included."""
+        """The columns that costs may use, including columns of numbers that are not modelled."""
         return {**super().kinds, **dict.fromkeys(self._shown_numbers)}
 
     @cached_property
@@ -175,7 +175,7 @@ class Pool(DesignSpace):
         return {name: torch.tensor(column, dtype=torch.float64) for name, column in numbers.items()}
 
     def free_columns(self, x: Tensor) -> dict[str, ParameterColumn]:
-        """The columns of designs (... x d) by name, with the numbers that the table has beside them."""
+        """The columns of designs (... x d) by name, including numbers of the table that are not modelled."""
         found = super().free_columns(x)
         if self._shown_numbers:
             position = self.index.find(self.project(x.detach())).to(x.device)
@@ -222,7 +222,7 @@ class Pool(DesignSpace):
         return found._known_as(self, positions.tolist())
 
     def with_plates(self, count: int, taken: Tensor) -> tuple["Pool", int]:
-        """The rows not taken (p x d) of which enough others have the same shared values, and how many are enough."""
+        """The rows not taken (p x d) for which enough others have the same shared values, and how many are enough."""
         free = ~self.index.equal_to_any(taken)
         rows = self._points[free] if bool(free.any()) else self._points
         shared = torch.cat([rows[:, self.places[name]] for name in self.same_in_batch], -1)
@@ -231,9 +231,9 @@ class Pool(DesignSpace):
         return Pool.among(self, rows[sizes[group] >= most]), most
 
     def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
-        """Rows spread over the pool, each option before one is seen twice where the rows allow: count x d.
+        """Rows spread over the pool, covering all options before repeating one where possible: count x d.
 
-        Fewer than `count` where, besides those `known` (m x d), the pool has no more.
+        Fewer than `count` if the pool has no more rows besides those `known` (m x d).
         """
         before = self._points[:0] if known is None else known
         tables = self._option_tables()
@@ -301,7 +301,7 @@ class Pool(DesignSpace):
         return row
 
     def cleaned(self, params: Mapping[str, Any]) -> Params:
-        """A design as it is kept: as in the table, under the id that was given."""
+        """A design as it is stored: as in the table, under the given id."""
         row = self.encode(params)
         if self.id is None or self.id not in params:
             return self.decode(row)
@@ -309,7 +309,7 @@ class Pool(DesignSpace):
         return {**self.decode(row), **{name: column[position] for name, column in self.shown.items()}}
 
     def decode(self, row: Tensor) -> Params:
-        """A row (d) as named values, with its id and what else the table has."""
+        """A row (d) as named values, with its id and the other columns of the table."""
         values = super().decode(row)
         if not self.shown:
             return values

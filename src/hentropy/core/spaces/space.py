@@ -80,7 +80,7 @@ class DesignSpace(ABC):
 
     @cached_property
     def bounds(self) -> Tensor:
-        """The least and the greatest value of each coordinate, in its own units: 2 x d."""
+        """The smallest and the largest value of each coordinate, in its own units: 2 x d."""
         return torch.cat([block.bounds for block in self._parts], -1)
 
     @cached_property
@@ -206,7 +206,7 @@ class DesignSpace(ABC):
 
     @abstractmethod
     def fixed(self, **values: Any) -> "DesignSpace":
-        """The designs that have these values of some parameters: a space with the same coordinates."""
+        """The designs with these values of some parameters: a space with the same coordinates."""
 
     def plate(self, row: Tensor) -> "DesignSpace":
         """The designs that may be asked for together with a design (d)."""
@@ -317,9 +317,9 @@ class DesignSpace(ABC):
 class Space(DesignSpace):
     """Designs with named parameters: `Space(x1=Real(0, 10), solvent=["water", "ethanol"])`.
 
-    `where` are conditions that every design satisfies, such as "solvent != 'ethanol' or x1 <= 78"; `tables` are numbers
+    `where` are conditions on every design, such as "solvent != 'ethanol' or x1 <= 78"; `tables` are numbers
     by option that they may look up, as in "x1 <= boiling_point[solvent]", and the descriptors of a choice are tables
-    too. Designs of a batch have the same values of the parameters `same_in_batch`.
+    too. All designs of a batch share their values of the parameters `same_in_batch`.
     """
 
     def __init__(
@@ -369,7 +369,7 @@ class Space(DesignSpace):
         return made
 
     def fixed(self, **values: Any) -> "Space":
-        """The designs that have these values of some parameters: a space with the same coordinates."""
+        """The designs with these values of some parameters: a space with the same coordinates."""
         held = dict(self.held)
         for name, value in values.items():
             if name not in self.parameters:
@@ -395,7 +395,7 @@ class Space(DesignSpace):
 
     @property
     def held_values(self) -> dict[str, Any]:
-        """The values of parameters that are held, as `fixed` takes them."""
+        """The values of fixed parameters, as `fixed` takes them."""
         found = {}
         for name, row in self.held.items():
             columns, values = self.parameters[name].columns(name), self.parameters[name].decode(row.tolist())
@@ -411,7 +411,7 @@ class Space(DesignSpace):
         return self.free_from_cube(u) if self._feasible is None else self._feasible.from_cube(u)
 
     def neighbours(self, x: Tensor) -> Tensor:
-        """Designs (... x d) with one value exchanged; x itself in place of what cannot be run: ... x N x d."""
+        """Designs (... x d) with one value exchanged; x itself in place of infeasible ones: ... x N x d."""
         moved = self.free_neighbours(x)
         return moved if self._feasible is None else self._feasible.only(moved, x)
 
@@ -440,7 +440,7 @@ class Space(DesignSpace):
         return self.free_project(x) if self._feasible is None else self._feasible.project(x)
 
     def sample(self, count: int, seed: int) -> Tensor:
-        """Scrambled Sobol designs: count x d; integers and options get equal shares of what conditions leave."""
+        """Scrambled Sobol designs: count x d; integers and options get equal shares of the feasible designs."""
         if self._feasible is not None:
             return self._feasible.sample(count, seed)
         return self.free_filling(sobol(count, self.cube, seed))

@@ -62,7 +62,7 @@ def said(error: BaseException) -> str:
 
 
 def clipped(value: Any, most: int = 200) -> str:
-    """How a value is written, at most so many characters of it."""
+    """How a value is written, at most this many characters of it."""
     try:
         text = repr(value)
     except Exception:

@@ -29,11 +29,11 @@ class Terms:
 
 
 SILENT_LEASES = 60
-"""So many leases more has a worker that does not renew its lease, but is seen to live."""
+"""Extra leases for a worker that does not renew its lease, but is seen to be alive."""
 
 
 class Taken(HentropyError):  # noqa: N818 (it reads better where it is caught)
-    """Somebody else has this trial by now."""
+    """Another worker has taken over this trial."""
 
 
 class Lookout:
@@ -101,7 +101,7 @@ def renew(store: Store, study: StudyRecord, number: int, owner: str, lease: floa
 
 
 def give_back(study: Study, number: int, owner: str) -> None:
-    """Let somebody else have a trial, at once; nothing happens to one that is no longer this owner's."""
+    """Release a trial for other workers; nothing happens if this owner no longer has it."""
     now = study.store.now()
 
     def rule(old: Entry) -> Entry:

@@ -22,7 +22,7 @@ from hentropy.studies.study import Study
 from hentropy.studies.study.failures import Failures, has_measured
 
 PATIENCE = 600.0
-"""Seconds for which an outcome is held while the store cannot take it: experiments are dear."""
+"""Seconds for which an outcome is held while the store cannot take it: experiments are expensive."""
 
 WAITING = 0.02
 """Proposals are made ahead if one takes more than this share of an experiment."""

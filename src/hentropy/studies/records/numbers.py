@@ -24,7 +24,7 @@ MOST = 15
 
 
 def short(value: float, spread: float | None = None, least: int = LEAST) -> str:
-    """A number with at least so many significant digits, its whole part, and all that its spread calls for.
+    """A number with at least this many significant digits, its whole part, and all that its spread calls for.
 
     The `spread` is how far the number may be off, or how far it and its like lie apart. Whole numbers are in full;
     only what is very large or very small has an exponent.
@@ -78,7 +78,7 @@ LONGEST = 60
 
 
 def one_line(text: str, width: int) -> str:
-    """Text on one line of at most so many characters."""
+    """Text on one line of at most this many characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 

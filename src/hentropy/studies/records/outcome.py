@@ -35,14 +35,14 @@ YES = {"y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 @dataclass(frozen=True)
 class Outcome:
-    """Something that is measured: its unit, and whether it is above 0 and known by its ratios (`log`).
+    """Something that is measured: its unit, and whether it is positive and modelled on a log scale (`log`).
 
-    The model is then one of the natural logarithm, and so is the loss of a decision about it; limits and thresholds
+    With `log`, the model and the loss of a decision use the natural logarithm; limits and thresholds
     stay in the units of the outcome.
 
-    With kind="yes/no", what is seen is yes or no, and the model and decisions are about the probability of yes. With
+    With kind="yes/no", the result is yes or no, and the model and decisions are about the probability of yes. With
     kind="grades", it is one of `grades`, from the worst to the best, and they are about the probability of the grade
-    `at_least` (the best one, if left out) or a better one.
+    `at_least` (by default the best) or a better one.
     """
 
     unit: str = ""
@@ -69,12 +69,12 @@ class Outcome:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What can be seen, from the worst to the best; none where it is a number."""
+        """The possible results, from the worst to the best; none for a number."""
         return ("no", "yes") if self.kind == "yes/no" else self.grades
 
     @property
     def wanted(self) -> int:
-        """Which of the words, or a better one, the probability is about."""
+        """The word such that the probability is about it or a better one."""
         return len(self.words) - 1 if self.at_least is None else self.grades.index(self.at_least)
 
     def event(self, name: str) -> str:
@@ -84,7 +84,7 @@ class Outcome:
         return f"{name} {'' if self.wanted == len(self.words) - 1 else 'at least '}{self.words[self.wanted]}"
 
     def grade(self, told: Any, name: str) -> float:
-        """The place among the words of what was told: a word, or for programs its place, unless words are numbers."""
+        """The index of a result among the words: given as a word or, unless words are numbers, as an index."""
         value, error = told if isinstance(told, tuple | list) and len(told) == 2 else (told, None)
         if error is not None:
             raise InputError(f"{name} is one of {', '.join(self.words)}, which has no standard error; leave it out")

@@ -102,18 +102,18 @@ class Trial(Measured):
 
     @property
     def spent(self) -> float | None:
-        """What it cost, or else what it was expected to."""
+        """What it cost, or was expected to cost."""
         return self.expected_cost if self.cost is None else self.cost
 
     def plain(self) -> dict[str, Any]:
-        """It as plain values: the one description of a trial, for stores, files, the command line and the API."""
+        """The trial as plain values: the one description for stores, files, the command line and the API."""
         measured = {name: vars(one) for name, one in self.measurements.items()}
         own = {"params": dict(self.params), "state": self.state.value, "measures": list(self.measures)}
         return {**vars(self), **own, "measurements": measured}
 
     @classmethod
     def of(cls, plain: Mapping[Any, Any]) -> "Trial":
-        """The trial that plain values describe; others that stand beside them are left alone."""
+        """The trial that plain values describe; other keys are ignored."""
         read = {"state": State(plain["state"]), "measurements": measurements_of(plain["measurements"])}
         read["measures"] = tuple(plain.get("measures", ()))
         return cls(**_own(cls, plain) | read)

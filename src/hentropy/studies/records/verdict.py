@@ -53,12 +53,12 @@ class Verdict:
 
     @property
     def chances(self) -> list[float]:
-        """With what probability each design of the action succeeds; nothing while no experiment has failed."""
+        """The probability of success of each design of the action; empty while no experiment has failed."""
         return [row[CHANCE] for row in self.action if CHANCE in row]
 
     @property
     def entropy(self) -> float:
-        """The least expected loss of any action: that of this one."""
+        """The smallest expected loss of any action: that of this one."""
         return self.expected_loss
 
     @property
@@ -68,7 +68,7 @@ class Verdict:
 
     @property
     def heading(self) -> str:
-        """The answer in a sentence, what it stands on, and whether more experiments would pay."""
+        """The answer in a sentence, what it is based on, and whether more experiments are worthwhile."""
         said = self.headline or f"{_clipped(self.decision, LONGEST)}."
         return f"{said} {self.stands_on.capitalize()}. {self.worth}".strip()
 
@@ -89,7 +89,7 @@ class Verdict:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows that are shown, as texts: numbers as exact as their column lies apart, means as exact as known."""
+        """The rows that are shown, as text: numbers with the digits that tell rows apart, means with those known."""
         spreads = {name: self._spread(name) for name in self.columns}
         return [[cell_text(row, name, spreads[name]) for name in self.columns] for row in self.action[:SHOWN_ROWS]]
 
@@ -109,7 +109,7 @@ class Verdict:
 
     @property
     def notes(self) -> list[str]:
-        """What stands under the rows."""
+        """The notes below the rows."""
         if not self.left_out:
             return []
         return [f"... and {self.left_out} more row{'s' if self.left_out > 1 else ''} in verdict.action"]
@@ -216,6 +216,6 @@ def _its_sd(column: str) -> str:
 
 
 def _clipped(text: str, width: int) -> str:
-    """Text on one line of at most so many characters."""
+    """Text on one line of at most this many characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,7 +1,7 @@
 """What a store is: studies with their trials, changed only by whole transactions.
 
-Every change of a study's trials gives it the next revision; a reader who knows one revision asks for what is newer.
-Rules (may this trial be told?) are not the store's: `change` applies a function to the entry as it stands, within the
+Every change of a study's trials increments its revision; a reader at one revision asks for what is newer.
+Rules (may this trial be told?) are not the store's: `change` applies a function to the current entry, within the
 transaction, and writes what it returns. So there is one implementation of each rule, whatever the store.
 """
 
@@ -15,7 +15,7 @@ from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRec
 from hentropy.studies.storage.turns import Turn, TurnRule, TurnTerms, taken
 
 Change = Callable[[Entry], Entry]
-"""A rule: the entry as it stands to the entry as it shall be; it may raise, and then nothing is changed."""
+"""A rule: from the current entry to the new one; it may raise, and then nothing is changed."""
 
 
 Definition = Mapping[str, Any]

@@ -141,12 +141,12 @@ class Turn:
 
 
 TurnRule = Callable[[Turn, float], Turn]
-"""From the turn as it stands and the time by the store's clock to the turn as it shall be."""
+"""From the current turn and the time by the store's clock to the new turn."""
 
 
 @contextmanager
 def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Iterator[int]:
-    """A turn of one's own, renewed until the end; its number."""
+    """A turn, renewed until the end; its number."""
     mine, process = _take(look, change, terms), os.getpid()
 
     def renewed(old: Turn, now: float) -> Turn:
@@ -165,7 +165,7 @@ def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: T
 
 
 def _take(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Turn:
-    """Wait for one's turn, or until whoever has it is silent."""
+    """Wait for the turn, or until its owner stops renewing it."""
     holder = new_owner()
     seen = change(_draw(holder))
     mine, told, first = seen.drawn, False, seen.number
@@ -214,7 +214,7 @@ def _draw(holder: str) -> TurnRule:
 
 
 def _succeed(seen: Turn, mine: int, holder: str) -> TurnRule:
-    """The turn of one's own number, if nothing has happened since one looked."""
+    """The turn with the caller's number, if it has not changed since it was read."""
     return lambda old, now: Turn(mine, holder, now, 0, old.drawn) if old.pulse == seen.pulse else old
 
 

@@ -130,7 +130,7 @@ class Asker:
         return [space.decode(row) for row in found]
 
     def _fresh(self, size: int, count: int) -> list[Params]:
-        """The first designs that were not tried, among the first so many that fill the space."""
+        """The first `count` designs not tried yet, among `size` space-filling ones."""
         sample = self.log.space.sample(size, self.seed)
         found: dict[tuple[float, ...], int] = {}
         for position, values in enumerate(self.log.places(sample)):

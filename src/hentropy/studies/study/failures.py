@@ -11,7 +11,7 @@ from hentropy.errors import Advice, StudyError
 from hentropy.studies.records import State, Trial
 
 AT_FIRST, IN_A_ROW = 3, 5
-"""So many failures in a row mean a broken objective: before any experiment has succeeded, and after one has."""
+"""The number of consecutive failures that mean a broken objective: before the first success, and after it."""
 
 
 class Failures:

@@ -170,15 +170,15 @@ ROUNDING = 1e-12
 DRAWS = 64
 OUTCOMES = 12
 LOOKED_AT = 16
-"""So many designs (times 1 + d) of a continuous space are looked at without noise, ..."""
+"""This many designs (times 1 + d) of a continuous space are looked at without noise, ..."""
 MOST_ROWS = 2_000
-"""... and at most so many of a list: those that are known least."""
+"""... and at most this many of a list: those that are known least."""
 LOOKED_AT_WELL, STEPS = 4, 8
-"""So many of them with a search for the best action after each outcome, of so many steps."""
+"""This many of them with a search for the best action after each outcome, of this many steps."""
 
 
 def is_negligible(gain: float, error: float, scale: float, loss: float) -> bool:
-    """Whether a gain with its standard error is none, beside the scale of the loss and the least expected loss."""
+    """Whether a gain with its standard error is none, beside the scale of the loss and the smallest expected loss."""
     return gain + 2.0 * error <= max(NEGLIGIBLE * scale, ROUNDING * abs(loss))
 
 
@@ -249,7 +249,7 @@ def best_without_noise(
     decide_on: DesignSpace | None = None,
     success: Success | None = None,
 ) -> Exact:
-    """The design with the greatest gain (per cost) of an observation without noise.
+    """The design with the largest gain (per cost) of an observation without noise.
 
     Of a list, one of the given rows (m x d); of any other space, one that screening finds, or one of `also` (q x d).
     """

@@ -53,10 +53,10 @@ def minimize(
 ) -> Minimum:
     """Minimise an expensive function `fun(x, *args)` with at most `budget` calls.
 
-    `bounds` is a list with (low, high) for each coordinate of x, or a `scipy.optimize.Bounds`; in place of a pair there
-    may be a parameter, such as `Integer(1, 9)` or `Real(1e-4, 1, log=True)`, or a list of texts to choose from. x is an
-    array of numbers, or a list if one of its coordinates is no number. fun returns a number or (value, standard error);
-    a call that raises counts as failed and is learned from.
+    `bounds` is a list with (low, high) for each coordinate of x, or a `scipy.optimize.Bounds`; a pair can also be
+    a parameter, such as `Integer(1, 9)` or `Real(1e-4, 1, log=True)`, or a list of options. x is an array of numbers,
+    or a list if one of its coordinates is not a number. fun returns a number or (value, standard error); a call that
+    raises counts as failed, and the model learns from it.
 
     `x0` is one x or a list of them, to be evaluated first; with `y0`, what was measured there, they are earlier data
     and cost nothing. The search ends early when the next call is expected to improve the result by less than `tol`, or

@@ -37,7 +37,7 @@ def budget_notes(stop: Iterable[StoppingRule], first: int, trials: Iterable[Tria
 
 
 def model_notes(model: str | None) -> tuple[str, ...]:
-    """What a person should know of a model of one's own, called so."""
+    """Remarks for the user on a custom model with this name."""
     if model is None:
         return ()
     return (

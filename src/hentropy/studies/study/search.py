@@ -89,7 +89,7 @@ def _run(
     bar: Progress,
     callback: Callable[[Study], object] | None,
 ) -> bool:
-    """Ask, evaluate and tell until the budget is used up or a rule says stop; False if somebody ended it before."""
+    """Ask, evaluate and tell until the budget is used up or a rule says stop; False if it was ended early."""
     task = bar.add_task("", total=budget, count=f"0/{budget}", status="")
     failures = Failures()
     notes = (*study.notes, *budget_notes([Budget(budget)], study.first, study.records))

@@ -67,29 +67,29 @@ class Study:
     `outcomes` are what is measured, by name: {"yield": Outcome(unit="%"), "impurity": Outcome(unit="%")}; by default
     one outcome "value". `assays` say which of them one experiment may measure, and at what cost, added to that of the
     design: {"titration": Assay(["impurity"], cost=1), "full": Assay(["yield", "impurity"], cost=5)}; the gain per cost
-    then decides which one to run.
-    `first` designs fill the space before the model chooses, and measure everything (default: 2 (d + 1) for d
-    parameters, at least 4 and at most 12). Measurements that were attached or told count towards it, whether you give
-    it or not: with `first=12` and ten attached, two more fill the space; `first_left` says how many are still to come.
-    `hyperparameters` is "auto", "map", "mixture" or "families", as in `fit`. `model` takes the place of this fit: a
-    function from `ModelData` to a belief, such as `forest(RandomForestRegressor())` or one of your own.
-    `decide_on` says where the decision may lie, if not anywhere in the space: another space or a pool with the same
-    parameters, or values that are fixed, such as {"fidelity": 1.0}. `cost` is what experiments cost: a number, an
+    then determines which one to run.
+    The `first` designs (default: 2 (d + 1) for d parameters, at least 4 and at most 12) are space-filling and measure
+    everything; after these, the model chooses. Attached or told measurements count towards them, also if you set it:
+    with `first=12` and ten attached, two more are space-filling; `first_left` is the number still to come.
+    `hyperparameters` is "auto", "map", "mixture" or "families", as in `fit`. `model` replaces this fit: a
+    function from `ModelData` to a belief, such as `forest(RandomForestRegressor())` or your own.
+    `decide_on` restricts the decision to part of the space: a different space or a pool with the same
+    parameters, or fixed values such as {"fidelity": 1.0}. `cost` is the cost of experiments: a number, an
     expression such as "2 + 0.1 * minutes + price[ligand]", "told" if each result comes with its cost, or a function
-    from designs b x q x d to costs b; experiments are chosen by their gain per cost, or with a `price` of a unit of
-    cost, in units of the loss, by gain minus price times cost; `cost_unit` is shown to people. `stop` are stopping
+    from designs b x q x d to costs b. Experiments are chosen by their gain per cost or, with a `price` for a unit of
+    cost in units of the loss, by gain minus price times cost; `cost_unit` is for display. `stop` are stopping
     rules.
     With or without rules, a study also stops when no experiment is expected to improve the decision any more,
     unless `stop_when_exhausted` is False.
-    `failures="learn"` learns from trials that failed where experiments succeed, as soon as one has: gains count by the
-    chance of success, and an action is decided only if each of its designs succeeds with a chance of `at_least`.
-    "ignore" only keeps the next designs a little away from those that failed.
-    `device` is where the model is fitted and proposals are computed, such as "cuda"; the processor if left out. It is
-    not recorded: proposals of different devices differ by rounding.
+    With `failures="learn"`, the study learns where experiments succeed as soon as one has failed: gains are weighted by
+    the probability of success, and an action is decided only if each of its designs succeeds with a probability of at
+    least `at_least`. "ignore" only keeps the next designs a small distance from those that failed.
+    `device` is where the model is fitted and proposals are computed, such as "cuda"; by default, the CPU. It is
+    not recorded: proposals on different devices differ by rounding.
     `max_seconds` and `max_memory` bound each proposal; with the former, proposals depend on the speed of the machine.
     `records` are those of an earlier study with the same options, which this one continues. With `storage`, a URL such
-    as "sqlite:///lab.db" or "postgresql://host/database", the study of that `name` is stored there, and resumes
-    if it exists; other processes may ask and tell in it at the same time.
+    as "sqlite:///lab.db" or "postgresql://host/database", the study with this `name` is stored there, and resumes
+    if it exists; other processes can ask and tell in it at the same time.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Study:
 
     @classmethod
     def from_file(cls, path: str | Path, *, storage: str | Path | Store | None = None) -> "Study":
-        """The study that a file describes, kept where the file says, or in `storage`.
+        """The study that a file describes, stored where the file says, or in `storage`.
 
         Your own decision or model, `python = "module:name"`, is imported: this runs code.
         """
@@ -204,24 +204,24 @@ class Study:
 
     @property
     def trials(self) -> "pandas.DataFrame":
-        """All trials as a pandas DataFrame; a parameter called as another column, say "value", is in "param_value"."""
+        """All trials as a pandas DataFrame; a parameter named like another column, say "value", is "param_value"."""
         return trials_table(self.records, self.space.names, self.outcomes.words_of_measured)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the decision, the space, the budget and attached data; mostly nothing."""
+        """Remarks for the user on the decision, the space, the budget and attached data; usually none."""
         budget = budget_notes(self.stop, self.first, self.log.trials)
         model = model_notes(None if self.fitting.model is None else name_of(self.fitting.model))
         return (*self.decision.notes(self.decide_on), *space_notes(self.space), *budget, *model, *self.log.notes)
 
     @property
     def spent(self) -> float:
-        """What the trials that have ended cost, as far as it is known."""
+        """The total known cost of the trials that have ended."""
         return spent_on(self.records)
 
     @property
     def first_left(self) -> int:
-        """How many of the first designs, which fill the space, are still to be asked."""
+        """How many of the first, space-filling designs are still to come."""
         self.log.sync()
         return self.log.first_left
 
@@ -234,17 +234,17 @@ class Study:
         return self.ask_many(1, measures=measures)[0]
 
     def ask_many(self, count: int, *, measures: str | Sequence[str] | None = None) -> list[Trial]:
-        """The next experiments to run side by side, chosen jointly after the first designs.
+        """The next experiments to run in parallel, chosen jointly after the first designs.
 
         Each is credited with an equal share of their joint gain. A pool with fewer designs left gives fewer. All of
-        them are for one assay: see `ask`.
+        them use the same assay: see `ask`.
         """
         return self._ask(count, measures, within_rules=False)
 
     def ask_within_rules(self, count: int, *, measures: str | Sequence[str] | None = None) -> list[Trial]:
-        """As `ask_many`, but no more than the rules of the study allow: fewer, or none once it has enough.
+        """As `ask_many`, but no more than the stopping rules allow: fewer, or none.
 
-        The rules are looked at while nobody else can ask. What finds nothing left to gain is withdrawn at once.
+        The rules are checked while no other process can ask. Trials with nothing left to gain are withdrawn at once.
         """
         trials = self._ask(count, measures, within_rules=True)
         if not self.exhausted:
@@ -268,9 +268,9 @@ class Study:
                     continue
 
     def begin(self, owner: str, lease: float) -> Trial | None:
-        """The next experiment for a worker, its own for `lease` seconds, unless enough have begun: see `enough`.
+        """The next experiment for a worker, leased for `lease` seconds, unless enough have begun: see `enough`.
 
-        One that turns out not to be worth its while, by the rules, is withdrawn at once, and nothing begins.
+        One that is not worth its cost by the rules is withdrawn at once, and nothing begins.
         """
         with self.store.asking(self.log.record) as turn:
             while not self.enough:
@@ -285,9 +285,9 @@ class Study:
             return None
 
     def propose(self, count: int = 1) -> Proposal:
-        """What `ask` would ask once the first designs are out, with its gain and outlook, without asking it.
+        """What `ask` would propose after the first designs, with its gain and outlook, without asking for it.
 
-        It is searched once for the same trials.
+        It is computed once for the same trials.
         """
         self.log.sync()
         known = (self.log.trials, count)
@@ -309,14 +309,14 @@ class Study:
 
         A trial is named by itself or its number; in a pool with ids also by the id of its design, a text.
         Several outcomes are told by name: {"yield": 80.1, "impurity": (2.3, 0.2)}. What was not measured is left out,
-        and may be told later. Telling the same value twice is harmless; another value is refused unless replace_value
-        is set, and the earlier one stays in the history. A cost that was told in error is deleted by cost="unknown".
+        and may be told later. Telling the same value twice is harmless; a different value is rejected unless
+        replace_value is set, and the earlier one stays in the history. cost="unknown" deletes a wrong cost.
         """
         told = self.log.tell(trial, value, failed=failed, note=note, replace_value=replace_value, cost=cost)
         return told.trial
 
     def withdraw(self, trial: Trial | int | str, note: str = "") -> Trial:
-        """Withdraw a trial that will not be run: it is no longer pending, and does not count."""
+        """Withdraw a trial that will not be run: it is no longer pending and does not count."""
         return self.log.withdraw(trial, note).trial
 
     def attach(
@@ -339,7 +339,7 @@ class Study:
         return self.log.attach([(params, what)], cost=cost, note=note)[0].trial
 
     def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Values | Failed]]) -> list[Trial]:
-        """Add many earlier measurements: all of them, or none if one of them cannot be used."""
+        """Add many earlier measurements: all of them, or none if one is invalid."""
         return [entry.trial for entry in self.log.attach(data)]
 
     @property
@@ -360,7 +360,7 @@ class Study:
 
     @property
     def success(self) -> Success | None:
-        """What is known about whether experiments succeed; None while none has failed, or if failures are ignored."""
+        """The belief about whether experiments succeed; None while none has failed, or if failures are ignored."""
         self.log.sync()
         return self._success
 
@@ -379,7 +379,7 @@ class Study:
     def decide(self, *, worth: bool | None = None) -> Verdict:
         """The current recommendation; a verdict that differs from the last one is recorded.
 
-        `worth` is whether it must say what another experiment is worth (see `with_worth`): by default, once the study
+        `worth` is whether it includes what another experiment is worth (see `with_worth`): by default, once the study
         has ended.
         """
         verdict = self._decided()
@@ -388,8 +388,8 @@ class Study:
     def with_worth(self, verdict: Verdict) -> Verdict:
         """The current recommendation with what another experiment is worth, unless first designs are still to come.
 
-        If no proposal has said that, it takes a search as long as that of `ask`; it is recorded, and not searched again
-        until there is news.
+        If no proposal has computed that, it takes as long as `ask`; it is recorded, and not computed again
+        until there are new results.
         """
         stopped = self.stopped
         to_come = self.first_left > 0 and not stopped
@@ -406,10 +406,10 @@ class Study:
         return valued
 
     def worth_of(self, *trials: Trial) -> str:
-        """What was expected of a trial when it was chosen, in the words of the decision: about 0.4 % yield.
+        """The expected gain of a trial when it was chosen, in the terms of the decision: about 0.4 % yield.
 
-        Of several that were chosen together, each with its share, what they are worth together. Nothing of those that
-        were not chosen by their gain.
+        Of several that were chosen together, each with its share, their joint gain. Empty for trials that were not
+        chosen by their gain.
         """
         gains = [(trial.gain, trial.gain_error or 0.0) for trial in trials if trial.gain is not None]
         if not gains:
@@ -497,12 +497,12 @@ class Study:
 
     @property
     def stopped(self) -> str | None:
-        """Why the study should stop now, by its rules or because nothing is left to ask; None while it should not."""
+        """Why the study should stop now, by its rules or because nothing is left to ask; None if it should not."""
         return self._reason(running=False)
 
     @property
     def enough(self) -> str | None:
-        """Why no further experiment should begin: as `stopped`, with those that run counted as if they had ended."""
+        """Why no further experiment should begin: as `stopped`, with running experiments counted as finished."""
         return self._reason(running=True)
 
     def _reason(self, running: bool) -> str | None:
@@ -511,7 +511,7 @@ class Study:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the study stops because the last proposal found nothing left to gain, and nothing was told since."""
+        """Whether the study stops because the last proposal found nothing left to gain, with no results since."""
         self.log.sync()
         return self.log.exhausted
 
@@ -553,7 +553,7 @@ def load_study(
 
     Parts that were made in Python and have no stored form (your own decision, model, solver, cost or rule, conditions
     that are functions) must be passed again. A decision that is recorded as `module:Class`, or a model as
-    `module:function`, is imported only if `trusted`, with modules from `folder`: otherwise, whoever can write to the
+    `module:function`, is imported only if `trusted`, with modules from `folder`: otherwise, anyone who can write to the
     store could run code here.
     """
     store = open_store(storage)

@@ -164,13 +164,13 @@ class TrialLog:
         replace_value: bool = False,
         cost: ToldCost = None,
     ) -> Entry:
-        """As `Study.tell`: one rule, whoever tells."""
+        """As `Study.tell`: one rule for all callers."""
         number = self.find(trial).trial.number
         rule = told(value, failed, note, replace_value, self.store.now(), self.outcomes, cost)
         return self.change(number, rule)
 
     def withdraw(self, trial: Trial | int | str, note: str = "") -> Entry:
-        """Take back a trial that will not be run after all."""
+        """Withdraw a trial that will not be run."""
         return self.change(self.find(trial).trial.number, withdrawn(note, self.store.now()))
 
     def attach(
@@ -245,7 +245,7 @@ class TrialLog:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the study stops because the last proposal found nothing left to gain, and nothing was told since."""
+        """Whether the study stops because the last proposal found nothing left to gain, with no results since."""
         return self._stop_when_exhausted and is_exhausted(self.entries.values())
 
     def stopped(self, *, running: bool = False, seconds: float = 0.0) -> str | None:

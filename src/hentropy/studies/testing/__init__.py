@@ -1,4 +1,4 @@
-"""Conformance suites: what every decision, belief, solver and store must do, for classes of one's own as well.
+"""Conformance suites: what every decision, belief, solver and store must do, for your own classes as well.
 
     from hentropy.studies.testing import check_belief, check_decision, check_solver
 

@@ -12,11 +12,11 @@ OUTCOMES = 256
 
 
 def check_belief(belief: Belief, space: DesignSpace, *, tolerance: float = 1e-6, seed: int = 0) -> None:
-    """Raise an `AssertionError` if the belief contradicts itself.
+    """Raise an `AssertionError` if the belief is inconsistent.
 
-    Means, variances and covariances agree; batches are loops; an outcome that is looked ahead to is the outcome that is
-    conditioned on; what is believed on average after observing is what is believed now (the law of total expectation);
-    draws have the moments.
+    Means, variances and covariances agree; batches equal loops; looking ahead to an outcome equals conditioning on it;
+    the average belief after an observation is the current one (the law of total expectation); draws have the stated
+    moments.
     """
     points = space.sample(6, seed).to(belief.X)
     x = space.sample(4, seed + 1).to(belief.X)

@@ -34,14 +34,14 @@ def check_decision(
     effort: Effort | None = None,
     seed: int = 0,
 ) -> None:
-    """Raise an `AssertionError` if the decision contradicts itself under this belief.
+    """Raise an `AssertionError` if the decision is inconsistent under this belief.
 
-    The loss has one value per action; the expected loss is its average; the Bayes action has the entropy and
-    no random action less; gains are not negative; the order of a set of points does not matter; with `q` above 1, so
-    many designs gain together what all but the last gain, and what this adds to them while they are pending. Optional
-    relations, for Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well), whose
-    gains must be the same; `scales` says that the loss is linear in f, so that gains double with f. `effort` is that of
-    the gains of a design and of several, the usual one if left out.
+    The loss has one value per action; the expected loss is its average; the Bayes action attains the entropy, and no
+    random action has a lower loss; gains are not negative; the order of a set of points does not matter; with `q` above
+    1, the joint gain of q designs is the gain of all but the last plus what the last adds while these are pending.
+    Optional relations, for Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well),
+    whose gains must be the same; `scales` says that the loss is linear in f, so that gains double with f. `effort` is
+    that of the gains of one design and of several; by default, the usual one.
     """
     settled, belief = check_fit(decision, belief, space)
     tried = _actions(settled, belief, space, actions, seed)

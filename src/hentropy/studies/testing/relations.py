@@ -14,7 +14,7 @@ def require(holds: bool, message: str) -> None:
 
 
 def require_close(what: str, found: Tensor, expected: Tensor, slack: Tensor | float, rtol: float = 1e-6) -> None:
-    """found = expected up to `slack` and a share `rtol` of the greatest value; shapes broadcast."""
+    """found = expected up to `slack` and a share `rtol` of the largest value; shapes broadcast."""
     found, expected = torch.broadcast_tensors(found, expected)
     scale = float(expected.abs().max()) if expected.numel() else 0.0
     excess = (found - expected).abs() - slack - rtol * max(scale, 1e-6)

@@ -23,10 +23,10 @@ def check_solver(
     grace: float = 5.0,
     seed: int = 0,
 ) -> None:
-    """Raise an `AssertionError` if the solver does not do its work on this problem.
+    """Raise an `AssertionError` if the solver does not work on this problem.
 
-    The same seed gives the same proposal; designs lie in the space; the gain is no less than the best of a few random
-    sets of designs, up to errors; with `max_seconds` it ends within `grace` of it and says that it was cut short.
+    The same seed gives the same proposal; designs lie in the space; the gain is at least that of the best of a few
+    random sets of designs, up to errors; with `max_seconds` it ends within `grace` of it and says that it ended early.
     """
     first, again = (propose(decision, belief, space, q=q, solver=solver, seed=seed) for _ in range(2))
     require(

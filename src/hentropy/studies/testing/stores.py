@@ -14,10 +14,10 @@ AWKWARD = "é 漢 'quoted' \"twice\"; DROP TABLE x; %s {braces} \\ \n and a new 
 
 
 def check_store(open_again: Callable[[], Store]) -> None:
-    """Raise an `AssertionError` if a store does not keep what it is given.
+    """Raise an `AssertionError` if a store does not keep its records.
 
-    `open_again` opens the same store each time: what one writes, the other must read. (A store in memory returns
-    itself.) The store is left with the studies it had before.
+    `open_again` opens the same store each time: what one instance writes, the other must read. (A store in memory
+    returns itself.) The store is left with the studies it had before.
     """
     store, other = open_again(), open_again()
     try:

@@ -35,11 +35,11 @@ PAGE = 5_000
 
 
 class RemoteStudy:
-    """The study called `name` on the server at `url`, which is found once, when this is made.
+    """The study called `name` on the server at `url`; the name is looked up once, on construction.
 
-    `token` is the server's, if it asks for one. A server that is busy or cannot be reached is asked again for
-    `patience` seconds, as far as nothing is done twice by that: what asks or attaches carries a key by which the server
-    knows it again, for as long as it runs. Errors are those of `Study`, with the server's sentences.
+    `token` is the server's, if it requires one. Requests to a busy or unreachable server are repeated for
+    `patience` seconds. No request takes effect twice: asking and attaching carry an idempotency key, which the server
+    remembers for as long as it runs. Errors are those of `Study`, with the server's messages.
     """
 
     def __init__(self, url: str, name: str, token: str | None = None, *, patience: float = 60.0) -> None:
@@ -64,7 +64,7 @@ class RemoteStudy:
     def ask_many(
         self, count: int, *, measures: str | Sequence[str] | None = None, timeout: float | None = None
     ) -> list[Trial]:
-        """The next experiments to run side by side."""
+        """The next experiments to run in parallel."""
         check_at_once("count", count)
         until = math.inf if timeout is None else time.monotonic() + timeout
         assay = measures if measures is None or isinstance(measures, str) else list(measures)
@@ -98,7 +98,7 @@ class RemoteStudy:
         replace_value: bool = False,
         cost: ToldCost = None,
     ) -> Trial:
-        """Record what came of a trial: a number, (value, standard error), or failed="why"; and what it cost.
+        """Record the result of a trial: a number, (value, standard error), or failed="why"; and its cost.
 
         Several outcomes are told by name, as in `Study.tell`.
         """
@@ -111,15 +111,15 @@ class RemoteStudy:
         return self._change(number, "tell", told, "always")  # the same twice is harmless
 
     def withdraw(self, trial: Trial | int, note: str = "") -> Trial:
-        """Take back a trial that will not be run after all."""
+        """Withdraw a trial that will not be run."""
         return self._change(self._number(trial), "withdraw", {"note": note}, "busy")
 
     def attach(self, params: Mapping[str, Any], value: Values | Failed) -> Trial:
-        """Add an experiment that was made before: what it measured, or `Failed("why")`."""
+        """Add an earlier experiment: its measurements, or `Failed("why")`."""
         return self.attach_many([(params, value)])[0]
 
     def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Values | Failed]]) -> list[Trial]:
-        """Add many earlier measurements: all of them, or none if one of them cannot be used."""
+        """Add many earlier measurements: all of them, or none if one is invalid."""
         rows = []
         for params, value in data:
             design = {str(name): _plain(name, given) for name, given in params.items()}
@@ -130,7 +130,7 @@ class RemoteStudy:
         return [self._trial(plain) for plain in said["trials"]]
 
     def decide(self, *, timeout: float | None = None) -> Verdict:
-        """Current recommendation; its `raw` action stays on the server."""
+        """The current recommendation; its `raw` action stays on the server."""
         until = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             said = self._call("POST", "/decide", {"wait": _wait(until)}, {}, again="always")
@@ -160,7 +160,7 @@ class RemoteStudy:
 
     @property
     def spent(self) -> float:
-        """What the trials that have ended cost, as far as it is known."""
+        """The total known cost of the trials that have ended."""
         return float(self._call("GET", "")["spent"])
 
     @property
@@ -171,7 +171,7 @@ class RemoteStudy:
 
     @property
     def enough(self) -> str | None:
-        """Why no further experiment should begin: as `stopped`, with those that run counted as if they had ended."""
+        """Why no further experiment should begin: as `stopped`, with running experiments counted as finished."""
         reason: str | None = self._call("GET", "")["enough"]
         return reason
 

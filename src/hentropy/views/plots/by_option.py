@@ -15,7 +15,7 @@ GOLDEN = (0.6180339887498949, 0.7548776662466927)
 """Multiples of these, whole parts left out, are spread evenly."""
 
 WRITTEN = 60
-"""Up to so many cells have their values written in them."""
+"""Up to this many cells have their values written in them."""
 
 BESIDE = (0.14, 0.36)
 """Points stand so far right of their option, in steps between options, so as not to cover what is drawn at it."""

@@ -72,7 +72,7 @@ def chosen_info(
     plane: int = PLANE_POINTS,
     order: tuple[int, ...] | None = None,
 ) -> ChosenInfo:
-    """The chosen designs of a decision whose actions are designs, and the best actions of so many drawn functions.
+    """The chosen designs of a decision whose actions are designs, and the best actions of this many drawn functions.
 
     `order` are the fields from the most to the least relevant, by the belief unless it is given.
     """

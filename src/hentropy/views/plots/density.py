@@ -34,7 +34,7 @@ from hentropy.views.plots.views import MOST_OPTIONS, PAIRED
 
 
 def bin_edges(space: DesignSpace, bins: int) -> tuple[np.ndarray, ...]:
-    """For each field edges of so many bins, evenly spaced on its own scale; options and few values have a bin each."""
+    """For each field the edges of bins, evenly spaced on its own scale; options and few values have a bin each."""
     made = []
     for index, field in enumerate(space.fields):
         axis = parameter_axis(space, index)
@@ -103,7 +103,7 @@ ROOM = (0.16, 0.07)
 
 @dataclass(frozen=True)
 class MaximumInfo:
-    """The stated density of the greatest value (g) over values (g), with quantiles at `QUANTILES` (5)."""
+    """The stated density of the largest value (g) over values (g), with quantiles at `QUANTILES` (5)."""
 
     values: np.ndarray
     density: np.ndarray
@@ -121,7 +121,7 @@ class PlaceMap:
 
 @dataclass(frozen=True)
 class PlacesInfo:
-    """How probable it is that f is greatest at each candidate: designs m x F, by field, and probabilities m.
+    """How probable it is that f is largest at each candidate: designs m x F, by field, and probabilities m.
 
     `parameters` are the axes of the fields, `relevant` the indices of those that vary, the most relevant first; `edges`
     the ends and `centres` the values of each one's bins. In `marginals` (one for each field) and `maps` probabilities
@@ -145,7 +145,7 @@ class PlacesInfo:
 
 
 def maximum_info(scene: Scene, grid: int = GRID) -> MaximumInfo:
-    """The density that the decision states of the greatest value."""
+    """The density that the decision states of the largest value."""
     draws = scene.action.detach().cpu()
     margin = 0.25 * float(draws.max() - draws.min()) or 1e-6
     values = torch.linspace(float(draws.min()) - margin, float(draws.max()) + margin, grid, dtype=torch.float64)
@@ -209,7 +209,7 @@ def places_panels(info: PlacesInfo) -> tuple[Panel | Table, ...]:
 
 
 def places_picture(info: PlacesInfo) -> Picture:
-    """Where f is likely to be greatest."""
+    """Where f is likely to be largest."""
     columns = (*(axis.title for axis in info.parameters), "probability")
     rows = tuple(
         (

@@ -16,7 +16,7 @@ from hentropy.views.plots.terrain import SHARES, Terrain, intervals, mean_and_sd
 from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS
 
 FEW = 60
-"""Up to so many points each has bars of its own; more are joined to bands."""
+"""Up to this many points each has bars of its own; more are joined to bands."""
 
 SHOWN_POINTS = 300
 TABLE_ROWS = 12

@@ -18,7 +18,7 @@ from hentropy.views.plots.shown_fields import cell
 from hentropy.views.plots.terrain import bars_to, intervals, mean_and_sd
 
 WIDTH = 2.0 * 1.96
-"""A 95 % interval has so many standard deviations."""
+"""A 95 % interval has this many standard deviations."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ The quick gain of screening takes the best of a pool of actions after each outco
 found best after their outcomes are added to the pool first: then it is nearly as good as an audit that searches anew
 after every outcome, and 10 to 50 times faster. At the target, whose gain is known well, the two are compared. Where
 they differ, a coarser grid is audited; where that is too much work or differs too, the map shows shares of its
-greatest gain.
+largest gain.
 
 The work is counted, not timed, so that the same study has the same map on every machine, however slow or busy.
 """
@@ -50,7 +50,7 @@ DESCENT = 24
 
 MOST_ADDED = 96
 FEWEST_ADDED = 12
-"""So many actions are added to the pool, by how much work they make."""
+"""This many actions are added to the pool, by how much work they make."""
 
 APART = 1e-4
 """Actions nearer than this to others, in the unit cube, are not added."""
@@ -82,7 +82,7 @@ class GainSlice(SliceFrame):
 class GainMap:
     """The gain over all slices, and at the target in the same way (None without a target).
 
-    Where the gains are `relative`, all of them are shares of the greatest.
+    Where the gains are `relative`, all of them are shares of the largest.
     """
 
     slices: tuple[GainSlice, ...]
@@ -93,7 +93,7 @@ class GainMap:
 def gain_map(
     scene: Scene, known: Explained, reference: Tensor, designs: np.ndarray, numbers: float = NUMBERS
 ) -> GainMap:
-    """The gain over slices through a reference design (d), as fine as so many numbers allow.
+    """The gain over slices through a reference design (d), as fine as this many numbers allow.
 
     `designs` are the trials'.
     """
@@ -130,7 +130,7 @@ def _effort(appraisal: Appraisal) -> Effort:
 
 
 def audited(appraisal: Appraisal) -> Gains:
-    """The gain by actions searched anew after each outcome."""
+    """The gain by a new search for actions after each outcome."""
     effort = _effort(appraisal)
     rows = appraisal.rows(effort.replicates * effort.outcomes, 1)
     seed = appraisal.seed + AUDIT_SEED
@@ -183,7 +183,7 @@ def with_contenders(appraisal: Appraisal, actions: Tensor | None, numbers: float
 
 
 def _far_apart(u: Tensor, others: Tensor, most: int) -> Tensor:
-    """Which of the points (m x p), at most so many, lie farthest from each other and from the others."""
+    """Which of the points (m x p), at most this many, lie farthest from each other and from the others."""
     distance = torch.cdist(u, others).amin(-1)
     chosen: list[int] = []
     while len(chosen) < most:
@@ -226,7 +226,7 @@ def _designs(views: Sequence[Slice]) -> int:
 
 
 def _finest(scene: Scene, reference: Tensor, designs: float) -> tuple[Slice, ...]:
-    """The finest slices of at most so many designs in all, or the coarsest of the grids."""
+    """The finest slices of at most this many designs in all, or the coarsest of the grids."""
     for place in range(len(GRIDS)):
         views = _views(scene, reference, place)
         if _designs(views) <= designs:
@@ -239,7 +239,7 @@ def _over(scene: Scene, views: Sequence[Slice], way: Gains, designs: np.ndarray)
 
 
 def _relative(views: tuple[GainSlice, ...], at_target: float) -> GainMap:
-    """The map as shares of its greatest gain."""
+    """The map as shares of its largest gain."""
     top = max([at_target, *(float(np.nanmax(view.gains)) for view in views)])  # all pass through the target
     top = top if top > 0 else 1.0
     return GainMap(tuple(replace(view, gains=view.gains / top) for view in views), at_target / top, relative=True)

@@ -75,7 +75,7 @@ class KnownInfo:
 
 
 def known_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS) -> KnownInfo:
-    """What is known, with so many points along a line and along each axis of a plane."""
+    """What is known, with this many points along a line and along each axis of a plane."""
     views = slices(scene, points=points, plane=plane)
     others = [name for name in scene.study.fitting.measured if name != scene.outcome]
     return replace(
@@ -214,7 +214,7 @@ def _edge(info: KnownInfo, view: KnownSlice) -> tuple[Contour, ...]:
 
 
 def _range(values: list[np.ndarray]) -> tuple[float, float]:
-    """The least and the greatest of all values that are there."""
+    """The smallest and the largest of all values that are there."""
     there = np.concatenate([np.zeros(0), *(each[np.isfinite(each)] for each in values)])
     return (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
 

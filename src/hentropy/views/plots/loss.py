@@ -40,7 +40,7 @@ class LossInfo:
 
 
 def loss_info(scene: Scene, draws: int = DRAWS, bins: int = BINS) -> LossInfo:
-    """The losses of today's action under so many functions drawn from the belief."""
+    """The losses of today's action under this many functions drawn from the belief."""
     losses = loss_draws(scene, draws)
     finite = losses[np.isfinite(losses)]
     edges, heights = _histogram(finite, bins, len(losses))
@@ -58,7 +58,7 @@ def loss_info(scene: Scene, draws: int = DRAWS, bins: int = BINS) -> LossInfo:
 
 @torch.no_grad()
 def loss_draws(scene: Scene, draws: int = DRAWS) -> np.ndarray:
-    """What today's action costs under each of so many functions drawn from the belief: S.
+    """What today's action costs under each of this many functions drawn from the belief: S.
 
     Where experiments may fail, whether the designs of the action succeed is drawn with them.
     """

@@ -205,7 +205,7 @@ class Picture:
 
 
 def in_rows(panels: Sequence[Panel | Table], across: int) -> tuple[tuple[Panel | Table, ...], ...]:
-    """Panels in rows of at most so many, as even as can be: 4 in rows of 3 are 2 and 2."""
+    """Panels in rows of at most this many, as even as can be: 4 in rows of 3 are 2 and 2."""
     rows = math.ceil(len(panels) / across)
     width = math.ceil(len(panels) / rows) if rows else 1
     return tuple(tuple(panels[start : start + width]) for start in range(0, len(panels), width))
@@ -223,7 +223,7 @@ def cell_edges(centres: np.ndarray, *, log: bool) -> np.ndarray:
 
 
 def extent(panel: Panel, axis: Axis, letter: str) -> tuple[float, float]:
-    """The least and the greatest value along an axis: as it is given, or that of the marks."""
+    """The smallest and the largest value along an axis: as it is given, or that of the marks."""
     found = [axis.low, axis.high]
     if axis.low is None or axis.high is None:
         parts = [np.ravel(values) for mark in panel.marks for values in _values(mark, letter)]

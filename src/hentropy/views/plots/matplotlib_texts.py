@@ -86,7 +86,7 @@ def _advance(letter: str) -> float:
 
 
 def wrapped(text: str, width: float, size: float) -> list[str]:
-    """Text as lines that are no wider than so many inches; a word that is too long is broken."""
+    """Text as lines that are no wider than this many inches; a word that is too long is broken."""
     lines = [""]
     longest = max(1, int(width * 72.0 / size))
     for part in (part for word in text.split() for part in _parts(word, width, size, longest)):
@@ -126,7 +126,7 @@ def table_height(table: Table) -> float:
 
 
 def fitted(table: Table, room: float) -> Table:
-    """The table, or with its rows as columns where it is wider than so many inches; then as many as have room."""
+    """The table, or with its rows as columns where it is wider than this many inches; then as many as have room."""
     if table_width(table) <= room or not table.rows:
         return table
     named = table.columns[0] == ""
@@ -143,7 +143,7 @@ def fitted(table: Table, room: float) -> Table:
 
 
 def draw_table(axes: Axes, table: Table, height: float) -> None:
-    """Draw a table on axes so many inches high."""
+    """Draw a table on axes this many inches high."""
     axes.set_axis_off()
     axes.set_title(written(table.title), fontsize=11, loc="left", y=1.0).set_x(0.02)
     shown = [[_spaced(cell) for cell in row] for row in table.rows[:MOST_ROWS]]

@@ -84,7 +84,7 @@ def decided_after(scene: Scene, belief: Belief) -> Entropy:
     """The best action once more is known, searched from today's too: never a worse one than staying with today's.
 
     Where valuing the experiment met a better action of today, that one is tried as well. What failures cost, and which
-    designs may be decided on, is as it stands today.
+    designs may be decided on, is as today.
     """
     appraisal = scene.explained.appraisal
     belief = belief.scores if scene.decision.by_sides else belief

@@ -69,7 +69,7 @@ def own_panels(info: OwnInfo) -> tuple[Panel | Table, ...]:
     if not info.options:
         return (table,)
     bars = Bars(np.arange(len(info.options) + 1) - 0.5, info.losses, Role.LOSS, "expected loss")
-    rule = Rule(float(info.losses.min()), "y", Role.DECIDED, "the least")
+    rule = Rule(float(info.losses.min()), "y", Role.DECIDED, "the smallest")
     axis = Axis("option", names=info.options)
     return (Panel("what each option is expected to cost", axis, Axis("expected loss"), (bars, rule)), table)
 

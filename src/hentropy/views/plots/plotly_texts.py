@@ -28,7 +28,7 @@ def shown(text: str, longest: int = 200) -> str:
 
 
 def wrapped(text: str, width: int, longest: int = 200) -> str:
-    """A text as lines of about so many letters."""
+    """A text as lines of about this many letters."""
     lines = [""]
     for word in text[:longest].split():
         if lines[-1] and len(lines[-1]) + len(word) >= width:
@@ -52,7 +52,7 @@ def number(value: float) -> float | None:
 
 
 def _digits(array: np.ndarray) -> int:
-    """So many that values that lie close together, far from zero, stay apart."""
+    """Enough digits to tell apart values that lie close together, far from zero."""
     finite = array[np.isfinite(array)]
     if finite.size <= FEW:
         return EXACT
@@ -104,7 +104,7 @@ def _format(low: float, high: float) -> str:
 
 
 NARROW = 1e4
-"""An axis so many times farther from zero than it is long has its numbers written from a number near its middle."""
+"""An axis this many times farther from zero than it is long has its numbers written from a number near its middle."""
 
 MINUS = "\N{MINUS SIGN}"
 TICKS = 5

@@ -120,7 +120,7 @@ def replayed(
 ) -> ProgressInfo:
     """The course with what each decision would really have cost, where the true function (... x d to ...) is known.
 
-    The model is refitted, with the study's own options, to the first values told, for at most so many counts.
+    The model is refitted, with the study's own options, to the first values told, for at most this many counts.
     """
     complete = _as_told(scene)
     first = min(2, len(complete))

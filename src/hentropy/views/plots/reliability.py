@@ -18,7 +18,7 @@ from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_trials import shown_trials
 
 GROUPS, FEW = 5, 8
-"""Results are gathered in so many groups; below so many results they say next to nothing."""
+"""Results are gathered in this many groups; below this many results they say next to nothing."""
 
 Z = 1.96
 """Standard deviations within which nine of ten and a half of normal values lie: 95 %."""
@@ -67,7 +67,7 @@ def reliability_info(scene: Scene) -> ReliabilityInfo:
 
 
 def wilson(shares: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Between which probabilities shares (b) of so many results (b) leave the true one, with 95 %: 2 x b."""
+    """Between which probabilities shares (b) of this many results (b) leave the true one, with 95 %: 2 x b."""
     total = sizes + Z**2
     middle = (shares * sizes + Z**2 / 2) / total
     half = Z * np.sqrt(shares * (1.0 - shares) * sizes + Z**2 / 4) / total

@@ -1,4 +1,4 @@
-"""What pictures are made of: a study as it stands, with what is known and what would be decided."""
+"""What pictures are made of: a study in its current state, with what is known and what would be decided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from hentropy.views.plots.target import Explained, explained
 
 @dataclass(frozen=True)
 class Scene:
-    """A study as it stands: all trials, what is known and would be decided (`found`), what was decided.
+    """A study in its current state: all trials, what is known and would be decided (`found`), what was decided.
 
     `belief` is about the outcome that pictures show, `whole` about all that the decision looks at.
     """
@@ -93,7 +93,7 @@ class Scene:
 
 
 def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
-    """The study as it stands now; a `StudyError` while nothing has been told.
+    """The current state of the study; a `StudyError` while nothing has been told.
 
     A `verdict` that the study has just reached spares the search for the best action.
     """

@@ -131,7 +131,7 @@ def can_run(space: DesignSpace, rows: Tensor) -> Tensor:
 
 
 def grid_of(space: DesignSpace, index: int, count: int) -> Tensor:
-    """Values of a field from end to end: all of few, else about so many, evenly spaced on the field's own scale."""
+    """Values of a field from end to end: all of few, else about this many, evenly spaced on the field's own scale."""
     field = space.fields[index]
     low, high = field_range(space, index)
     if field.options:
@@ -149,7 +149,7 @@ def grid_of(space: DesignSpace, index: int, count: int) -> Tensor:
 
 
 def field_range(space: DesignSpace, index: int) -> tuple[float, float]:
-    """The least and the greatest value of a field; a part is never more than the whole."""
+    """The smallest and the largest value of a field; a part is never more than the whole."""
     _, parameter, k = owner(space, index)
     field = space.fields[index]
     if isinstance(parameter, Fractions):

@@ -22,7 +22,7 @@ JOINT_POINTS = 1024
 
 @torch.no_grad()
 def function_values(belief: Belief, points: Tensor, count: int, seed: int) -> Tensor:
-    """So many functions drawn from the belief, at points ... x d: count x ... (x o of several outcomes).
+    """This many functions drawn from the belief, at points ... x d: count x ... (x o of several outcomes).
 
     Exact joint draws where the different points are few; beyond, paths that approximate the prior by features.
     """
@@ -43,7 +43,7 @@ SCALES = (0.01, 0.03, 0.1, 0.3)
 STARTS = 6
 APART = 0.1
 STEPS = 24
-"""Descent starts from so many candidates for each function, apart by so much, and takes so many steps."""
+"""Descent starts from this many candidates for each function, apart by so much, and takes this many steps."""
 
 SWEEPS = 8
 LESS_SWEEPS = 3
@@ -51,7 +51,7 @@ FEW_MEMBERS = 5
 """Actions with more members than these are searched less: the work grows with the cube of their number."""
 
 MOST_DESIGNS = 320
-"""Of actions with many members fewer functions are drawn, to show about so many designs."""
+"""Of actions with many members fewer functions are drawn, to show about this many designs."""
 
 TUPLES = 256
 
@@ -68,7 +68,7 @@ class Spread:
 
 
 def action_spread(scene: Scene, count: int = 64, candidates: int = CANDIDATES) -> Spread:
-    """The best action for each of at most so many functions.
+    """The best action for each of at most this many functions.
 
     Lists of actions are tried in full, tuples of a pool's designs by exchange, as where the decision itself is
     searched. In any other space exchange among candidates finds the actions that descent then refines.
@@ -131,7 +131,7 @@ Function = Callable[[Tensor], Tensor]
 
 
 def drawn_functions(belief: Belief, count: int, seed: int) -> list[tuple[Function, int]]:
-    """So many functions drawn from the belief, in groups of so many each: one for each component of a mixture.
+    """This many functions drawn from the belief, in groups of this many each: one for each component of a mixture.
 
     The functions of one component share a basis, and need no other.
     """
@@ -146,7 +146,7 @@ def drawn_functions(belief: Belief, count: int, seed: int) -> list[tuple[Functio
 def _refined(
     scene: Scene, points: Tensor, today: Tensor, f: Function, count: int, itself: bool
 ) -> tuple[Tensor, Tensor]:
-    """The best actions of so many functions (count x k x d), from candidates by descent, and the values there."""
+    """The best actions of this many functions (count x k x d), from candidates by descent, and the values there."""
     decision, space = scene.decision, scene.space
     with torch.no_grad():
         if itself:

@@ -36,7 +36,7 @@ AROUND = 12
 class NextExperiment:
     """The experiment that is explained: its design (d), its number if it was asked, its gain today with its error.
 
-    `fields` (F) are the design as it stands along axes. `weighed` is what counted beside the gain when it was chosen,
+    `fields` (F) are the places of the design along axes. `weighed` is what counted besides the gain when it was chosen,
     in words, or nothing. While `left` of the `first` designs that fill the space are still to be asked, an experiment
     without a number is not the next one, but the one that is best by gain.
     """

@@ -36,7 +36,7 @@ MAP_STOPS = (
 """The same colours for pages: the colour at each share of the scale."""
 
 LABELS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, BLUE, VERMILION, GREY)
-"""Colours of a map of labels, in the order of the labels; where there are more of these they begin anew."""
+"""Colours of a map of labels, in the order of the labels; where there are more labels they repeat."""
 
 OPTIONS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY, "#8c510a")
 """Colours of options that have a line each; each has a dash of its own too."""
@@ -88,7 +88,7 @@ LIGHT = {Role.FIRST, Role.DATA, Role.ATTACHED}
 LAYERS: dict[type, int] = {Heat: 0, Band: 5, Bars: 10, Contour: 15, Rule: 18, Line: 20}
 
 MANY = 40
-"""From so many points on, markers let each other through and get smaller."""
+"""From this many points on, markers let each other through and get smaller."""
 
 LEAST_SIZE = 3.5
 """Points: how small markers get at most."""
@@ -161,7 +161,7 @@ def marker_size(dots: Dots) -> float:
 
 
 def abbreviated(name: str, longest: int) -> str:
-    """A name of at most so many letters: without its middle, as names that are alike differ at their ends."""
+    """A name of at most this many letters: without its middle, as names that are alike differ at their ends."""
     if len(name) <= longest:
         return name
     tail = (longest - 1) // 2
@@ -200,7 +200,7 @@ def shows_texts(dots: Dots) -> bool:
 
 
 def label_colours(count: int) -> list[str]:
-    """The colours of so many labels."""
+    """The colours of this many labels."""
     return [LABELS[position % len(LABELS)] for position in range(count)]
 
 

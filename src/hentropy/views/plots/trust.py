@@ -15,7 +15,7 @@ from hentropy.views.plots.shown_fields import varying
 from hentropy.views.plots.terrain import SHARES, bars_to
 
 FEW = 4
-"""Below so many observations leaving one out says next to nothing about a model."""
+"""Below this many observations leaving one out says next to nothing about a model."""
 
 IDLE = 0.02
 """A parameter along which the expected value changes less than this share of all its variation hardly matters."""
@@ -44,7 +44,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class ReachInfo:
-    """Length scales as shares of each field's range (F): median, least and greatest over the mixture."""
+    """Length scales as shares of each field's range (F): median, smallest and largest over the mixture."""
 
     median: np.ndarray
     low: np.ndarray
@@ -129,7 +129,7 @@ def coverage(inside: np.ndarray, level: float) -> Coverage:
 
 
 def joint_chance(half: int, most: int, n: int) -> float:
-    """The chance of counts as rare as these, or rarer: so many of n inside the 50 %, and inside the 95 % interval.
+    """The chance of counts as rare as these, or rarer: this many of n inside the 50 %, and inside the 95 % interval.
 
     Half of the values are expected inside the first, 45 % between the two and 5 % outside: the exact test of these
     three counts together, so that two looks at the same predictions are one judgement.

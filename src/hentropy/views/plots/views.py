@@ -36,13 +36,13 @@ from hentropy.views.plots.shown_fields import (
 LINE_POINTS = 101
 PLANE_POINTS = 41
 MOST_LINES = 8
-"""Of many fields, so many are shown alone: the most relevant ones. As many options have lines of their own."""
+"""Of many fields, this many are shown alone: the most relevant ones. As many options have lines of their own."""
 
 PAIRED = 3
-"""Every two of so many most relevant fields are shown together."""
+"""Every two of this many most relevant fields are shown together."""
 
 MOST_OPTIONS = 20
-"""Of more options only so many are shown side by side: those that are expected to do best."""
+"""Of more options only this many are shown side by side: those that are expected to do best."""
 
 LISTED = 40
 """So few values of a number are marked one by one."""
@@ -209,7 +209,7 @@ def _axis(space: DesignSpace, index: int, options: tuple[int, ...]) -> Axis:
 def reference_design(scene: Scene) -> Tensor:
     """The design that slices pass through (d): the first decided point, or the one that the decision is about.
 
-    Where f is greatest, or how great it gets, is asked near the greatest value, and levels near a threshold; another
+    Where f is largest, or how great it gets, is asked near the largest value, and levels near a threshold; another
     decision about all of the space is looked at from the middle of the data.
     """
     # what an estimate states may have as many numbers as a design, and is none

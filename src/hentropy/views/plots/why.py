@@ -40,7 +40,7 @@ class WhyInfo:
     """The gain over the space, the experiment it speaks for, and what would be decided after three of its outcomes.
 
     `relative` says that the gains of the slices, and `at_target`, that of the target in the same way, are shares of the
-    greatest one shown. `target` is None, and `outcomes` are none, where nothing is left to ask. `expected_loss` is that
+    largest one shown. `target` is None, and `outcomes` are none, where nothing is left to ask. `expected_loss` is that
     of today. `filling` are the numbers of trials that are waited for and were chosen to fill the space.
     """
 
@@ -130,7 +130,7 @@ def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...
 
 
 def _ends(values: list[np.ndarray]) -> tuple[float, float]:
-    """The least and the greatest number of all; 0 and 1 where there is none."""
+    """The smallest and the largest number of all; 0 and 1 where there is none."""
     finite = [each[np.isfinite(each)] for each in values]
     low = min((float(each.min()) for each in finite if each.size), default=0.0)
     high = max((float(each.max()) for each in finite if each.size), default=1.0)

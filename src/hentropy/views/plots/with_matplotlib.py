@@ -39,7 +39,7 @@ LINE, LEGEND_LINE = 0.19, 0.24
 
 HEAD = 0.5
 NARROWEST, WIDEST, MARGIN = 6.4, 14.0, 0.1
-"""Inches: the height of the title; the least and the greatest width of a figure, and what is free at its sides."""
+"""Inches: the height of the title; the smallest and the largest width of a figure, and what is free at its sides."""
 
 SIZE = 10.0
 """The size of the caption and of the legend, in points."""

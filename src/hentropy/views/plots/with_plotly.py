@@ -31,7 +31,7 @@ Numbered = tuple[int, Panel]
 
 
 def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> dict[str, Any]:
-    """The layout of panels in at most so many columns."""
+    """The layout of panels in at most this many columns."""
     chunks = [row[start : start + columns] for row in rows for start in range(0, len(row), columns)]
     wide = columns * COLUMN
     widths = legend_widths(traces.labels)

@@ -208,8 +208,8 @@ FIGURE = Figure(
     caption=(
         "Bayes actions and gains for four decisions on the same posterior (a Gaussian process given six noisy data)."
         " Above: the posterior with the Bayes action: a distribution of the argmax (a), or stars with the density of"
-        " the value there (b, c, d). Below: the gain (EHIG) of observing at x with its standard error; its greatest"
-        " value is the next query."
+        " the value there (b, c, d). Below: the gain (EHIG) of observing at x with its standard error; its maximum"
+        " is the next query."
     ),
     tasks=(),
     draw=draw,

@@ -85,7 +85,7 @@ ABOUT_CURVES = (
     " dashed line is the best that the true function allows), and the mean regret of the true loss on a logarithmic"
     " scale."
 )
-ABOUT_PICTURES = "Pictures: one seed, the same for all methods; the ground is the true function."
+ABOUT_PICTURES = "Pictures: one seed, the same for all methods; the background is the true function."
 LEVEL_SET_METHODS = (
     "hentropy",
     "hentropy-mixture",
@@ -103,9 +103,9 @@ COMPOSED = (
         name="figure-2",
         title="Top-k with diversity",
         caption=(
-            f"The k best designs, apart from each other. {ABOUT_CURVES} {ABOUT_PICTURES} Stars are the decision, rings"
-            " the best one. Vaccination: CDC COVID Data Tracker, counties on 16 September 2021, as a network trained"
-            " by this project."
+            f"The k best designs that lie apart from each other. {ABOUT_CURVES} {ABOUT_PICTURES} Stars are the"
+            " decision, rings the best one. Vaccination: CDC COVID Data Tracker, counties on 16 September 2021, as a"
+            " network trained by this project."
         ),
         tasks=("alpine-3-top-3", "alpine-5-top-5", "vaccination-pennsylvania-top-5", "alpine-2-top-5"),
         curves={"curves": ("alpine-3-top-3", "alpine-5-top-5", "vaccination-pennsylvania-top-5")},
@@ -135,7 +135,7 @@ COMPOSED = (
             f"Places whose values run through a list of targets. {ABOUT_CURVES} {ABOUT_PICTURES} The decision is"
             " numbered in its order; white lines with the same numbers are where the true function has the targets."
             " Vaccination: CDC COVID Data Tracker, counties on 16 September 2021, as a network trained by this"
-            " project, from 0 at its least to 1 at its greatest value."
+            " project, scaled to run from 0 to 1."
         ),
         tasks=("vaccination-pennsylvania-sequence",),
         curves={"curves": ("vaccination-pennsylvania-sequence",)},
@@ -172,7 +172,7 @@ COMPOSED = (
         name="figure-7",
         title="Classic acquisition functions",
         caption=(
-            "Classic acquisition functions, which are about another decision than the one that is made in the end."
+            "Classic acquisition functions, which optimise a different decision from the one that is made in the end."
             f" {ABOUT_CURVES} {ABOUT_PICTURES} Alpine-2: stars are the decision, rings the best one. Multihills, with"
             " acquisition functions made for level sets: white lines bound the true set, dashed lines the predicted"
             " one; squares are points with a wrong label. Vaccination: CDC COVID Data Tracker, counties on 16"

@@ -150,8 +150,10 @@ class ValueOfDesigns(BaseModel):
 
     name: str
     unit: str
-    low: Annotated[float | None, Field(description="The least number; null for options and what is not modelled.")]
-    high: Annotated[float | None, Field(description="The greatest number.")]
+    low: Annotated[
+        float | None, Field(description="The smallest number; null for options and columns that are not modelled.")
+    ]
+    high: Annotated[float | None, Field(description="The largest number.")]
     options: Annotated[
         list[bool | int | float | str] | None, Field(description="What can be chosen; null for numbers in a range.")
     ]
