@@ -29,9 +29,9 @@ ROLES = {
 LABELS = {
     "first": "measured: first designs",
     "proposed": "measured: proposed",
-    "attached": "measured before",
+    "attached": "earlier measurements",
     "failed": "failed",
-    "pending": "waiting for its value",
+    "pending": "pending",
 }
 
 NEAR = 0.9
