@@ -12,6 +12,7 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.core.beliefs import Gaussian, Needs
+from hentropy.core.beliefs.kernels import Composed, Stationary
 from hentropy.core.solvers import NetOfCost
 from hentropy.core.spaces import Choice, Levels, Pool, Real, Space
 from hentropy.errors import DecisionError, InputError
@@ -208,6 +209,30 @@ def test_a_study_runs_what_is_cheap_and_decides_about_the_real_thing(sqlite_url:
     assert verdict.action[0]["fidelity"] == 1.0
     proposed = [trial.params["fidelity"] for trial in study.records if trial.origin == "proposed"]
     assert proposed.count(0.2) > proposed.count(1.0)
+
+
+@pytest.mark.parametrize("kind", ["space", "pool"])
+def test_a_fidelity_is_modelled_by_one_kernel_unless_families_are_wanted(kind: str, sqlite_url: str) -> None:
+    """How well a family predicts cheap experiments says little about the real thing."""
+    space: Any = Space(x=Real(0.0, 1.0), fidelity=Levels([0.2, 1.0]))
+    if kind == "pool":
+        space = Pool([[x / 10, level] for x in range(11) for level in (0.2, 1.0)], names=["x", "fidelity"])
+
+    def kernel(study: he.Study) -> type:
+        for i in range(8):
+            study.attach({"x": i / 10, "fidelity": (0.2, 1.0)[i % 2]}, float(i % 3))
+        assert isinstance(study.belief, Gaussian)
+        return type(study.belief.kernel)
+
+    at_one: dict[str, Any] = {"decide_on": {"fidelity": 1.0}}
+    assert kernel(he.Study(space, he.Maximize(), first=2, **at_one)) is Stationary
+    assert kernel(he.Study(space, he.Maximize(), first=2)) is Composed
+    assert kernel(he.Study(space, he.Maximize(), first=2, hyperparameters="families", **at_one)) is Composed
+    stored = he.Study(space, he.Maximize(), first=2, storage=sqlite_url, **at_one)
+    stored.close()
+    again = he.load_study("study", sqlite_url)
+    assert kernel(again) is Stationary
+    again.close()
 
 
 def test_costs_that_are_told_are_learned() -> None:

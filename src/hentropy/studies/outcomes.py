@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
+from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
 from hentropy.core.decisions import Decision
@@ -321,6 +322,8 @@ class Fitting:
     """How a study fits its model: to which outcomes, with which treatment of the hyperparameters and seed.
 
     `names` are the outcomes that are decided on. `also` are others that may tell of them, once they were measured.
+    With `one_kernel`, "auto" is not a belief over families: those are weighted by how well they predict experiments
+    that were left out, which says little where most experiments are of another fidelity than what is decided on.
     """
 
     outcomes: Outcomes
@@ -330,6 +333,7 @@ class Fitting:
     also: tuple[str, ...] = ()
     model: Model | None = None
     device: Any = None
+    one_kernel: bool = False
 
     def __post_init__(self) -> None:
         if self.model is None:
@@ -384,6 +388,7 @@ class Fitting:
             "hyperparameters": self.hyperparameters,
             "seed": self.seed,
             "device": self.device,
+            "profile": Profile.MATERN52 if self.one_kernel and self.hyperparameters == "auto" else None,
         }
         if len(every) == 1 and not self.outcomes.words(names[0]):
             known = earlier if isinstance(earlier, Gaussian) else None

@@ -20,7 +20,7 @@ from hentropy.core.given import closest, is_finite
 from hentropy.core.models import fit
 from hentropy.core.solvers import Assay, Cost, CostFunction, NetOfCost
 from hentropy.core.solvers.base import checked_cost
-from hentropy.core.spaces import DesignSpace, Pool
+from hentropy.core.spaces import DesignSpace, Pool, Space
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.errors import DocPage, InputError, StudyError, explained_in
@@ -50,6 +50,18 @@ def setting(space: DesignSpace, decide_on: Any) -> tuple[DesignSpace, DesignSpac
             " they must be the same, with the same options"
         )
     return space, decide_on
+
+
+def fixes_what_varies(space: DesignSpace, decide_on: DesignSpace) -> bool:
+    """Whether the decision is about one value of a parameter that experiments vary, such as a fidelity."""
+    if decide_on is space:
+        return False
+    if isinstance(decide_on, Space):
+        return bool(decide_on.held.keys() - (space.held.keys() if isinstance(space, Space) else ()))
+    rows, others = decide_on.points, space.points
+    assert rows is not None
+    one = (rows == rows[:1]).all(0)
+    return bool((one if others is None else one & (others != others[:1]).any(0)).any())
 
 
 MOST_ASSAYS = 12

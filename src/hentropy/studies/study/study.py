@@ -31,7 +31,7 @@ from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Computed, Fitting, Outcomes
 from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
 from hentropy.studies.records.outcome import Outcome
-from hentropy.studies.setting import Costs, setting
+from hentropy.studies.setting import Costs, fixes_what_varies, setting
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
@@ -71,7 +71,8 @@ class Study:
     The `first` designs (default: 2 (d + 1) for d parameters, at least 4 and at most 12) are space-filling and measure
     everything; after these, the model chooses. Attached or told measurements count towards them, also if you set it:
     with `first=12` and ten attached, two more are space-filling; `first_left` is the number still to come.
-    `hyperparameters` is "auto", "map", "mixture" or "families", as in `fit`. `model` replaces this fit: a
+    `hyperparameters` is "auto", "map", "mixture" or "families", as in `fit`; where `decide_on` fixes a parameter that
+    experiments vary, "auto" is one kernel in place of families. `model` replaces this fit: a
     function from `ModelData` to a belief, such as `forest(RandomForestRegressor())` or your own.
     `decide_on` restricts the decision to part of the space: a different space or a pool with the same
     parameters, or fixed values such as {"fidelity": 1.0}. `cost` is the cost of experiments: a number, an
@@ -131,7 +132,9 @@ class Study:
         self.seed = seed
         self.stop = tuple(stop)
         also = self.outcomes.also_modelled(self.decided) if model is None else ()
-        self.fitting = Fitting(self.outcomes, self.decided, hyperparameters, seed, also, model, as_device(device))
+        one_kernel = fixes_what_varies(space, self.decide_on)
+        how = (hyperparameters, seed, also, model, as_device(device), one_kernel)
+        self.fitting = Fitting(self.outcomes, self.decided, *how)
         limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
         self._failures, self._at_least = failures, at_least
