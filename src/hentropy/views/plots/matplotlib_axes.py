@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from hentropy.studies.records.numbers import short
 from hentropy.views.plots.marks import Axis, Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Rule, cell_edges
@@ -42,6 +42,9 @@ from hentropy.views.plots.theme import (
     shows_texts,
     stroke,
 )
+
+LOW, HIGH = 1e-3, 1e5
+"""Values between these are written out on logarithmic axes."""
 
 
 def draw_marks(axes: Axes, panel: Panel, dashes: Dashes) -> dict[str, Artist]:
@@ -253,6 +256,11 @@ def dress(axes: Axes, panel: Panel) -> None:
             ticks.set_minor_formatter(NullFormatter())
         elif axis.whole and not axis.log:
             ticks.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+        elif axis.log and axis.low is not None and axis.high is not None and LOW <= axis.low < axis.high <= HIGH:
+            # within two decades powers of ten are too few, and matplotlib would label 6 x 10^-1
+            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if axis.high < 100.0 * axis.low else (1.0,)))
+            ticks.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+            ticks.set_minor_formatter(NullFormatter())
     angle = name_angle(panel.x.names)
     if angle:
         many = angle == 90
