@@ -179,7 +179,7 @@ def test_a_pool_with_ids_is_shown(folder: Path) -> None:
     done("init", "--pool", "shelf.csv", "--id", "sample", "--ignore", "price")
     said = " ".join(done("check", "study.toml").split())
     assert "a list of 3; their parameters are alloy, x." in said
-    assert "They are known by sample and kept with price, which the model does not look at." in said
+    assert "They are identified by sample and kept with price, which the model does not use." in said
     assert "alloy │ choice │ AlCu, Fe" in said
     assert "x │ column │ 0.5 to 2" in said
     refused = hentropy("init", "b.toml", "--pool", "shelf.csv", "--id", "smple", "--ignore", "price").err

@@ -133,7 +133,7 @@ def test_withdrawn_ones_are_left_out() -> None:
 
 
 def test_without_a_rule_it_is_for_the_reader_to_say() -> None:
-    assert "No stopping rule is set" in sentence(asked([0.5]))
+    assert "No stopping rule on the gain is set" in sentence(asked([0.5]))
 
 
 def test_the_budget_counts_what_the_rule_counts() -> None:

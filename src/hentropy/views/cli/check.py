@@ -111,9 +111,9 @@ def _print(file: Path, it: Checked) -> None:
 
 
 def _shown_sentence(pool: Pool) -> str:
-    """The columns of a pool that the model does not look at."""
-    known = [f"known by {pool.id}"] * (pool.id is not None)
-    kept = [f"kept with {', '.join(pool.ignored)}, which the model does not look at"] * bool(pool.ignored)
+    """The columns of a pool that the model does not use."""
+    known = [f"identified by {pool.id}"] * (pool.id is not None)
+    kept = [f"kept with {', '.join(pool.ignored)}, which the model does not use"] * bool(pool.ignored)
     return f"They are {' and '.join([*known, *kept])}."
 
 

@@ -197,6 +197,9 @@ class Picture:
     caption: str
     rows: tuple[tuple[Panel | Table, ...], ...]
 
+    def __repr__(self) -> str:
+        return f"Picture({self.name!r}, {self.title!r}); a notebook shows it, with_matplotlib.draw writes it to a file"
+
     def _repr_png_(self) -> bytes:
         """The picture as a notebook shows it."""
         from hentropy.views.plots.with_matplotlib import rendered  # noqa: PLC0415

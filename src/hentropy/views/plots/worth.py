@@ -160,7 +160,9 @@ def sentence(info: WorthInfo) -> str:
             else "By the stopping rules, another experiment is worth it."
         )
     elif not info.judged:
-        said.append("No stopping rule is set: another experiment is worth it if it costs you less than that.")
+        said.append(
+            "No stopping rule on the gain is set: another experiment is worth it if it costs you less than that."
+        )
     if info.left and info.stopped is None:
         is_left = "is" if info.left == 1 else "are"
         said.append(f"{counted(info.left, 'experiment')} of the budget {is_left} left.")
