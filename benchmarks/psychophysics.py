@@ -1,7 +1,7 @@
 r"""Level sets of a probability against AEPsych's look-ahead, on its two-dimensional detection problem.
 
 A person is shown a stimulus of some frequency and intensity (both scaled to -1 ... 1), and detects it or not. Where is
-it detected with a probability of at least 0.75? Three computations start from one latent process g, fitted to so many
+it detected with a probability of at least 0.75? Three computations start from one latent process g, fitted to the
 answers at random designs:
 
 hentropy      `LevelSets` with misclassification, and the probabilities after an answer behind it

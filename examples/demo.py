@@ -34,7 +34,7 @@ def main() -> None:
     console = Console()
     problem, decision = alpine(2), he.TopK(k=5, weight=10.0, cap=1.25)
     console.print(
-        f"Looking for the top 5 of Alpine-2, apart from each other, with {given.experiments} experiments.\n"
+        f"Looking for five high-scoring, diverse designs of Alpine-2 with {given.experiments} experiments.\n"
         "Each one is chosen to make that decision better.\n"
     )
     found = he.search(

@@ -36,7 +36,7 @@ from typing import Any
 from hentropy.core.action_search import ActionSearch, ContinuousSearch, prepare_search, values_per_action
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.action_search.incumbent import SEED, replacements
-from hentropy.core.beliefs import Belief, Moments, Needs
+from hentropy.core.beliefs import Belief, Moments
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, Sums, base_samples
@@ -149,8 +149,7 @@ def _fallback(decision: Decision, belief: Belief, space: DesignSpace) -> Tensor:
     tried = torch.as_tensor(actions.sample(space, SAMPLED, SEED)).to(belief.X)
     coefficient = coefficient_of_all(decision)
     if coefficient is not None:
-        moments = belief.moments(torch.cat([tried.flatten(0, 1), belief.X]), Needs.MEAN)
-        return (coefficient * moments.expect_vector(moments.mean)).max()
+        return (coefficient * belief.means(torch.cat([tried.flatten(0, 1), belief.X])).mean[0]).max()
     if isinstance(actions, Points):
         tried = torch.cat([tried, belief.X.unsqueeze(1).expand(-1, actions.k, -1)])
     return _losses(decision, belief, space, tried).max()
@@ -300,8 +299,7 @@ def _means(decision: MayFail, belief: Belief, points: Tensor) -> Tensor:
     """The means of f at points ... x d, where values of members count: ... ."""
     if coefficient_of_all(decision.decision) is None:
         return points.new_zeros(points.shape[:-1])
-    moments = belief.moments(points.reshape(-1, points.shape[-1]), Needs.MEAN)
-    return moments.expect_vector(moments.mean).view(points.shape[:-1])
+    return belief.means(points.reshape(-1, points.shape[-1])).mean[0].view(points.shape[:-1])
 
 
 def _met(search: ActionSearch) -> Tensor:

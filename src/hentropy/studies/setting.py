@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hentropy.core.beliefs import Needs
 from hentropy.core.given import closest, is_finite
 from hentropy.core.models import fit
 from hentropy.core.solvers import Assay, Cost, CostFunction, NetOfCost
@@ -274,8 +273,7 @@ class Costs:
         belief = fit(X, logs, space=self.space, hyperparameters="map")
 
         def predicted(x: Tensor) -> Tensor:
-            moments = belief.moments(x.to(belief.X), Needs.MEAN)
-            return moments.expect_vector(moments.mean).exp().sum(-1)
+            return belief.means(x.to(belief.X)).mean[0].exp().sum(-1)
 
         return predicted
 

@@ -22,8 +22,7 @@ from hentropy.errors import ModelError
 
 def incumbent(belief: Belief, largest: bool) -> float:
     """The best mean at an observed design: the best value without noise, and not the luckiest one with it."""
-    moments = belief.moments(belief.X, Needs.MEAN)
-    mean = moments.expect_vector(moments.mean)
+    mean = belief.means(belief.X).mean[0]
     return float(mean.max() if largest else mean.min())
 
 

@@ -61,8 +61,7 @@ def believed(belief: Belief, waiting: Tensor) -> Belief:
     """
     if not len(waiting):
         return belief
-    moments = belief.moments(waiting, Needs.MEAN)
-    return belief.condition(waiting, moments.expect_vector(moments.mean))
+    return belief.condition(waiting, belief.means(waiting).mean[0])
 
 
 def expected_belief(appraisal: Appraisal) -> Belief:

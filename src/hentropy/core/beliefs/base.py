@@ -250,8 +250,7 @@ class Belief(ABC):
 
     def expected(self, x: Tensor) -> Tensor:
         """The means of what an observation at designs x (n x d) shows, as `condition` takes it."""
-        moments = self.moments(x, Needs.MEAN)
-        return moments.expect_vector(moments.mean)
+        return self.means(x).mean[0]
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
         """Where the outcomes of q designs are integrated (see `outcome_nodes`): z is count x q."""

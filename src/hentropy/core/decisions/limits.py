@@ -152,8 +152,7 @@ def seen(belief: Belief, outcome: str, what: str) -> Tensor:
         return part.parts[0].observed_of(outcome)
     if not len(belief.X):
         raise DecisionError(f"nothing has been observed yet, so {what} is unknown; say it, or observe a design first")
-    moments = part.moments(belief.X, Needs.MEAN)
-    return moments.expect_vector(moments.mean)
+    return part.means(belief.X).mean[0]
 
 
 def numbers_by_name(

@@ -216,8 +216,7 @@ def loss_scale(decision: Decision, belief: Belief, space: DesignSpace, action: A
     if not any(spreads) and isinstance(belief, Gaussian):  # all values are the same: what the model takes for scale
         spreads = [float(belief.frame.scale)]
     points = torch.as_tensor(settled.points(action)).to(belief.X)
-    moments = belief.moments(points, Needs.MEAN)
-    mean = by_outcome(moments.expect_vector(moments.mean), len(belief.outcomes))  # K, or K x o
+    mean = by_outcome(belief.means(points).mean[0], len(belief.outcomes))  # K, or K x o
     noise = torch.randn(DRAWS, *mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     apart = torch.tensor(spreads, dtype=torch.float64).to(belief.X)
     f = mean + noise.to(belief.X) * (apart if len(spreads) > 1 else apart[0])

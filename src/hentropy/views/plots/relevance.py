@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
+from hentropy.core.beliefs import Belief, Gaussian, Graded
 from hentropy.core.beliefs.kernels import Composed, Coregional, Stationary
 from hentropy.core.spaces import Choice, DesignSpace
 from hentropy.views.plots.shown_fields import can_run, field_range, owner, varied, varying
@@ -36,8 +36,8 @@ def relevance(belief: Belief, space: DesignSpace) -> np.ndarray:
     for index in fields:
         values = _values(space, index)
         designs = varied(space, start.repeat(len(values), 1), {index: values.repeat_interleave(len(start))})
-        moments = belief.moments(designs.to(belief.X), Needs.MEAN)
-        mean = torch.where(can_run(space, designs), moments.expect_vector(moments.mean).cpu(), torch.nan)
+        expected = belief.means(designs.to(belief.X)).mean[0].cpu()
+        mean = torch.where(can_run(space, designs), expected, torch.nan)
         means.append(mean.reshape(len(values), len(start)).numpy())
     found = np.zeros(len(space.fields))
     if not means:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Gaussian, Graded, Needs
+from hentropy.core.beliefs import Gaussian, Graded
 from hentropy.studies.records import Measurement, State, Trial
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import beside, option_places, within
@@ -88,7 +88,6 @@ def shown_trials(scene: Scene) -> ShownTrials:
     if grades := scene.study.outcomes.grades(scene.outcome):
         told = [None if one is None else Measurement(float(one.value >= grades[1])) for one in told]
     rows = scene.rows(trials).to(scene.belief.X)
-    moments = scene.belief.moments(rows, Needs.MEAN)
     return ShownTrials(
         numbers=tuple(trial.number for trial in trials),
         ids=tuple(design_id(scene.space, row) for row in rows),
@@ -97,7 +96,7 @@ def shown_trials(scene: Scene) -> ShownTrials:
         kinds=tuple(map(_kind, trials)),
         values=_numbers([None if one is None else one.value for one in told]),
         errors=_numbers([None if one is None else one.std_error for one in told]),
-        expected=moments.expect_vector(moments.mean).cpu().numpy(),
+        expected=scene.belief.means(rows).mean[0].cpu().numpy(),
     )
 
 

@@ -10,7 +10,7 @@ from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.exchange import exchange, gather_points, replacement_losses
 from hentropy.core.action_search.listed import ENUMERABLE, all_tuples, rows_given
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.core.beliefs import Belief, Gaussian, Moments
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss
 from hentropy.core.decisions.actions import PointsDomain
@@ -115,8 +115,7 @@ def candidate_designs(scene: Scene, action: Tensor, most: int) -> tuple[Tensor, 
 def _nearby(scene: Scene, action: Tensor, count: int) -> Tensor:
     """Designs near the members of an action (k x d) and near the most extreme data, at several scales: count x d."""
     space, known = scene.space, scene.belief.X
-    moments = scene.belief.moments(known, Needs.MEAN)
-    order = moments.expect_vector(moments.mean).argsort()
+    order = scene.belief.means(known).mean[0].argsort()
     centres = torch.cat([action, known[order[:EXTREMES]], known[order[-EXTREMES:]]])
     generator = torch.Generator().manual_seed(scene.seed + 11)
     which = torch.arange(count) % len(centres)

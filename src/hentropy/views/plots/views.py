@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Identify, LevelSets
 from hentropy.core.spaces import DesignSpace, Fractions
 from hentropy.views.plots.marks import Axis, cell_edges
@@ -295,8 +294,7 @@ def _few(where: Scene | DesignSpace, reference: Tensor, index: int, grid: Tensor
 
 @torch.no_grad()
 def _expected(scene: Scene, designs: Tensor) -> Tensor:
-    moments = scene.belief.moments(designs.to(scene.belief.X), Needs.MEAN)
-    return moments.expect_vector(moments.mean).cpu()
+    return scene.belief.means(designs.to(scene.belief.X)).mean[0].cpu()
 
 
 def _middle(space: DesignSpace) -> Tensor:

@@ -16,7 +16,7 @@ from hentropy.bench.experiments.plan import Results
 from hentropy.bench.experiments.run import RunKey, Step, replayed
 from hentropy.bench.experiments.scores import best_labels, score, score_name
 from hentropy.bench.problems import Problem, problem
-from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs import Belief
 from hentropy.core.decisions import LevelSets
 from hentropy.core.decisions import Sequence as SequenceSearch
 from hentropy.core.spaces import DesignSpace
@@ -155,9 +155,8 @@ def _picture(job: RunKey, on: Problem, land: Ground, steps: Sequence[Step], coun
 
 @torch.no_grad()
 def _mean(belief: Belief, points: Tensor) -> np.ndarray:
-    moments = belief.moments(points, Needs.MEAN)
     side = math.isqrt(len(points))
-    return moments.expect_vector(moments.mean).reshape(side, side).numpy()
+    return belief.means(points).mean[0].reshape(side, side).numpy()
 
 
 def _wrong(on: Problem, labels: Tensor) -> np.ndarray:
