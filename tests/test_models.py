@@ -13,7 +13,7 @@ from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.models import Hyperparameters, fit, fit_with
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.gp import ConstantMean
-from hentropy.core.models.hyperparameters import NOISE_FLOOR, LogPosterior
+from hentropy.core.models.hyperparameters import NEARLY, NOISE_FLOOR, SUBSET, LogPosterior, ascend, summits
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.errors import InputError
 
@@ -192,6 +192,31 @@ def test_the_maximum_is_one() -> None:
     (slope,) = torch.autograd.grad(value.sum(), theta)
     assert float(slope.abs().max()) < 1e-2
     assert float(value.detach().max()) >= float(posterior(rows(posterior, 2000)).max())
+
+
+class Counted(LogPosterior):
+    """Counts how often all observations are evaluated with a slope."""
+
+    evaluations = 0
+
+    def value_and_slope(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        type(self).evaluations += len(self.outcomes) > SUBSET
+        return super().value_and_slope(theta)
+
+
+def test_with_many_observations_the_climb_ends_just_below_the_summit() -> None:
+    generator = torch.Generator().manual_seed(3)
+    X = torch.rand(SUBSET + 60, 2, generator=generator, dtype=torch.float64)
+    Y = torch.sin(9.0 * X[:, 0]) + (X[:, 1] - 0.3).square()
+    Counted.evaluations = 0
+    target = Counted(X, (Y - Y.mean()) / Y.std(), None, Profile.MATERN52)
+    found = summits(target, X.new_empty(0, target.size), generator)
+    few, Counted.evaluations = Counted.evaluations, 0
+    summit = ascend(target, found.theta)  # until it is flat
+    assert float(summit.value - found.value) < 3.0 * NEARLY
+    from_prior = ascend(target, target.priors[0].unsqueeze(0))
+    assert float(from_prior.value - found.value) < 3.0 * NEARLY
+    assert few < 20  # some observations, and the tolerance, spare most of the evaluations of all
 
 
 def test_a_start_is_taken_up() -> None:

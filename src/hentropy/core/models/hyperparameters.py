@@ -330,8 +330,12 @@ class LogPosterior(KernelPosterior):
 MANY = 128
 """Beyond this many observations an evaluation is expensive and the posterior has few summits: fewer starts then."""
 
-SUBSET = 384
+SUBSET = 256
 """With more observations, the modes are searched with this many random ones; the best then ascends with all."""
+
+ROUGHLY, NEARLY = 0.1, 0.01
+"""Then so much of the log posterior may be left to rise, with some observations and with all: hyperparameters are
+known to a few tenths of it at best."""
 
 ROUNDS = 80
 TOLERANCE = 1e-3
@@ -399,19 +403,18 @@ def maximise(target: KernelPosterior, known: Tensor, generator: torch.Generator)
     return found.theta[found.value.argmax()].unsqueeze(0)
 
 
-def summits(target: KernelPosterior, known: Tensor, generator: torch.Generator) -> Summits:
-    """Where the best of `known` rows and of draws of the prior lead."""
+def summits(target: KernelPosterior, known: Tensor, generator: torch.Generator, enough: float = 0.0) -> Summits:
+    """Where the best of `known` rows and of draws of the prior lead; `enough` as in `ascend`."""
     n = target.outcomes.shape[0]
     if n > SUBSET:
-        part = target.subset(torch.randperm(n, generator=generator)[:SUBSET])
-        found = summits(part, known, generator)
-        best = found.value.argmax()
+        found = summits(target.subset(torch.randperm(n, generator=generator)[:SUBSET]), known, generator, ROUGHLY)
+        best = found.value.argmax().unsqueeze(0)
         # the posterior of all is so much narrower, and as wide in one direction compared with another
-        return ascend(target, found.theta[best].unsqueeze(0), spread=found.spread[best].unsqueeze(0) * (SUBSET / n))
+        return ascend(target, found.theta[best], spread=found.spread[best] * (SUBSET / n), enough=NEARLY)
     screened, ascended = (64, 4) if target.outcomes.shape[0] <= MANY else (16, 2)
     candidates = torch.cat([known, target.priors[0].unsqueeze(0), target.prior_draws(screened, generator)])
     best = target(candidates).topk(ascended).indices
-    found = ascend(target, candidates[best])
+    found = ascend(target, candidates[best], enough=enough)
     if not math.isfinite(float(found.value.max())):
         raise ModelError(
             "no hyperparameters give a positive definite kernel matrix; repeated designs with differing outcomes and a"
@@ -426,11 +429,13 @@ def ascend(
     tolerance: float = TOLERANCE,
     spread: Tensor | None = None,
     from_refused: bool = False,
+    enough: float = 0.0,
 ) -> Summits:
     """From rows K x p uphill, until no slope per prior standard deviation is above the tolerance.
 
     `spread` (K x p x p) is what B starts as; the prior's covariance if left out. With `from_refused`, B learns from
-    steps that led down as well: fewer of them follow, but B is then less of a covariance at the summit.
+    steps that led down as well: fewer of them follow, but B is then less of a covariance at the summit. A row has also
+    arrived where less than `enough` is left to rise, by B.
     """
     width = target.priors[1]
     eye = torch.eye(theta.shape[-1], dtype=theta.dtype, device=theta.device)
@@ -456,7 +461,9 @@ def ascend(
         g = torch.where(accepted.unsqueeze(-1), new_g, g)
         value = torch.where(accepted, new_value, value)
         t = torch.where(accepted, 1.0, 0.5 * t)
-        arrived = ((g * width).abs().amax(-1) < tolerance) | (t < 1e-6) | ~value.isfinite()
+        left_to_rise = 0.5 * (g.unsqueeze(-2) @ B @ g.unsqueeze(-1)).flatten()
+        flat = ((g * width).abs().amax(-1) < tolerance) | (left_to_rise < enough)
+        arrived = flat | (t < 1e-6) | ~value.isfinite()
         if bool(arrived.all()):
             break
     return Summits(theta, value, B)
