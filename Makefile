@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test check lint demo docs bench release-check format clean postgres chromium
+.PHONY: test check core lint demo docs bench release-check format clean postgres chromium
 
 # The tests start a hundred processes: each would compile all modules again if compiled ones were not kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -47,8 +47,11 @@ numerics-%: $(STAMP)
 	MKL_CBWR=$* $(PYTEST) -m numerics $(NUMERICS)
 
 # The daily loop: under 90 s on two cores.
-check: lint
-	$(PYTEST) --numprocesses auto -m 'numerics or core' $(NUMERICS) $(CORE)
+check: $(STAMP)
+	$(MAKE) --jobs 2 --output-sync lint core
+
+core: $(STAMP)
+	$(PYTEST) --numprocesses auto -m '(numerics or core) and not thorough' $(NUMERICS) $(CORE)
 
 demo: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py

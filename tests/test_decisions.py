@@ -37,6 +37,7 @@ def test_the_rows_cover_every_decision() -> None:
     assert {type(row.make(0.0)) for row in [*ROWS.values(), *SEVERAL_ROWS.values()]} >= decisions
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ROWS)
 def test_one_gaussian_process_on_a_box(name: str) -> None:
     row = ROWS[name]
@@ -51,12 +52,14 @@ def test_mixture_on_a_list(name: str) -> None:
     check_decision(row.make(0.0), gaussian(3, covariance=families), POOL, moved=row.make, scales=row.linear)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SEVERAL_ROWS)
 def test_two_outcomes_on_a_box(name: str) -> None:
     row = SEVERAL_ROWS[name]
     check_decision(row.make(0.0), two_outcomes(1), SPACE, moved=row.make if row.moves else None, scales=row.linear)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SEVERAL_ROWS)
 def test_mixtures_of_two_outcomes_on_a_list(name: str) -> None:
     row = SEVERAL_ROWS[name]
@@ -66,6 +69,7 @@ def test_mixtures_of_two_outcomes_on_a_list(name: str) -> None:
 SMALL = Effort(replicates=4, outcomes=4, draws=64, steps=4, rounds=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ON_MIXED)
 def test_choices_levels_fractions_and_a_condition(name: str) -> None:
     """Two designs together, and one beside a pending one; of `Improve` the last one measured counts alone."""
@@ -73,12 +77,14 @@ def test_choices_levels_fractions_and_a_condition(name: str) -> None:
     check_decision(ON_MIXED[name].make(0.0), on_mixed(), MIXED, actions=2, designs=1, q=q, effort=SMALL)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SEVERAL_ON_MIXED)
 def test_two_outcomes_of_choices_levels_and_fractions(name: str) -> None:
     q = 1 if name.startswith("improve") else 2
     check_decision(SEVERAL_ON_MIXED[name].make(0.0), two_on_mixed(), MIXED, actions=2, designs=1, q=q, effort=SMALL)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["maximize", "top_k", "best_observed", "identify_max"])
 def test_descriptors_logarithms_and_steps(name: str) -> None:
     check_decision(ROWS[name].make(0.0), on_mixed(STEPPED), STEPPED, actions=2, designs=1, q=2)

@@ -11,6 +11,7 @@ from hentropy import lazy
 pytestmark = pytest.mark.core
 
 BEFORE = """
+import gc
 import sys
 from hentropy.lazy import Tensor, once_imported, torch
 
@@ -30,6 +31,7 @@ assert "torch" not in sys.modules
 
 x = torch.ones(2, requires_grad=True)
 assert len(done) == 1
+assert gc.isenabled()  # not while it is imported
 import torch as real
 assert isinstance(x, real.Tensor) and isinstance(x, Tensor) and not isinstance([1.0], Tensor)
 assert torch.tensor is real.tensor and torch.nn is real.nn and torch.no_grad is real.no_grad

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import cache
 from typing import Any
 
 import gpytorch
@@ -352,14 +353,21 @@ SPACES = {
 }
 
 
+@cache
+def believed_in(where: str) -> tuple[torch.Tensor, he.Gaussian]:
+    """Eight designs and one belief for all decisions, with whatever was found best today under it."""
+    space = SPACES[where]
+    X = space.sample(8, 1)
+    Y = (space.to_unit(X) * torch.linspace(-1.0, 2.0, space.dim, dtype=torch.float64)).sum(-1).sin()
+    return X, he.fit(X, Y, space=space, hyperparameters="map")
+
+
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("where", SPACES)
 @pytest.mark.parametrize("name", DECISIONS)
 def test_every_decision_proposes_what_can_be_run(name: str, where: str, q: int) -> None:
     space = SPACES[where]
-    X = space.sample(8, 1)
-    Y = (space.to_unit(X) * torch.linspace(-1.0, 2.0, space.dim, dtype=torch.float64)).sum(-1).sin()
-    belief = he.fit(X, Y, space=space, hyperparameters="map")
+    X, belief = believed_in(where)
     small = he.Auto(screened=8, outcomes=4, refined=2, polished=1, steps=2, finalists=1)
     found = he.propose(DECISIONS[name], belief, space, q=q, pending=X[:1] if q == 2 else None, solver=small)
     space.check(found.x)

@@ -15,8 +15,6 @@ import hentropy as he
 from hentropy.studies.study import State
 from support.studies import LINE, hill
 
-pytestmark = pytest.mark.core
-
 QUICK: dict[str, Any] = {"hyperparameters": "map", "first": 4, "progress": False}
 
 

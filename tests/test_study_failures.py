@@ -15,8 +15,6 @@ from hentropy.views.plots.marks import Contour, Heat, Panel
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.text.earlier_data import earlier_data
 
-pytestmark = pytest.mark.core
-
 SQUARE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
 
 

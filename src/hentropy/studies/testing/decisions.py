@@ -11,8 +11,8 @@ from hentropy.core.action_search import expected_loss
 from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Known, Needs, Several, value_draws
 from hentropy.core.beliefs.several import Part
 from hentropy.core.decisions import Decision, Solved, by_outcome, checked_loss
-from hentropy.core.entropy import check_fit, entropy
-from hentropy.core.gain import Effort, gain
+from hentropy.core.entropy import Entropy, check_fit, entropy
+from hentropy.core.gain import Effort, Gain, gain
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 from hentropy.studies.testing.relations import SIGMAS, replicated, require, require_close
@@ -41,25 +41,31 @@ def check_decision(
     1, the joint gain of q designs is the gain of all but the last plus what the last adds while these are pending.
     Optional relations, for Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well),
     whose gains must be the same; `scales` says that the loss is linear in f, so that gains double with f. `effort` is
-    that of the gains of one design and of several; by default, the usual one.
+    that of all gains; by default, the usual one.
     """
     settled, belief = check_fit(decision, belief, space)
     tried = _actions(settled, belief, space, actions, seed)
     for action in tried[:4]:
         _check_loss(settled, belief, action, seed)
-    if not isinstance(settled, Solved) or settled.scores_actions:
+    scored = not isinstance(settled, Solved) or settled.scores_actions
+    if scored:
         _check_expected_loss(settled, belief, tried, seed)
-        _check_bayes_action(settled, belief, space, tried, seed)
+    now = entropy(decision, belief, space, seed=seed)
+    if scored:
+        _check_bayes_action(settled, belief, now, tried, seed)
     if settled.actions.as_set:
         _check_order(settled, belief, tried)
     x = space.sample(designs, seed + 11).to(belief.X)
-    _check_gain(decision, belief, space, x, effort, seed)
+    found = gain(decision, belief, x, space, effort=effort, seed=seed)
+    _check_gain(found, now)
     if q > 1:
         _check_together(decision, belief, space, space.sample(q, seed + 13).to(belief.X), effort, seed)
     if moved is not None and isinstance(belief, Gaussian | Several):
-        _check_same_gain("f + 3", moved(3.0), _transformed(belief, 3.0, 1.0), decision, belief, space, x, 1.0)
+        same = gain(moved(3.0), _transformed(belief, 3.0, 1.0), x, space, effort=effort, seed=seed)
+        _check_same_gain("f + 3", same, found, 1.0, decision.needs)
     if scales and isinstance(belief, Gaussian | Several):
-        _check_same_gain("2 f", decision, _transformed(belief, 0.0, 2.0), decision, belief, space, x, 2.0)
+        doubled = gain(decision, _transformed(belief, 0.0, 2.0), x, space, effort=effort, seed=seed)
+        _check_same_gain("2 f", doubled, found, 2.0, decision.needs)
 
 
 def _actions(decision: Decision, belief: Belief, space: DesignSpace, count: int, seed: int) -> list[Any]:
@@ -144,8 +150,7 @@ def _check_expected_loss(decision: Decision, belief: Belief, tried: list[Any], s
         require_close("expected_loss is not the average of loss", closed, average, SIGMAS * error + missed)
 
 
-def _check_bayes_action(decision: Decision, belief: Belief, space: DesignSpace, tried: list[Any], seed: int) -> None:
-    now = entropy(decision, belief, space, seed=seed)
+def _check_bayes_action(decision: Decision, belief: Belief, now: Entropy, tried: list[Any], seed: int) -> None:
     weights = belief.moments(belief.X[:1], Needs.MEAN).weights
     average, error = _average_loss(now.decision, belief, now.action, seed)
     slack = SIGMAS * float((weights * error).sum() + now.std_error) + 5e-4 * abs(now.value) + 1e-9
@@ -174,11 +179,8 @@ def _check_order(decision: Decision, belief: Belief, tried: list[Any]) -> None:
         )
 
 
-def _check_gain(
-    decision: Decision, belief: Belief, space: DesignSpace, x: Tensor, effort: Effort | None, seed: int
-) -> None:
-    found = gain(decision, belief, x, space, effort=effort, seed=seed)
-    scale = abs(entropy(decision, belief, space, seed=seed).value) + float(found.value.abs().max())
+def _check_gain(found: Gain, now: Entropy) -> None:
+    scale = abs(now.value) + float(found.value.abs().max())
     least = float((found.value + SIGMAS * found.std_error).min())
     require(least >= -1e-9 * (1.0 + scale), f"a gain is negative beyond its error: {found.value.tolist()}")
 
@@ -217,24 +219,14 @@ def _transformed_part(part: Part, shift: float, scale: float) -> Part:
     return replace(part, frame=replace(frame, shift=scale * frame.shift + shift, scale=scale * frame.scale))
 
 
-def _check_same_gain(
-    what: str,
-    decision: Decision,
-    belief: Belief,
-    original: Decision,
-    before: Belief,
-    space: DesignSpace,
-    x: Tensor,
-    factor: float,
-) -> None:
-    first, second = gain(original, before, x, space), gain(decision, belief, x, space)
+def _check_same_gain(what: str, found: Gain, before: Gain, factor: float, needs: Needs) -> None:
     # a search ends near the best action, and not always at the same distance from it
-    share = 0.25 if original.needs is Needs.JOINT else 0.03
-    near = 0.0 if first.exact else share * factor * float(first.value.abs().max())
-    slack = SIGMAS * (factor * first.std_error + second.std_error) + near + 1e-9
+    share = 0.25 if needs is Needs.JOINT else 0.03
+    near = 0.0 if before.exact else share * factor * float(before.value.abs().max())
+    slack = SIGMAS * (factor * before.std_error + found.std_error) + near + 1e-9
     require_close(
         f"gains under a belief about {what} are not {factor:g} times as great",
-        second.value,
-        factor * first.value,
+        found.value,
+        factor * before.value,
         slack,
     )
