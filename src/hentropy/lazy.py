@@ -4,27 +4,14 @@ Modules take `torch` and `Tensor` from here. They may name them in annotations, 
 what else runs while a module is imported, such as a constant that is a tensor, would import PyTorch at once.
 """
 
-import gc
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ContextDecorator, contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 __all__ = ["AutogradFunction", "Tensor", "botorch", "gpytorch", "linear_operator", "once_imported", "special", "torch"]
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Almost all that an import makes stays: to look for garbage in it, again and again, takes a sixth of its time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 class LazyModule(ModuleType):
@@ -38,8 +25,7 @@ class LazyModule(ModuleType):
         if self.broken is not None:
             raise ImportError(f"the import of {self.__name__} was interrupted; start Python again") from self.broken
         try:
-            with _without_collection():
-                real = import_module(self.__name__)
+            real = import_module(self.__name__)
         except ModuleNotFoundError:
             raise
         except BaseException as error:  # such as Ctrl-C: half of it is there, and it cannot be imported again
