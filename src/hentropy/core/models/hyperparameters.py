@@ -239,6 +239,15 @@ class KernelPosterior(ABC):
             (slope,) = torch.autograd.grad(value.sum(), theta)
         return value.detach(), slope
 
+    def begun(self, theta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """These, and how far the posterior may reach from there, by what is known of its curvature: C x p x p."""
+        return *self.value_and_slope(theta), self.prior_covariance.expand(theta.shape[0], -1, -1)
+
+    @property
+    def prior_covariance(self) -> Tensor:
+        """p x p."""
+        return torch.diag(self.priors[1].square())
+
     @cached_property
     def priors(self) -> tuple[Tensor, Tensor]:
         """Location and width of each hyperparameter's normal prior: p and p."""
@@ -425,29 +434,29 @@ def ascend(
     theta: Tensor,
     tolerance: float = TOLERANCE,
     spread: Tensor | None = None,
-    from_refused: bool = False,
+    unseen: float = 0.0,
 ) -> Summits:
     """From rows K x p uphill, until no slope per prior standard deviation is above the tolerance.
 
-    `spread` (K x p x p) is what B starts as; the prior's covariance if left out. With `from_refused`, B learns from
-    steps that led down as well: fewer of them follow, but B is then less of a covariance at the summit.
+    `spread` (K x p x p) is what B starts as; the prior's covariance if left out. With `unseen` the summit is all that
+    counts, and B need not be a covariance there: it starts as what the target knows (`begun`) and learns from steps
+    that led down as well, and a step that promises to lead higher by less than `unseen` is taken without a look.
     """
     width = target.priors[1]
     eye = torch.eye(theta.shape[-1], dtype=theta.dtype, device=theta.device)
-    value, g = target.value_and_slope(theta)
-    B = torch.diag(width.square()).expand(theta.shape[0], -1, -1).clone() if spread is None else spread
-    t = theta.new_ones(theta.shape[0])
+    value, g, B = target.begun(theta) if unseen else (*target.value_and_slope(theta), target.prior_covariance)
+    B = B.expand(theta.shape[0], -1, -1) if spread is None else spread
+    t, step = theta.new_ones(theta.shape[0]), (B @ g.unsqueeze(-1)).squeeze(-1)
     for _ in range(ROUNDS):
-        direction = (B @ g.unsqueeze(-1)).squeeze(-1)
-        longest = (direction / width).abs().amax(-1)
-        direction = direction * (LONGEST_STEP / longest.clamp_min(LONGEST_STEP)).unsqueeze(-1)
+        longest = (step / width).abs().amax(-1)
+        direction = step * (LONGEST_STEP / longest.clamp_min(LONGEST_STEP)).unsqueeze(-1)
         trial = theta + t.unsqueeze(-1) * direction
         new_value, new_g = target.value_and_slope(trial)
         rise = new_value - value
         accepted = rise >= 1e-4 * t * (g * direction).sum(-1)  # False where the new value is -inf or NaN
         s, u = trial - theta, g - new_g
         su = (s * u).sum(-1)
-        curved = (su > 1e-12) & (accepted | from_refused)
+        curved = (su > 1e-12) & (accepted | (unseen > 0.0))
         scale = torch.where(curved, su, 1.0)[:, None, None]
         left = eye - s.unsqueeze(-1) * u.unsqueeze(-2) / scale
         updated = left @ B @ left.mT + s.unsqueeze(-1) * s.unsqueeze(-2) / scale
@@ -456,7 +465,10 @@ def ascend(
         g = torch.where(accepted.unsqueeze(-1), new_g, g)
         value = torch.where(accepted, new_value, value)
         t = torch.where(accepted, 1.0, 0.5 * t)
-        arrived = ((g * width).abs().amax(-1) < tolerance) | (t < 1e-6) | ~value.isfinite()
+        step = (B @ g.unsqueeze(-1)).squeeze(-1)
+        promise = 0.5 * (g * step).sum(-1)
+        arrived = ((g * width).abs().amax(-1) < tolerance) | (t < 1e-6) | ~value.isfinite() | (promise < unseen)
         if bool(arrived.all()):
             break
-    return Summits(theta, value, B)
+    last = (promise < unseen) & value.isfinite()
+    return Summits(torch.where(last.unsqueeze(-1), theta + step, theta), value + torch.where(last, promise, 0.0), B)
