@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,8 +13,9 @@ from hentropy import DecisionError, InputError, Pareto
 from hentropy.core.action_search.base import listed_moments
 from hentropy.core.action_search.exchange import replacement_losses
 from hentropy.core.beliefs import Moments, Needs, value_draws
+from hentropy.core.beliefs.linalg import robust_root
 from hentropy.core.clock import pieces
-from hentropy.core.decisions.base import monte_carlo_loss
+from hentropy.core.decisions.base import drawn_values, monte_carlo_loss
 from hentropy.core.decisions.hypervolume import area, area_with, hypervolume, sorting_network
 from support.beliefs import designs, two_sided
 from support.value_moments import average_loss, moments
@@ -166,6 +168,28 @@ def test_expected_losses_have_gradients(k: int, m: int) -> None:
     loss = decision.expected_loss(with_gradient, a, value_draws(64, k * m, seed=1)).sum()
     gradients = torch.autograd.grad(loss, [mean, cov])
     assert all(bool(torch.isfinite(gradient).all()) and bool((gradient != 0).any()) for gradient in gradients)
+
+
+def test_designs_that_coincide_have_a_gradient_although_rounding_bends_their_covariance() -> None:
+    """Of values that are all one, eigenvalues are equal, or below zero by rounding: their slopes are no numbers."""
+    z = torch.linspace(0.1, 0.9, 5).double().requires_grad_()
+    noise = 3e-8 * torch.randn(5, 5, generator=torch.Generator().manual_seed(0)).double()
+    apart = (z.unsqueeze(-1) - z).square()
+    cov = torch.exp(-1e-20 * apart) + noise + noise.mT
+    assert float(torch.linalg.eigvalsh(cov.detach())[0]) < -1e-8
+    root = robust_root(cov)
+    assert torch.allclose(root @ root.mT, cov, atol=1e-6)
+    (slope,) = torch.autograd.grad((root.sum() + z.sum()), z)
+    assert slope.tolist() == pytest.approx([1.0] * 5)
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_draws_of_independent_outcomes_are_those_of_the_joint_root(components: int) -> None:
+    decision, there, draws = front(4, 2), moments(4, 2, components, seed=4), value_draws(24, 8, seed=1)
+    same = torch.eye(2, dtype=torch.bool).repeat(4, 4)  # each outcome of a design with the same one of another
+    cov = torch.where(same, there.covariance, 0.0)
+    joint, apart = (replace(there, cov=cov, apart=independent) for independent in (False, True))
+    assert torch.allclose(drawn_values(decision, apart, draws), drawn_values(decision, joint, draws), atol=1e-9)
 
 
 def test_the_order_of_designs_and_of_outcomes_does_not_matter() -> None:
