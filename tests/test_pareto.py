@@ -170,17 +170,15 @@ def test_expected_losses_have_gradients(k: int, m: int) -> None:
     assert all(bool(torch.isfinite(gradient).all()) and bool((gradient != 0).any()) for gradient in gradients)
 
 
-def test_designs_that_coincide_have_a_gradient_although_rounding_bends_their_covariance() -> None:
-    """Of values that are all one, eigenvalues are equal, or below zero by rounding: their slopes are no numbers."""
-    z = torch.linspace(0.1, 0.9, 5).double().requires_grad_()
-    noise = 3e-8 * torch.randn(5, 5, generator=torch.Generator().manual_seed(0)).double()
-    apart = (z.unsqueeze(-1) - z).square()
-    cov = torch.exp(-1e-20 * apart) + noise + noise.mT
-    assert float(torch.linalg.eigvalsh(cov.detach())[0]) < -1e-8
+def test_covariances_that_rounding_made_negative_have_a_root_with_a_gradient() -> None:
+    """Of designs that coincide: eigenvalues below zero, equal ones among them, whose own slopes are no numbers."""
+    above = torch.tensor(1.0 + 1e-6).double().requires_grad_()
+    pair = torch.stack([torch.ones_like(above), above, above, torch.ones_like(above)]).view(2, 2)
+    cov = torch.block_diag(pair, pair)
     root = robust_root(cov)
-    assert torch.allclose(root @ root.mT, cov, atol=1e-6)
-    (slope,) = torch.autograd.grad((root.sum() + z.sum()), z)
-    assert slope.tolist() == pytest.approx([1.0] * 5)
+    assert torch.allclose(root @ root.mT, cov, atol=1e-5)
+    (slope,) = torch.autograd.grad(root.sum() + above, above)
+    assert math.isfinite(float(slope))
 
 
 @pytest.mark.parametrize("components", [1, 3])
