@@ -1,5 +1,7 @@
 """Correlated normal values within limits, against plain averages and products of Gauss-Legendre nodes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -172,9 +174,14 @@ def test_the_trivariate_distribution_function_is_scipys(seed: int) -> None:
 
 
 def test_only_values_that_depend_on_each_other_need_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    (mean, low, high), asked = SIX, []
-    nodes = boxes._nodes
-    monkeypatch.setattr(boxes, "_nodes", lambda *given: asked.append(tuple(given[0].shape)) or nodes(*given))
+    (mean, low, high), nodes = SIX, boxes._nodes
+    asked: list[tuple[int, ...]] = []
+
+    def counted(*given: Any) -> tuple[Tensor, Tensor | None]:
+        asked.append(tuple(given[0].shape))
+        return nodes(*given)
+
+    monkeypatch.setattr(boxes, "_nodes", counted)
     for groups in ([[0], [1, 2, 3], [4], [5]], [[0, 3, 4], [1, 5]], [[0], [1, 2, 3, 4], [5]]):
         one_within(mean.expand(3, 6), in_groups(*groups), range(1, 6), low[1:], high[1:])
     assert asked == [(3, 4)]

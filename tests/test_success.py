@@ -15,7 +15,7 @@ from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.nodes import gauss_hermite
-from hentropy.core.beliefs.success import Sightings, Success, seen_between, yes_or_no
+from hentropy.core.beliefs.success import Sightings, Success, Watched, seen_between, yes_or_no
 from hentropy.core.clock import Clock
 from hentropy.core.failures import MayFail, SuccessNews, restricted
 from hentropy.core.gain import Effort
@@ -289,7 +289,12 @@ def test_points_that_could_be_decided_are_prepared_once(
 ) -> None:
     """What the news saves is asked for at each step of an ascent, and for many designs."""
     asked, plain = [], Success.watching
-    monkeypatch.setattr(Success, "watching", lambda self, points: asked.append(len(points)) or plain(self, points))
+
+    def counted(self: Success, points: Tensor) -> Watched:
+        asked.append(len(points))
+        return plain(self, points)
+
+    monkeypatch.setattr(Success, "watching", counted)
     news = news_of(belief, success)
     for seed in range(4):
         news.saves(SQUARE.sample(200, seed).unsqueeze(1))

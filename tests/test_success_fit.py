@@ -105,7 +105,12 @@ def test_covariance_and_information_are_those_of_plain_sums(case: tuple[int, int
 def test_a_fit_takes_few_factors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of matrices n x n, beside which all else is quick: about 27, for 12 length scales; one for each step took 78."""
     made, of = [], Factor.of
-    monkeypatch.setattr(Factor, "of", lambda K, W: made.append(len(K)) or of(K, W))
+
+    def counted(K: Tensor, W: Tensor) -> Factor:
+        made.append(len(K))
+        return of(K, W)
+
+    monkeypatch.setattr(Factor, "of", counted)
     X = cube(12).sample(200, 5)
     fit_success(X, X[:, :3].sum(-1) < 2.2, space=cube(12))
     assert len(made) <= 40

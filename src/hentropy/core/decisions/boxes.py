@@ -13,7 +13,7 @@ its bounds first (Genz 1992).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -74,25 +74,24 @@ def one_within(
     Values whose covariances are all zero hold their bounds independently: only those that depend on each other are
     looked at together.
     """
-    bounds = dict(zip(limited, zip(low.unbind(-1), high.unbind(-1), strict=True), strict=True))
+    places = {i: place for place, i in enumerate(limited)}
     own, *others = _dependent(cov, [of, *(i for i in limited if i != of)])
-    rest: Tensor | None = None
+
+    def sides(group: Sequence[int]) -> tuple[Tensor, Tensor]:
+        at = [places[i] for i in group]
+        return low[..., at], high[..., at]
+
+    within = [i for i in own if i in places]
+    if within:
+        found = _one_within(mean, cov, within, *sides(within), of)
+    else:
+        value = mean[..., of]
+        found = torch.ones_like(value), torch.zeros_like(value), cov[..., of, of].expand(value.shape)
     for group in others:
         index = torch.tensor(group)
-        sides = (torch.stack([bounds[i][side] for i in group], -1) for side in (0, 1))
-        chance = box_chance(mean[..., index], cov[..., index[:, None], index], *sides)
-        rest = chance if rest is None else rest * chance
-    within = [i for i in own if i in bounds]
-    if within:
-        sides = (torch.stack([bounds[i][side] for i in within], -1) for side in (0, 1))
-        found = _one_within(mean, cov, within, *sides, of)
-    else:
-        found = (
-            torch.ones_like(mean[..., of]),
-            torch.zeros_like(mean[..., of]),
-            cov[..., of, of].expand(mean.shape[:-1]),
-        )
-    return found if rest is None else (found[0] * rest, found[1] * rest, found[2] * rest)
+        chance = box_chance(mean[..., index], cov[..., index[:, None], index], *sides(group))
+        found = found[0] * chance, found[1] * chance, found[2] * chance
+    return found
 
 
 def _dependent(cov: Tensor, which: Sequence[int]) -> list[list[int]]:
@@ -152,7 +151,8 @@ def box_chance(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> Tensor:
     open_sides = [[bool(end) for end in side.isinf().flatten(0, -2).all(0)] for side in (rows[1], rows[2])]
     if o == 3 and all(below or above for below, above in zip(*open_sides, strict=True)):
         signs = mean.new_tensor([1.0 if below else -1.0 for below in open_sides[0]])
-        way, nodes = partial(_chance_of_three, signs=signs), len(LEGENDRE[0])
+        way: Callable[..., Tensor] = partial(_chance_of_three, signs=signs)
+        nodes = len(LEGENDRE[0])
     else:
         way, nodes = _chance_by_nodes, NODES
     most = max(1, len(rows[0])) if sloped else pieces(8 * nodes, mean.device)
