@@ -30,7 +30,7 @@ it lead on. Hyperparameters climb by BFGS, which begins with the average informa
     V = (dK_1 a, ..., dK_p a) / sqrt 2            -d^2 log Z ~ V^T R V
 
 It takes 9 or 10 evaluations for 200 to 300 outcomes in twelve dimensions, 14 to 18 from the prior's covariance, and 27
-factors in all where 62 to 78 were needed. Recomputed on the way it took more of them, not fewer.
+to 32 factors in all where 62 to 78 were needed. Recomputed on the way it took more of them, not fewer.
 
 All sites are updated at once, by a share of the way only: with 300 outcomes in twelve dimensions whole steps overshot
 for more than a hundred rounds. Most of the way is that of the means, which need no new factor: a few moves of u with t
