@@ -103,7 +103,7 @@ def test_covariance_and_information_are_those_of_plain_sums(case: tuple[int, int
 
 
 def test_a_fit_takes_few_factors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of matrices n x n, beside which all else is quick: about 30, for 12 length scales; one for each step took up to 78."""
+    """Of matrices n x n, beside which all else is quick: about 30, for 12 length scales; one for each step took 78."""
     made, of = [], Factor.of
 
     def counted(K: Tensor, W: Tensor) -> Factor:
