@@ -1,5 +1,7 @@
 """Correlated normal values within limits, against plain averages and products of Gauss-Legendre nodes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,17 @@ from scipy.stats import multivariate_normal
 from torch import Tensor
 from torch.testing import assert_close
 
-from hentropy.core.decisions.boxes import bivariate, box_draws, box_moments, positive_product
+from hentropy.core.decisions import boxes
+from hentropy.core.decisions.boxes import (
+    _one_within,
+    bivariate,
+    box_chance,
+    box_draws,
+    box_moments,
+    one_within,
+    positive_product,
+    trivariate,
+)
 from support.beliefs import tensor
 
 pytestmark = pytest.mark.core
@@ -112,6 +124,82 @@ def test_products_of_positive_parts(r: float) -> None:
         error = float(products.std()) / len(products) ** 0.5
         found = positive_product(mean[:m], cov[:m, :m])
         assert float(found) == pytest.approx(float(products.mean()), abs=5 * error + (0.0 if m == 2 else 5e-3))
+
+
+SIX = (
+    tensor([0.4, -0.3, 0.2, 0.5, -0.1, 0.3]),
+    tensor([-INF, -INF, -0.9, -INF, -INF, 0.0]),
+    tensor([0.6, 0.2, INF, 0.8, 0.5, INF]),
+)
+
+
+def in_groups(*groups: list[int]) -> Tensor:
+    """Covariances of six values that depend on those of their group only: 3 x 6 x 6."""
+    root = torch.randn(3, 6, 6, generator=torch.Generator().manual_seed(2)).double()
+    own = torch.zeros(6, 6, dtype=torch.bool)
+    for group in groups:
+        own[torch.tensor(group)[:, None], group] = True
+    return torch.where(own, root @ root.mT / 3.0, 0.0)
+
+
+@pytest.mark.parametrize("limited", [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 3]])
+@pytest.mark.parametrize(
+    "groups", [[[0], [1, 2, 3], [4], [5]], [[0, 4], [1, 3], [2, 5]], [[0], [1], [2], [3], [4], [5]]]
+)
+def test_values_that_are_independent_are_looked_at_apart(groups: list[list[int]], limited: list[int]) -> None:
+    """As if they were looked at together, up to the error of the 4,096 nodes that this takes."""
+    (mean, low, high), cov = SIX, in_groups(*groups)
+    mean = mean.expand(3, 6)
+    bounds = low[limited].expand(3, -1), high[limited].expand(3, -1)
+    found = one_within(mean, cov, limited, *bounds, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "NODES", 4096)
+        together = _one_within(mean, cov, limited, *bounds, 0)
+    for apart, whole in zip(found, together, strict=True):
+        assert_close(apart, whole, atol=0.002, rtol=0.01)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_trivariate_distribution_function_is_scipys(seed: int) -> None:
+    """Of 20 points each; the further the correlations are from those of a plane, the smaller the error."""
+    generator = torch.Generator().manual_seed(seed)
+    root = torch.randn(3, 4, generator=generator).double()
+    cov = root @ root.mT
+    r = cov / (cov.diagonal().sqrt().unsqueeze(-1) * cov.diagonal().sqrt())
+    b = torch.randn(20, 3, generator=generator).double()
+    expected = [multivariate_normal.cdf(each, cov=r.numpy(), abseps=1e-9, releps=1e-9, maxpts=10**6) for each in b]
+    assert_close(trivariate(b, r.expand(20, 3, 3)), tensor(expected), atol=1e-5, rtol=0)
+    slopes = [each.expand(2, *each.shape[-2:]).clone().requires_grad_() for each in (b[:2].unsqueeze(0), cov)]
+    assert torch.autograd.gradcheck(lambda at, c: box_chance(at[0], c, tensor([-INF] * 3), tensor([1.0] * 3)), slopes)
+
+
+def test_only_values_that_depend_on_each_other_need_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    (mean, low, high), nodes = SIX, boxes._nodes
+    asked: list[tuple[int, ...]] = []
+
+    def counted(*given: Any) -> tuple[Tensor, Tensor | None]:
+        asked.append(tuple(given[0].shape))
+        return nodes(*given)
+
+    monkeypatch.setattr(boxes, "_nodes", counted)
+    for groups in ([[0], [1, 2, 3], [4], [5]], [[0, 3, 4], [1, 5]], [[0], [1, 2, 3, 4], [5]]):
+        one_within(mean.expand(3, 6), in_groups(*groups), range(1, 6), low[1:], high[1:])
+    assert asked == [(3, 4)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 5])
+def test_the_chance_alone_is_that_of_all_moments(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many boxes in pieces, too; with the same slopes."""
+    monkeypatch.setattr(boxes, "pieces", lambda numbers, device: 2)
+    (mean, low, high), cov = SIX, in_groups(list(range(6)))
+    at = mean[:count].expand(3, count).clone().requires_grad_()
+    given = at, cov[:, :count, :count], low[:count], high[:count]
+    with torch.no_grad():
+        in_pieces = box_chance(*given)
+    whole = box_moments(*given)[0]
+    assert_close(in_pieces, whole.detach(), atol=1e-9, rtol=1e-9)
+    slopes = [torch.autograd.grad(chance.sum(), at)[0] for chance in (box_chance(*given), whole)]
+    assert_close(*slopes, atol=1e-9, rtol=1e-7)
 
 
 def test_gradients_are_those_of_differences() -> None:

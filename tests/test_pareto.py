@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,8 +13,9 @@ from hentropy import DecisionError, InputError, Pareto
 from hentropy.core.action_search.base import listed_moments
 from hentropy.core.action_search.exchange import replacement_losses
 from hentropy.core.beliefs import Moments, Needs, value_draws
+from hentropy.core.beliefs.linalg import robust_root
 from hentropy.core.clock import pieces
-from hentropy.core.decisions.base import monte_carlo_loss
+from hentropy.core.decisions.base import drawn_values, monte_carlo_loss
 from hentropy.core.decisions.hypervolume import area, area_with, hypervolume, sorting_network
 from support.beliefs import designs, two_sided
 from support.value_moments import average_loss, moments
@@ -166,6 +168,26 @@ def test_expected_losses_have_gradients(k: int, m: int) -> None:
     loss = decision.expected_loss(with_gradient, a, value_draws(64, k * m, seed=1)).sum()
     gradients = torch.autograd.grad(loss, [mean, cov])
     assert all(bool(torch.isfinite(gradient).all()) and bool((gradient != 0).any()) for gradient in gradients)
+
+
+def test_covariances_that_rounding_made_negative_have_a_root_with_a_gradient() -> None:
+    """Of designs that coincide: eigenvalues below zero, equal ones among them, whose own slopes are no numbers."""
+    above = torch.tensor(1.0 + 1e-6).double().requires_grad_()
+    pair = torch.stack([torch.ones_like(above), above, above, torch.ones_like(above)]).view(2, 2)
+    cov = torch.block_diag(pair, pair)
+    root = robust_root(cov)
+    assert torch.allclose(root @ root.mT, cov, atol=1e-5)
+    (slope,) = torch.autograd.grad(root.sum() + above, above)
+    assert math.isfinite(float(slope))
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_draws_of_independent_outcomes_are_those_of_the_joint_root(components: int) -> None:
+    decision, there, draws = front(4, 2), moments(4, 2, components, seed=4), value_draws(24, 8, seed=1)
+    same = torch.eye(2, dtype=torch.bool).repeat(4, 4)  # each outcome of a design with the same one of another
+    cov = torch.where(same, there.covariance, 0.0)
+    joint, apart = (replace(there, cov=cov, apart=independent) for independent in (False, True))
+    assert torch.allclose(drawn_values(decision, apart, draws), drawn_values(decision, joint, draws), atol=1e-9)
 
 
 def test_the_order_of_designs_and_of_outcomes_does_not_matter() -> None:

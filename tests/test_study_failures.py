@@ -188,7 +188,7 @@ def test_a_result_moves_the_belief_as_its_closed_form_says(learning: Study) -> N
     assert success is not None
     x = torch.tensor([[0.75, 0.3]], dtype=torch.float64)
     elsewhere = torch.tensor([[0.6, 0.4], [0.75, 0.3], [0.9, 0.9]], dtype=torch.float64)
-    chance, then = success.after(elsewhere, x)
+    chance, _, then = success.watching(elsewhere).after(x)
     for succeeds, closed in zip((True, False), then, strict=True):
         probability, after = success.given(x[0], succeeds)
         assert probability == pytest.approx(float(chance) if succeeds else 1.0 - float(chance))

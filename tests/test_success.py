@@ -15,7 +15,7 @@ from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Frame, Gaussian
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.nodes import gauss_hermite
-from hentropy.core.beliefs.success import Sightings, Success, seen_between, yes_or_no
+from hentropy.core.beliefs.success import Sightings, Success, Watched, seen_between, yes_or_no
 from hentropy.core.clock import Clock
 from hentropy.core.failures import MayFail, SuccessNews, restricted
 from hentropy.core.gain import Effort
@@ -261,11 +261,53 @@ def test_far_from_all_data_the_chance_is_near_the_base_rate() -> None:
     assert 0.6 < chance < 0.98
 
 
+def test_what_an_experiment_would_change_is_as_of_a_joint_normal_distribution(success: Success) -> None:
+    """Prepared points against moments of all points and designs together, of one GP and of a mixture."""
+    generator = torch.Generator().manual_seed(6)
+    points, x = (torch.rand(count, 2, generator=generator).double() for count in (7, 3))
+    few = fit_success(RUN[:20], SUCCEEDED[:20], space=SQUARE)
+    assert few.latent.components > 1
+    for each in (few, Success(success.latent.component(0))):
+        chance, there, here = each.watching(points).after(x)
+        assert chance == pytest.approx(each.chance(x))
+        for i, design in enumerate(x):
+            both = each.latent.moments(torch.cat([points, design.unsqueeze(0)]), he.Needs.JOINT)
+            mean, cov = both.mean, both.covariance
+            for j, y in enumerate((1.0, -1.0)):
+                Z = torch.special.ndtr(y * mean[:, -1:] / (1.0 + cov[:, -1:, -1]).sqrt())  # H x 1
+                _, A, B, _ = seen_between(mean[:, -1:], cov[:, -1:, -1], *yes_or_no(torch.full_like(Z, y)))
+                c = cov[:, :, -1]
+                moved = torch.special.ndtr(
+                    (mean + c * A) / (1.0 + cov.diagonal(dim1=-2, dim2=-1) - c.square() * B).sqrt()
+                )
+                weights = each.latent.weights.unsqueeze(-1) * Z
+                exact = (weights * moved).sum(0) / weights.sum()
+                assert torch.allclose(here[j, i], exact[:-1], atol=1e-6)
+                assert float(there[j, i]) == pytest.approx(float(exact[-1]), abs=1e-6)
+
+
+def test_points_that_could_be_decided_are_prepared_once(
+    belief: he.Belief, success: Success, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the news saves is asked for at each step of an ascent, and for many designs."""
+    asked, plain = [], Success.watching
+
+    def counted(self: Success, points: Tensor) -> Watched:
+        asked.append(len(points))
+        return plain(self, points)
+
+    monkeypatch.setattr(Success, "watching", counted)
+    news = news_of(belief, success)
+    for seed in range(4):
+        news.saves(SQUARE.sample(200, seed).unsqueeze(1))
+    assert len(asked) == 1
+
+
 def test_after_a_failure_the_chance_falls_nearby() -> None:
     before = fit_success(RUN[:20], SUCCEEDED[:20], space=SQUARE)
     x = torch.tensor([[0.2, 0.2]]).double()
     near, far = torch.tensor([[0.22, 0.2]]).double(), torch.tensor([[0.2, 1.0]]).double()
-    chance, after = before.after(torch.cat([near, far]), x)
+    chance, _, after = before.watching(torch.cat([near, far])).after(x)
     now = before.chance(torch.cat([near, far]))
     assert float(chance) == pytest.approx(float(before.chance(x)))
     assert float(after[1, 0, 0]) < float(now[0]) - 0.01
@@ -353,7 +395,7 @@ def test_news_saves_no_more_than_the_best_of_all_actions(belief: he.Belief, succ
     x = torch.tensor([[0.6, 0.45], [0.66, 0.2], [0.2, 0.2], [0.9, 0.5]]).double()
     today = found.known[0]
     actions = torch.cat([today, grid])
-    chance, then = success.after(actions, x)
+    chance, _, then = success.watching(actions).after(x)
     mean, fallback = belief.moments(actions, he.Needs.MEAN).mean[0], found.decision.fallback
     value = fallback + then * (-mean - fallback)  # 2 x 4 x actions
     least = torch.where(then >= success.at_least, value, torch.inf).amin(-1).minimum(value[..., 0])

@@ -31,13 +31,14 @@ of what succeeds next to nothing; the highest seen was 2 % above the grid's.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from hentropy.core.action_search import ActionSearch, ContinuousSearch, prepare_search, values_per_action
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.action_search.incumbent import SEED, replacements
 from hentropy.core.beliefs import Belief, Moments
-from hentropy.core.beliefs.success import Success
+from hentropy.core.beliefs.success import Success, Watched
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, Sums, base_samples
 from hentropy.core.spaces import DesignSpace, Pool, Space
@@ -250,7 +251,12 @@ class SuccessNews:
 
     def _saved(self, x: Tensor, moved: "_Moved") -> Tensor:
         """By single designs b x d: b."""
-        return torch.stack([weight * self._saved_in(success, x, moved) for weight, success in self.scenarios]).sum(0)
+        return torch.stack([weight * self._saved_in(watched, x, moved) for weight, watched in self._watched]).sum(0)
+
+    @cached_property
+    def _watched(self) -> list[tuple[float, Watched]]:
+        points = self.known.flatten(0, 1)
+        return [(weight, success.watching(points)) for weight, success in self.scenarios]
 
     def _moved(self, x: Tensor) -> "_Moved":
         """a* with members moved to designs b x d."""
@@ -262,19 +268,19 @@ class SuccessNews:
         mean = torch.where(which, _means(self.decision, self.belief, x).view(-1, 1, 1), self.mean[0])
         return _Moved(_losses(self.decision.decision, self.belief, self.everywhere, actions), mean, barred)
 
-    def _saved_in(self, success: Success, x: Tensor, moved: "_Moved") -> Tensor:
+    def _saved_in(self, watched: Watched, x: Tensor, moved: "_Moved") -> Tensor:
         P, k, _ = self.known.shape
-        succeeds, then = success.after(torch.cat([self.known.flatten(0, 1), x]), x)  # b, 2 x b x (Pk + b)
+        succeeds, there, here = watched.after(x)  # b, 2 x b at x itself, 2 x b x Pk
+        then = torch.cat([there.unsqueeze(-1), here], -1)  # 2 x b x (1 + Pk)
         today = succeeds.unsqueeze(-1) * then[0] + (1.0 - succeeds).unsqueeze(-1) * then[1]
-        then = torch.cat([then, today.unsqueeze(0)])  # 3 x b x (Pk + b): after a success, after a failure, today
-        known = then[..., : P * k].unflatten(-1, (P, k))  # 3 x b x P x k
-        own = then[..., P * k :].diagonal(dim1=-2, dim2=-1)[..., None, None]  # 3 x b x 1 x 1, at x itself
+        then = torch.cat([then, today.unsqueeze(0)])  # 3 x b x (1 + Pk): after a success, after a failure, today
+        own, known = then[..., :1].unsqueeze(-1), then[..., 1:].unflatten(-1, (P, k))  # 3 x b x 1 x 1, 3 x b x P x k
         chance = torch.cat([known, torch.where(replacements(k, x.device), own, known[..., :1, :])], -2)
         means = torch.cat([self.mean.expand(len(x), P, k), moved.mean], -2)  # b x (P + V) x k
         value = self.decision.counted(torch.cat([self.loss.expand(len(x), P), moved.loss], -1), means, chance)
         stay = value[..., 0].clone()
         value[..., P:] += moved.barred
-        best = torch.where((chance >= success.at_least).all(-1), value, torch.inf).amin(-1).minimum(stay)
+        best = torch.where((chance >= self.decision.success.at_least).all(-1), value, torch.inf).amin(-1).minimum(stay)
         # on the draws of these losses another action may be better already, which is no news
         return (best[2] - succeeds * best[0] - (1.0 - succeeds) * best[1]).clamp_min(0.0)
 

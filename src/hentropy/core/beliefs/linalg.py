@@ -98,7 +98,10 @@ def extended_inverse(inverse: Tensor, corner: Tensor, lower: Tensor) -> Tensor:
 
 
 def robust_root(cov: Tensor) -> Tensor:
-    """A lower triangular root of covariances that may be singular (repeated or known points): ... x m x m."""
+    """A lower triangular root of covariances that may be singular (repeated or known points): ... x m x m.
+
+    Where rounding has made eigenvalues negative it is a constant: the derivatives of equal eigenvalues are no numbers.
+    """
     _check_finite(cov, "covariance to draw from")
     scale = cov.diagonal(dim1=-2, dim2=-1).mean(-1).clamp_min(1e-300)[..., None, None]
     eye = torch.eye(cov.shape[-1], dtype=cov.dtype, device=cov.device)
@@ -110,7 +113,7 @@ def robust_root(cov: Tensor) -> Tensor:
     own = failed[..., None, None]
     root = torch.linalg.cholesky(torch.where(own, eye, cov + jitter * scale * eye))
     # nearly zero, or rounding has made eigenvalues negative: take those for zero
-    values, vectors = torch.linalg.eigh(cov[failed])
+    values, vectors = torch.linalg.eigh(cov[failed].detach())
     half = vectors * values.clamp_min(0.0).sqrt().unsqueeze(-2)
     upper = torch.linalg.qr(half.mT).R
     others = (upper * torch.where(upper.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).unsqueeze(-1)).mT

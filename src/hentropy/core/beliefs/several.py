@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from hentropy.core.beliefs.base import (
     FEW,
     Belief,
@@ -456,13 +458,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def _joined(each: Sequence[Tensor], last: int) -> Tensor:
     """Tensors side by side along the last dimension, all dimensions before it alike or one."""
-    shape = torch.broadcast_shapes(*(values.shape[:-last] for values in each))
+    # the function of this name in torch imports a computer algebra system
+    shape = np.broadcast_shapes(*(values.shape[:-last] for values in each))
     return torch.cat([values.expand(*shape, *values.shape[-last:]) for values in each], -1)
 
 
 def _in_blocks(each: Sequence[Tensor], places: list[int]) -> Tensor:
     """Covariances of independent parts (... x K x w x K x w each) as one, outcomes in order: ... x K x o x K x o."""
-    shape = torch.broadcast_shapes(*(block.shape[:-4] for block in each))
+    shape = np.broadcast_shapes(*(block.shape[:-4] for block in each))
     K, o = each[0].shape[-2], sum(block.shape[-1] for block in each)
     whole, start = each[0].new_zeros(*shape, K, o, K, o), 0
     for block in each:

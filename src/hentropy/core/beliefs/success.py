@@ -105,8 +105,7 @@ class Success:
         """The probability that an experiment succeeds at points ... x d: ... ."""
         flat = points.reshape(-1, points.shape[-1])
         moments = self.latent.moments(flat.to(self.latent.X), Needs.VARIANCE)
-        each = 0.5 * torch.erfc(moments.mean * -math.sqrt(0.5) / (1.0 + moments.variance).sqrt())
-        return moments.expect_vector(each).reshape(points.shape[:-1]).to(points)
+        return moments.expect_vector(_chance(moments.mean, moments.variance)).reshape(points.shape[:-1]).to(points)
 
     def passes(self, points: Tensor) -> Tensor:
         """Which designs (... x d) may be part of a decided action: ... ."""
@@ -139,19 +138,52 @@ class Success:
         weights = self.latent.weights * log_probability[:, 0].exp()
         return float(weights.sum()), replace(self, latent=latent.weighted(weights / weights.sum()))
 
-    def after(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The probabilities of success at designs x (b x d), and at points (m x d) after each has succeeded or failed.
+    @torch.no_grad()
+    def watching(self, points: Tensor) -> "Watched":
+        """Prepare to follow the probabilities at points (m x d)."""
+        moments = self.latent.moments(points, Needs.VARIANCE)
+        inputs = self.latent.frame.transform(points)
+        return Watched(self, inputs, moments.mean, moments.variance, self._explained(inputs))
 
-        b, and 2 x b x m: success first.
+    def _explained(self, inputs: Tensor) -> Tensor:
+        """Q (H x m x n) at inputs: the data take Q Q^T from the covariance of g."""
+        return self.latent.to_data(inputs) @ self.latent.root_inverse.mT
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Inputs (m x d) at which probabilities of success are followed, the mean and the variance of g there (H x m each)
+    and what the data explain of it (H x m x n): none of them depends on the experiment to come.
+    """
+
+    success: Success
+    inputs: Tensor
+    mean: Tensor
+    var: Tensor
+    explained: Tensor
+
+    def after(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The probabilities of success at designs x (b x d), there after each has succeeded or failed, and here.
+
+        b, 2 x b and 2 x b x m: success first.
         """
-        m = len(points)
-        moments = self.latent.moments(torch.cat([points, x]), Needs.VARIANCE)
-        mean, var = moments.mean, moments.variance  # H x (m + b)
-        c = self.latent.covariances(x, points)  # H x b x m
+        latent = self.success.latent
+        moments = latent.moments(x, Needs.VARIANCE)
+        mean, var = moments.mean, moments.variance  # H x b
+        u = latent.frame.transform(x)
+        prior = latent.kernel(u, self.inputs)
+        left = torch.baddbmm(prior, self.success._explained(u), self.explained.mT, alpha=-1)
+        c = latent.frame.scale.square() * left  # H x b x m
         y = mean.new_tensor([1.0, -1.0]).view(2, 1, 1)
-        log_probability, A, B, _ = seen_between(mean[:, m:], var[:, m:], *yes_or_no(y))  # 2 x H x b
-        weights = torch.softmax(self.latent.weights.log()[:, None] + log_probability, 1)
-        moved = mean[:, None, :m] + c * A.unsqueeze(-1)
-        left = (var[:, None, :m] - c.square() * B.unsqueeze(-1)).clamp_min(0.0)
-        each = 0.5 * torch.erfc(moved * -math.sqrt(0.5) / (1.0 + left).sqrt())
-        return (self.latent.weights[:, None] * log_probability[0].exp()).sum(0), (weights.unsqueeze(-1) * each).sum(1)
+        log_probability, A, B, _ = seen_between(mean, var, *yes_or_no(y))  # 2 x H x b
+        weights = torch.softmax(latent.weights.log()[:, None] + log_probability, 1)
+        moved = self.mean[:, None] + c * A.unsqueeze(-1)
+        spread = (self.var[:, None] - c.square() * B.unsqueeze(-1)).clamp_min(0.0)
+        here = (weights.unsqueeze(-1) * _chance(moved, spread)).sum(1)
+        there = (weights * _chance(mean + var * A, (var - var.square() * B).clamp_min(0.0))).sum(1)
+        return (latent.weights[:, None] * log_probability[0].exp()).sum(0), there, here
+
+
+def _chance(mean: Tensor, var: Tensor) -> Tensor:
+    """Phi(m / sqrt(1 + v))."""
+    return 0.5 * torch.erfc(mean * -math.sqrt(0.5) / (1.0 + var).sqrt())

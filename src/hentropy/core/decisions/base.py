@@ -439,8 +439,16 @@ def drawn_values(decision: Decision, moments: Moments, draws: Tensor) -> Tensor:
             f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define it, or"
             " leave needs at Needs.JOINT to have the loss averaged over draws"
         )
+    noise = shares_of_draws(draws, moments.cov.shape[0]).movedim(1, 0)  # H x M' x K
+    if moments.apart and moments.outcomes > 1:
+        own = moments.roots_apart  # H x ... x o x k x k: a fraction of the work of one root for all
+        moved = [
+            part @ root.reshape(root.shape[0], -1, root.shape[-1]).mT  # H x M' x (... k)
+            for part, root in zip(noise.unflatten(-1, (-1, moments.outcomes)).unbind(-1), own.unbind(-3), strict=True)
+        ]
+        each = torch.stack(moved, -1).movedim(1, 0)  # M' x H x (... k) x o
+        return moments.mean + each.reshape(-1, *own.shape[:-3], moments.mean.shape[-1])
     root = moments.root
-    noise = shares_of_draws(draws, root.shape[0]).movedim(1, 0)  # H x M' x K
     # one product for each component: roots are not copied for every draw
     moves = noise @ root.reshape(root.shape[0], -1, root.shape[-1]).mT  # H x M' x (... K)
     return moments.mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])

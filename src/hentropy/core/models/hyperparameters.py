@@ -239,6 +239,15 @@ class KernelPosterior(ABC):
             (slope,) = torch.autograd.grad(value.sum(), theta)
         return value.detach(), slope
 
+    def begun(self, theta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """These, and how far the posterior may reach from there, by what is known of its curvature: C x p x p."""
+        return *self.value_and_slope(theta), self.prior_covariance.expand(theta.shape[0], -1, -1)
+
+    @property
+    def prior_covariance(self) -> Tensor:
+        """p x p."""
+        return torch.diag(self.priors[1].square())
+
     @cached_property
     def priors(self) -> tuple[Tensor, Tensor]:
         """Location and width of each hyperparameter's normal prior: p and p."""
@@ -333,9 +342,8 @@ MANY = 128
 SUBSET = 256
 """With more observations, the modes are searched with this many random ones; the best then ascends with all."""
 
-ROUGHLY, NEARLY = 0.1, 0.01
-"""Then so much of the log posterior may be left to rise, with some observations and with all: hyperparameters are
-known to a few tenths of it at best."""
+NEARLY = 0.01
+"""Then so much of the log posterior may be left to rise: hyperparameters are known to a few tenths of it at best."""
 
 ROUNDS = 80
 TOLERANCE = 1e-3
@@ -403,18 +411,18 @@ def maximise(target: KernelPosterior, known: Tensor, generator: torch.Generator)
     return found.theta[found.value.argmax()].unsqueeze(0)
 
 
-def summits(target: KernelPosterior, known: Tensor, generator: torch.Generator, enough: float = 0.0) -> Summits:
-    """Where the best of `known` rows and of draws of the prior lead; `enough` as in `ascend`."""
+def summits(target: KernelPosterior, known: Tensor, generator: torch.Generator) -> Summits:
+    """Where the best of `known` rows and of draws of the prior lead."""
     n = target.outcomes.shape[0]
     if n > SUBSET:
-        found = summits(target.subset(torch.randperm(n, generator=generator)[:SUBSET]), known, generator, ROUGHLY)
+        found = summits(target.subset(torch.randperm(n, generator=generator)[:SUBSET]), known, generator)
         best = found.value.argmax().unsqueeze(0)
         # the posterior of all is so much narrower, and as wide in one direction compared with another
-        return ascend(target, found.theta[best], spread=found.spread[best] * (SUBSET / n), enough=NEARLY)
-    screened, ascended = (64, 4) if target.outcomes.shape[0] <= MANY else (16, 2)
+        return ascend(target, found.theta[best], spread=found.spread[best] * (SUBSET / n), unseen=NEARLY)
+    screened, ascended = (64, 4) if target.outcomes.shape[0] <= MANY else (24, 3)
     candidates = torch.cat([known, target.priors[0].unsqueeze(0), target.prior_draws(screened, generator)])
     best = target(candidates).topk(ascended).indices
-    found = ascend(target, candidates[best], enough=enough)
+    found = ascend(target, candidates[best])
     if not math.isfinite(float(found.value.max())):
         raise ModelError(
             "no hyperparameters give a positive definite kernel matrix; repeated designs with differing outcomes and a"
@@ -428,31 +436,29 @@ def ascend(
     theta: Tensor,
     tolerance: float = TOLERANCE,
     spread: Tensor | None = None,
-    from_refused: bool = False,
-    enough: float = 0.0,
+    unseen: float = 0.0,
 ) -> Summits:
     """From rows K x p uphill, until no slope per prior standard deviation is above the tolerance.
 
-    `spread` (K x p x p) is what B starts as; the prior's covariance if left out. With `from_refused`, B learns from
-    steps that led down as well: fewer of them follow, but B is then less of a covariance at the summit. A row has also
-    arrived where less than `enough` is left to rise, by B.
+    `spread` (K x p x p) is what B starts as; the prior's covariance if left out. With `unseen` the summit is all that
+    counts, and B need not be a covariance there: it starts as what the target knows (`begun`) and learns from steps
+    that led down as well, and a step that promises to lead higher by less than `unseen` is taken without a look.
     """
     width = target.priors[1]
     eye = torch.eye(theta.shape[-1], dtype=theta.dtype, device=theta.device)
-    value, g = target.value_and_slope(theta)
-    B = torch.diag(width.square()).expand(theta.shape[0], -1, -1).clone() if spread is None else spread
-    t = theta.new_ones(theta.shape[0])
+    value, g, B = target.begun(theta) if unseen else (*target.value_and_slope(theta), target.prior_covariance)
+    B = B.expand(theta.shape[0], -1, -1) if spread is None else spread
+    t, step = theta.new_ones(theta.shape[0]), (B @ g.unsqueeze(-1)).squeeze(-1)
     for _ in range(ROUNDS):
-        direction = (B @ g.unsqueeze(-1)).squeeze(-1)
-        longest = (direction / width).abs().amax(-1)
-        direction = direction * (LONGEST_STEP / longest.clamp_min(LONGEST_STEP)).unsqueeze(-1)
+        longest = (step / width).abs().amax(-1)
+        direction = step * (LONGEST_STEP / longest.clamp_min(LONGEST_STEP)).unsqueeze(-1)
         trial = theta + t.unsqueeze(-1) * direction
         new_value, new_g = target.value_and_slope(trial)
         rise = new_value - value
         accepted = rise >= 1e-4 * t * (g * direction).sum(-1)  # False where the new value is -inf or NaN
         s, u = trial - theta, g - new_g
         su = (s * u).sum(-1)
-        curved = (su > 1e-12) & (accepted | from_refused)
+        curved = (su > 1e-12) & (accepted | (unseen > 0.0))
         scale = torch.where(curved, su, 1.0)[:, None, None]
         left = eye - s.unsqueeze(-1) * u.unsqueeze(-2) / scale
         updated = left @ B @ left.mT + s.unsqueeze(-1) * s.unsqueeze(-2) / scale
@@ -461,9 +467,10 @@ def ascend(
         g = torch.where(accepted.unsqueeze(-1), new_g, g)
         value = torch.where(accepted, new_value, value)
         t = torch.where(accepted, 1.0, 0.5 * t)
-        left_to_rise = 0.5 * (g.unsqueeze(-2) @ B @ g.unsqueeze(-1)).flatten()
-        flat = ((g * width).abs().amax(-1) < tolerance) | (left_to_rise < enough)
-        arrived = flat | (t < 1e-6) | ~value.isfinite()
+        step = (B @ g.unsqueeze(-1)).squeeze(-1)
+        promise = 0.5 * (g * step).sum(-1)
+        arrived = ((g * width).abs().amax(-1) < tolerance) | (t < 1e-6) | ~value.isfinite() | (promise < unseen)
         if bool(arrived.all()):
             break
-    return Summits(theta, value, B)
+    last = (promise < unseen) & value.isfinite()
+    return Summits(torch.where(last.unsqueeze(-1), theta + step, theta), value + torch.where(last, promise, 0.0), B)

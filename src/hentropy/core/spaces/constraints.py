@@ -211,6 +211,8 @@ class FeasibleSet:
 
     def holds(self, x: Tensor) -> Tensor:
         """Whether designs (... x d) satisfy all conditions, and pass the test: ... ."""
+        if self.test is not None and not self.conditions.given:
+            return self.test.passes(x)
         hold = self.conditions.hold(self.space.free_columns(x)).to(x.device)
         return hold if self.test is None else hold & self.test.passes(x)
 
