@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from hentropy.core.beliefs.at_points import AtPoints, Observing
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
-from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans, ToSites
+from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans, Stationary, ToSites
 from hentropy.core.beliefs.linalg import cholesky, extended_inverse, less_explained, outcome_root, white_outcomes
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
@@ -95,8 +96,17 @@ class GaussianLookAhead(LookAhead):
 
     def whiten(self, C: Tensor) -> Tensor:
         """C L^-T, zero for blind outcomes: H x b x m x q."""
-        white = C / self.L if self.L.shape[-1] == 1 else torch.linalg.solve_triangular(self.L, C.mT, upper=False).mT
-        return torch.where(self.blind.unsqueeze(-2), 0.0, white)
+        return self._observing.whiten(C)
+
+    @property
+    def _observing(self) -> Observing:
+        return Observing(self.u, self.W, self.L, self.blind)
+
+    @cached_property
+    def at_points(self) -> AtPoints | None:
+        """Moments at points of each outcome's own, where x is fixed and the kernel is one of ours."""
+        now = None if self.u.requires_grad else self.belief.at_points
+        return None if now is None else replace(now, observing=self._observing)
 
     def fantasy(self, nodes: Nodes) -> "GaussianFantasy":
         """The beliefs after the outcomes that the nodes stand for."""
@@ -198,8 +208,12 @@ class GaussianFantasy(Fantasy):
         H, n = belief.alpha.shape
         a = belief.frame.transform(points)
         b, own, *rest, d = a.shape
-        if needs is Needs.MEAN and own == self.V.shape[2]:
+        if own == self.V.shape[2] and needs is Needs.MEAN:
             return self._means(a)
+        if own == self.V.shape[2] and look.at_points is not None:
+            V = self.V if self.V.shape[1] == b else self.V.expand(-1, b, -1, -1)
+            weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
+            return belief._moments_at(look.at_points, a, V, weights, needs)
         k_aX, k_ax = look.own_kernels(a.reshape(b, -1, d))  # H x b x (own ... K) x n
         C = k_ax - k_aX @ look.W
         before = belief._in_user_units(belief._mean(a.reshape(b, -1, d), k_aX)).reshape(H, b, own, -1)
@@ -432,8 +446,10 @@ class Gaussian(Belief):
             weights = self.weights.view(-1, *[1] * (a.dim() - 2))
             sums = self._mean_sum(a.reshape(1, 1, -1, a.shape[-1])).reshape(-1, *a.shape[:-1])
             return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums)
-        k_aX = self.to_data(a.reshape(-1, a.shape[-1])).reshape(self.components, *a.shape[:-1], -1)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
+        if self.at_points is not None:
+            return self._moments_at(self.at_points, a, None, weights, needs)
+        k_aX = self.to_data(a.reshape(-1, a.shape[-1])).reshape(self.components, *a.shape[:-1], -1)
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
 
     def means(self, points: Tensor) -> Moments:
@@ -448,6 +464,24 @@ class Gaussian(Belief):
     def to_data(self) -> ToSites:
         """k(., X): inputs m x d to H x m x n."""
         return ToSites(self.kernel, self.inputs)
+
+    @property
+    def at_points(self) -> AtPoints | None:
+        """Moments at the points of actions, where the kernel is one of ours and there are data."""
+        if not isinstance(self.kernel, Stationary | Composed) or not self.sites:
+            return None
+        return AtPoints(self.kernel, self.to_data.sites, self.root_inverse, self.alpha)
+
+    def _moments_at(self, at: AtPoints, a: Tensor, V: Tensor | None, weights: Tensor, needs: Needs) -> Moments:
+        """At inputs (b x N x ... x K x d after N outcomes, ... x K x d now), with variances or covariances."""
+        b = 1 if V is None else V.shape[1]
+        mean, spread = at(a.reshape(b, -1, *a.shape[-2:]), V, needs is Needs.JOINT)
+        shape = (self.components, *a.shape[:-1])
+        mean = self._in_user_units(self.prior_mean(a) + mean.reshape(shape))
+        if needs is Needs.VARIANCE:
+            return self._moments(weights, mean, spread.reshape(shape).clamp_min(0.0), None)
+        cov = spread.reshape(*shape, shape[-1])
+        return self._moments(weights, mean, cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov)
 
     @cached_property
     def _mean_sum(self) -> KernelSum:

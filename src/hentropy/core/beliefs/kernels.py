@@ -202,9 +202,10 @@ class Stationary:
         """k(a, b): H x ... x m x p."""
         return self.at_sites(a, self.sites(b, max(a.dim(), b.dim())))
 
-    def sites(self, b: Tensor, dims: int) -> Sites:
+    def sites(self, b: Tensor, dims: int, origin: Tensor | None = None) -> Sites:
         """Points ... x p x d, to be met by others that have this many dimensions."""
-        origin = b.detach()[(0,) * (b.dim() - 1)] if b.numel() else b.new_zeros(b.shape[-1])
+        if origin is None:
+            origin = b.detach()[(0,) * (b.dim() - 1)] if b.numel() else b.new_zeros(b.shape[-1])
         C = _scaled(b - origin, self.lengthscale, dims)
         fixed = C.detach()
         R = torch.cat([-2.0 * fixed, torch.ones_like(fixed[..., :1]), fixed.square().sum(-1, keepdim=True)], -1)
@@ -256,9 +257,9 @@ class Composed:
         """k(a, b): H x ... x m x p."""
         return self.at_sites(a, self.sites(b, max(a.dim(), b.dim())))
 
-    def sites(self, b: Tensor, dims: int) -> Sites:
+    def sites(self, b: Tensor, dims: int, origin: Tensor | None = None) -> Sites:
         """Points ... x p x d, to be met by others that have this many dimensions."""
-        return replace(self.stationary.sites(b, dims), features=self.terms.scaled(b))
+        return replace(self.stationary.sites(b, dims, origin), features=self.terms.scaled(b))
 
     def at_sites(self, a: Tensor, sites: Sites, features: Tensor | None = None) -> Tensor:
         """k(a, sites): H x ... x m x p; `features` are those of a, where they are known."""
