@@ -138,6 +138,17 @@ def take(moments: Moments, index: Tensor) -> Moments:
     return Moments(weights, pick(moments.mean), var, cov, *shape, between, moments.apart)
 
 
+def after(moments: Moments, some: slice) -> Moments:
+    """Moments after some of the outcomes: H x b x N x ... to H x b x N' x ... ."""
+
+    def part(values: Tensor | None) -> Tensor | None:
+        return values if values is None or values.shape[2] == 1 else values[:, :, some]
+
+    weights, mean = (values if values.shape[2] == 1 else values[:, :, some] for values in (moments.weights, moments.mean))
+    changed = {"var": part(moments.var), "cov": part(moments.cov), "between": part(moments.between)}
+    return replace(moments, weights=weights, mean=mean, **changed)
+
+
 WIDE, WIDE_SEVERAL = 8, 2
 """An action with more values, of one outcome or of several, is wide: its members are exchanged by values drawn
 beforehand."""

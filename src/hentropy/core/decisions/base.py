@@ -123,6 +123,11 @@ class Decision(ABC):
         """
 
     @property
+    def drawn(self) -> bool:
+        """Whether `expected_loss` averages over draws of the values; not where it has a closed form."""
+        return self.needs is Needs.JOINT
+
+    @property
     def by_sides(self) -> bool:
         """Whether only the side of levels on which values lie counts: for a probability it then uses the probit."""
         return False
