@@ -37,7 +37,7 @@ class GainFormula:
 
     `exact` means free of Monte Carlo error; without `differentiable`, solvers search with values alone; `cumulative`
     means that the gain of designs together includes that of some of them. `numbers` says how many numbers are held at
-    once for each of the b designs.
+    once for each of the b designs. `quick` is a cheaper estimate for a first look at many designs, where there is one.
     """
 
     function: Callable[[Tensor], Tensor]
@@ -46,6 +46,7 @@ class GainFormula:
     max_q: int | None = None
     cumulative: bool = True
     numbers: int = 512
+    quick: Callable[[Tensor], Tensor] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
         """Designs b x q x d: b."""

@@ -57,13 +57,23 @@ def _anchors(appraisal: Appraisal) -> Tensor:
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
-    if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
-        quick = replace(appraisal, belief=appraisal.belief.typical(), search=appraisal.search.with_few_draws())
+    quick = _quick(appraisal)
+    if quick is not None:
         scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
     scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
     finite = appraisal.space.points is not None
     return leading(x, scores, keep, appraisal, apart=0.0 if finite else APART)
+
+
+def _quick(appraisal: Appraisal) -> Appraisal | None:
+    """For a first look at many designs, where there is a quicker way."""
+    formula = appraisal.applicable(1)
+    if formula is not None and formula.quick is not None and not isinstance(appraisal.space, Pool):
+        return replace(appraisal, formula=replace(formula, function=formula.quick))
+    if formula is None and isinstance(appraisal.search, ContinuousSearch):
+        return replace(appraisal, belief=appraisal.belief.typical(), search=appraisal.search.with_few_draws())
+    return None
 
 
 def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = 4) -> Tensor:
