@@ -517,22 +517,78 @@ class KernelSum:
             return value.add_(far), None if slope is None or far_slope is None else far_slope.add_(slope)
         assert isinstance(self.kernel, Stationary)
         b, N, K, d = a.shape
-        sites, scale = self._sites, self.kernel.outputscale.view(-1, 1, 1, 1)
-        A = _scaled(a.reshape(b, N * K, d) - sites.origin, self.kernel.lengthscale, 3)
-        k, fallen = fall(_squared_distances(A, sites.products), scale, self.kernel.profiles, sloped)
-        value = (k.unflatten(-2, (N, K)) @ self.coefficients.unsqueeze(-1)).squeeze(-1).sum(0)
-        if fallen is None:
-            return value, None
-        # d k / d r2 = slope, d r2 / d a = 2 (a - c), and `products` are (-2 c, 1, |c|^2)
-        M = fallen.unflatten(-2, (N, K)).mul_(self.coefficients.unsqueeze(-2)).flatten(-3, -2) @ sites.products
-        each = torch.addcmul(M[..., :d], A, M[..., d : d + 1], value=2.0)
-        return value, (each / self.kernel.lengthscale[:, None, None]).sum(0).view(b, N, K, d)
+        A = _scaled(a.reshape(b, N * K, d) - self._sites.origin, self.kernel.lengthscale, 3)
+        left = torch.cat([A, A.square().sum(-1, keepdim=True), torch.ones_like(A[..., :1])], -1)
+        value, slope = a.new_zeros(b, N * K), torch.zeros_like(A[0]) if sloped else None
+        for run in self._runs:
+            run.add_to(value, slope, left[run.own], (N, K))
+        return value.view(b, N, K), None if slope is None else slope.view(b, N, K, d)
+
+    @cached_property
+    def _runs(self) -> list["_Run"]:
+        """The components, neighbours with one profile together."""
+        assert isinstance(self.kernel, Stationary)
+        sites, kernel, runs, start = self._sites, self.kernel, [], 0
+        H = len(kernel.outputscale)
+        profiles = kernel.profiles if len(kernel.profiles) == H else kernel.profiles * H
+        for profile, same in groupby(profiles):
+            own = slice(start, start + len(list(same)))
+            coefficients = kernel.outputscale[own].view(-1, 1, 1, 1) * self.coefficients[own]
+            runs.append(_Run(profile, own, sites.products[own], coefficients.unsqueeze(-2), kernel.lengthscale[own]))
+            start = own.stop
+        return runs
 
     @cached_property
     def _whole_form(self) -> LinearForms:
         """Of all terms of all components together."""
         assert isinstance(self.kernel, Composed)
         return LinearForms(self.kernel.terms.basis, self._parts[1].sum(0))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Components `own` with one profile in a sum of kernels: products of their sites, coefficients times outputscales.
+
+    With e = exp(-s), s = sqrt(2 nu r2), and e = exp(-r2 / 2) for the squared exponential, M are the coefficients times
+    e. `products` have a column of ones: M times them has the sum of M, and what the derivative needs.
+    """
+
+    profile: Profile
+    own: slice
+    products: Tensor
+    coefficients: Tensor
+    lengthscale: Tensor
+
+    @cached_property
+    def _stretched(self) -> Tensor:
+        """Products that give -r2 / 2, or s^2, instead of r2; transposed."""
+        smoothness = self.profile.twice_smoothness
+        return ((-0.5 if smoothness is None else float(smoothness)) * self.products).mT.contiguous()
+
+    def add_to(self, value: Tensor, slope: Tensor | None, left: Tensor, each: tuple[int, int]) -> None:
+        """Add the sum at points, and its derivative where wanted: b x NK, and x d."""
+        d, smoothness = left.shape[-1] - 2, self.profile.twice_smoothness
+        s = left @ self._stretched  # H x b x NK x p
+        e = s.clamp_max_(0.0).exp_() if smoothness is None else s.clamp_min_(0.0).sqrt_().neg().exp_()
+        M = e.unflatten(-2, each).mul_(self.coefficients).flatten(-3, -2)
+        if smoothness is None:
+            more, factor = None, -0.5
+        elif smoothness == 3:
+            more, factor = s.mul_(M), -1.5  # (1 + s) e, and -3/2 e
+        else:
+            linear = s * M
+            M = M.add_(linear)
+            more, factor = s.mul_(linear).mul_(1.0 / 3.0), -5.0 / 6.0  # (1 + s + s^2 / 3) e, and -5/6 (1 + s) e
+        if more is not None:
+            value += more.sum((0, -1))
+        if slope is None:
+            value += M.sum((0, -1))
+            return
+        # d r2 / d a = 2 (a - c), and `products` are (-2 c, 1, |c|^2)
+        P = M @ self.products
+        value += P[..., d].sum(0)
+        by_A = torch.addcmul(P[..., :d], left[..., :d], P[..., d : d + 1], value=2.0)
+        slope += (by_A * (factor / self.lengthscale)[:, None, None]).sum(0)
 
 
 class _Field(AutogradFunction):
