@@ -144,7 +144,9 @@ def after(moments: Moments, some: slice) -> Moments:
     def part(values: Tensor | None) -> Tensor | None:
         return values if values is None or values.shape[2] == 1 else values[:, :, some]
 
-    weights, mean = (values if values.shape[2] == 1 else values[:, :, some] for values in (moments.weights, moments.mean))
+    weights, mean = (
+        values if values.shape[2] == 1 else values[:, :, some] for values in (moments.weights, moments.mean)
+    )
     changed = {"var": part(moments.var), "cov": part(moments.cov), "between": part(moments.between)}
     return replace(moments, weights=weights, mean=mean, **changed)
 

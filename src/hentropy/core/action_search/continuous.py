@@ -235,7 +235,9 @@ class ContinuousSearch(ActionSearch):
             u, loss, metric = self._shared(fantasy, now[0], now[2])
             u, loss = self.with_other_options(fantasy, u, loss)
             little = enough * ((found.stay - loss) * fantasy.weights).sum(-1, keepdim=True)  # b x 1
-            taken = N * fantasy.weights * (before - loss) > little if enough else torch.ones_like(loss, dtype=torch.bool)
+            taken = (
+                N * fantasy.weights * (before - loss) > little if enough else torch.ones_like(loss, dtype=torch.bool)
+            )
             now = self._polished_some(fantasy, (u, loss, metric), taken.any(0).nonzero()[:, 0], steps)
             late = torch.minimum(before, loss) - now[1]
             if enough and bool((((before - now[1]) * fantasy.weights).sum(-1, keepdim=True) <= little).all()):

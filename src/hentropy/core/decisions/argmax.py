@@ -14,7 +14,7 @@ from hentropy.core.beliefs.linalg import robust_root
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
-PATHS, LEAST = 160, 12
+PATHS, LEAST = 220, 12
 """Functions drawn from all components together, by their weights, and at least so many from each of several."""
 
 QUICK_SHARE = 0.25

@@ -76,16 +76,22 @@ def _quick(appraisal: Appraisal) -> Appraisal | None:
     return None
 
 
-def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = 4) -> Tensor:
-    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: the best first."""
+FIRST_ROUNDS, LAST_ROUNDS, FALL = 2, 3, 0.6
+"""Random steps: in the first rounds from all designs, in the last ones from the better half; each round's are shorter
+than the last one's by this factor."""
+
+
+def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int) -> Tensor:
+    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: the best half first."""
     space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
-    nodes = appraisal.nodes(outcomes, 1)
-    for round_ in range(rounds):
+    nodes, count = appraisal.nodes(outcomes, 1), len(start)
+    for round_ in range(FIRST_ROUNDS + LAST_ROUNDS):
         if appraisal.clock.expired:
             break
+        start = start if round_ < FIRST_ROUNDS else start[: max(1, count // 2)]
         at = space.to_cube(start)
         noise = torch.randn(16, *at.shape, generator=generator, dtype=torch.float64).to(start)
-        moved = space.project(space.from_cube((at + 0.1 * 0.5**round_ * noise).clamp(0.0, 1.0)))
+        moved = space.project(space.from_cube((at + 0.1 * FALL**round_ * noise).clamp(0.0, 1.0)))
         exchanged = space.neighbours(start).movedim(-2, 0)
         trial = torch.cat([start.unsqueeze(0), moved, exchanged])  # T x F x 1 x d
         scores = per_cost(appraisal.screen(trial.flatten(0, 1), nodes), trial.flatten(0, 1), cost)
