@@ -209,7 +209,7 @@ def test_wins_of_moved_paths_are_counted_one_by_one() -> None:
     H, S, m, b, N, q = 2, 5, 6, 3, 4, 2
     values, R, t_y, t_f = draw(H, S, m), draw(H, b, m, q), draw(H, b, N, q), draw(H, S, b, q)
     weights = torch.softmax(draw(H, b, N), 0)
-    found = _wins_of_moved(values, R, t_y, t_f, weights)
+    found = _wins_of_moved(list(values), R, t_y, list(t_f), weights)
     expected = torch.zeros(b, N, m, dtype=torch.float64)
     for h in range(H):
         for s in range(S):
@@ -248,8 +248,8 @@ def test_candidates_that_are_known_or_twice_there_do_no_harm() -> None:
 
 
 def test_equal_candidates_share_a_win() -> None:
-    none = torch.zeros(1, 1, 3, 1), torch.zeros(1, 1, 1, 1), torch.zeros(1, 2, 1, 1)
-    values = torch.tensor([[[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]])
+    none = torch.zeros(1, 1, 3, 1), torch.zeros(1, 1, 1, 1), [torch.zeros(2, 1, 1)]
+    values = [torch.tensor([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]])]
     found = _wins_of_moved(values, *none, torch.ones(1, 1, 1))
     torch.testing.assert_close(found.squeeze(), torch.tensor([0.25, 0.25, 0.5]).double())
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.action_search import ActionSearch, expected_loss, prepare_search
-from hentropy.core.beliefs import Belief, Needs, value_draws
+from hentropy.core.beliefs import Belief, value_draws
 from hentropy.core.beliefs.success import Success
 from hentropy.core.decisions import Decision, Solved
 from hentropy.core.failures import restricted

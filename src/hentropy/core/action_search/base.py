@@ -141,14 +141,12 @@ def take(moments: Moments, index: Tensor) -> Moments:
 def after(moments: Moments, some: slice) -> Moments:
     """Moments after some of the outcomes: H x b x N x ... to H x b x N' x ... ."""
 
-    def part(values: Tensor | None) -> Tensor | None:
-        return values if values is None or values.shape[2] == 1 else values[:, :, some]
+    def part(values: Tensor) -> Tensor:
+        return values if values.shape[2] == 1 else values[:, :, some]
 
-    weights, mean = (
-        values if values.shape[2] == 1 else values[:, :, some] for values in (moments.weights, moments.mean)
-    )
-    changed = {"var": part(moments.var), "cov": part(moments.cov), "between": part(moments.between)}
-    return replace(moments, weights=weights, mean=mean, **changed)
+    var, cov, between = (None if x is None else part(x) for x in (moments.var, moments.cov, moments.between))
+    weights, mean = part(moments.weights), part(moments.mean)
+    return replace(moments, weights=weights, mean=mean, var=var, cov=cov, between=between)
 
 
 WIDE, WIDE_SEVERAL = 8, 2

@@ -45,6 +45,12 @@ class AtPoints:
         return self.kernel.terms if isinstance(self.kernel, Composed) else None
 
     @property
+    def features(self) -> Tensor:
+        """What the terms have at the data, times their variances: Tn x F."""
+        assert self.sites.features is not None
+        return self.sites.features
+
+    @property
     def own(self) -> Any:
         """The components with terms, as an index."""
         return self.kernel.own if isinstance(self.kernel, Composed) else slice(0, 0)
@@ -84,8 +90,7 @@ class _AtPoints(AutogradFunction):
 
     @staticmethod
     def forward(
-        ctx: Any, a: Tensor, u: Tensor | None, W: Tensor | None, L: Tensor | None, at: AtPoints, blind: Tensor | None,
-        needs: Needs,
+        ctx: Any, a: Tensor, u: Tensor | None, W: Any, L: Any, at: AtPoints, blind: Any, needs: Needs
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:  # fmt: skip
         sloped = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
         b, g, K, d = a.shape
@@ -95,12 +100,16 @@ class _AtPoints(AutogradFunction):
         A = at.scaled(flat)  # H x bm x d
         left, right = _products(A)
         k_aX, slope_X = fall(left @ at.sites.products.mT, scale.view(H, 1, 1), profiles, sloped)
-        features = new_features = None
+        features: Any = None
         if terms is not None:
             features = terms.basis.features(flat)  # bm x F
-            k_aX[own] += by_component(features @ at.sites.features.mT, len(terms.variance))
+            k_aX[own] += by_component(features @ at.features.mT, len(terms.variance))
         mean = (k_aX @ at.alpha.unsqueeze(-1)).view(H, b, m)
-        C = T = U = slope_x = Q = slope_aa = spread = None
+        C: Any = None
+        Q: Any = None
+        T: Any = None
+        spread: Any = None
+        U = slope_x = slope_aa = new_features = None
         if u is not None:
             U = at.scaled(u)  # H x b x q x d
             k_ax, slope_x = fall(left.view(H, b, m, -1) @ _products(U)[1].mT, scale.view(H, 1, 1, 1), profiles, sloped)
@@ -133,12 +142,13 @@ class _AtPoints(AutogradFunction):
         return mean, C, spread
 
     @staticmethod
-    def backward(ctx: Any, by_mean: Tensor, by_C: Tensor | None, by_spread: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, by_mean: Tensor, by_C: Any, by_spread: Any) -> tuple[Tensor | None, ...]:
         A, features, Q, T, slope_X, slope_x, slope_aa, U, new_features, W, L, blind, k_aX = ctx.saved_tensors
         at, (b, g, K, d), needs = ctx.at, ctx.shape, ctx.needs
         H, n = at.alpha.shape
         m, terms, own = g * K, at.terms, at.own
-        by_u = by_W = by_L = by_new = both = None
+        by_u = by_W = by_L = by_new = None
+        both: Any = None
         if needs is Needs.JOINT:
             both = (by_spread + by_spread.mT).view(H, b * g, K, K)
         elif needs is Needs.VARIANCE:
@@ -159,7 +169,7 @@ class _AtPoints(AutogradFunction):
             by_X -= (by_x @ W.mT).view(by_X.shape)
             by_W = -(k_aX.view(H, b, m, n).mT @ by_x) if ctx.needs_input_grad[2] else None
         if terms is not None:
-            by_features = side_by_side(by_X[own]) @ at.sites.features
+            by_features = side_by_side(by_X[own]) @ at.features
             if U is not None:
                 there = side_by_side(by_x[own])  # b x m x Tq
                 by_features += (there @ _weighed(new_features, terms)).view(by_features.shape)
@@ -203,6 +213,8 @@ class _MovingMeans(AutogradFunction):
     def forward(ctx: Any, a: Tensor, u: Tensor, B: Tensor, V: Tensor, at: AtPoints) -> Tensor:
         b, N, K, d = a.shape
         (H, n), m, terms, own = at.alpha.shape, N * K, at.terms, at.own
+        slope_X: Any
+        slope_x: Any
         flat, scale, profiles = a.reshape(b * m, d), at.stationary.outputscale, at.stationary.profiles
         A, U = at.scaled(flat), at.scaled(u)
         left, new = _products(A)[0], _products(U)[1]
@@ -218,7 +230,7 @@ class _MovingMeans(AutogradFunction):
         features = new_features = None
         if terms is not None:
             features, new_features = terms.basis.features(flat), terms.basis.features(u)
-            form = (side_by_side(B[own]).view(b * N, -1) @ at.sites.features).view(b, N, -1)
+            form = (side_by_side(B[own]).view(b * N, -1) @ at.features).view(b, N, -1)
             form += side_by_side(V[own]) @ _weighed(new_features, terms)  # b x N x F
             each = features.view(b, N, K, -1)
             value += (each @ form.unsqueeze(-1)).squeeze(-1)
@@ -237,7 +249,7 @@ class _MovingMeans(AutogradFunction):
         if terms is not None:
             by_form = (rows @ features.view(b, N, K, -1)).squeeze(-2)  # b x N x F
             T = len(terms.variance)
-            by_B[own] += by_component(by_form.view(b * N, -1) @ at.sites.features.mT, T).view(T, b, N, n)
+            by_B[own] += by_component(by_form.view(b * N, -1) @ at.features.mT, T).view(T, b, N, n)
             by_V[own] += by_component(by_form @ _weighed(new_features, terms).mT, T)
             by_new = side_by_side(V[own]).mT @ by_form
         by_u = _to_new(at, near * grad.reshape(b, m, 1), A.view(H, b, m, d), U, by_new, new_features)

@@ -214,10 +214,9 @@ class GaussianFantasy(Fantasy):
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
-        belief, look = self.look.belief, self.look
-        H, n = belief.alpha.shape
+        belief, look, H = self.look.belief, self.look, self.look.belief.components
         a = belief.frame.transform(points)
-        b, own, *rest, d = a.shape
+        b, own, *rest, _ = a.shape
         if needs is Needs.MEAN and own == self.V.shape[2]:
             return self._means(a)
         mean, C, var, cov = look.at_own(a, needs)  # at H x b x (own ... K)

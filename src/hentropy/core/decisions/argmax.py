@@ -6,7 +6,7 @@ Values at the candidates are drawn jointly once, and t_f for each design given t
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, outcome_nodes
@@ -20,7 +20,6 @@ PATHS, LEAST = 220, 12
 QUICK_SHARE = 0.25
 """A first look at many designs takes this share of the functions, and the root of it of the outcomes."""
 
-MOST_OUTCOMES = 64
 RESOLVED = 1e-9
 """Of the typical standard deviation of a candidate: with less, given the candidates before it, it counts as known."""
 
@@ -115,15 +114,13 @@ def _of_draws(belief: Gaussian, candidates: Candidates, seed: int, share: float 
     generator = torch.Generator().manual_seed(seed)
     counts = _counts(belief.weights, share)
     outcomes = max(4, round((OUTCOMES if H == 1 else 2 * OUTCOMES) * share**0.5))
-    # what the candidates are drawn with, and what an outcome has besides, as many of it as anyone may ask for
     white = [torch.randn(count, m, generator=generator, dtype=torch.float64).to(at) for count in counts]
-    besides = [torch.randn(count, MOST_OUTCOMES, generator=generator, dtype=torch.float64).to(at) for count in counts]
     # single precision is enough to tell which of a few candidates is greatest, and takes half the time
     values = [(candidates.mean[h] + white[h] @ root[h].mT).float() for h in range(H)]
-    start = (values[0].new_zeros(1, 1, m, 1), values[0].new_zeros(1, 1, 1, 1))
-    nowhere = tuple(each.expand(H, *each.shape[1:]) for each in start)
+    none = values[0].new_zeros(H, 1, 1, 1)
     still = [own.new_zeros(len(own), 1, 1) for own in values]
-    before = shannon(_wins_of_moved(values, *nowhere, still, belief.weights.float().view(H, 1, 1))).squeeze()
+    now = _wins_of_moved(values, none.expand(H, 1, m, 1), none, still, belief.weights.float().view(H, 1, 1))
+    before = shannon(now).squeeze()
 
     def of(x: Tensor) -> Tensor:
         b, q, _ = x.shape
@@ -132,7 +129,7 @@ def _of_draws(belief: Gaussian, candidates: Candidates, seed: int, share: float 
         fantasy = look.fantasy(nodes)
         R = look.whitened_cross(at)  # H x b x m x q
         t_y = torch.linalg.solve_triangular(look.L, fantasy.innovation.mT, upper=False).mT  # H x b x N x q
-        t_f = _given_candidates(root, R, white, besides)
+        t_f = _given_candidates(root, R, white, _besides(counts, q, seed, x))
         weights = fantasy.component_weights.expand(H, b, nodes.count).float()
         R, t_y = R.float(), t_y.float()
         few = max(1, CACHED // (max(counts) * nodes.count * m))
@@ -149,6 +146,12 @@ def _of_draws(belief: Gaussian, candidates: Candidates, seed: int, share: float 
 def _counts(weights: Tensor, share: float) -> list[int]:
     """How many functions are drawn from each component: by its weight, and some of each."""
     return [math.ceil(share * max(LEAST, PATHS * w)) for w in weights.tolist()]
+
+
+def _besides(counts: list[int], q: int, seed: int, like: Tensor) -> list[Tensor]:
+    """What outcomes of the functions have besides their values at candidates: not the numbers that drew these."""
+    generator = torch.Generator().manual_seed(seed + 1_000_003)
+    return [torch.randn(count, q, generator=generator, dtype=torch.float64).to(like) for count in counts]
 
 
 def _invertible(root: Tensor) -> Tensor:
@@ -185,7 +188,7 @@ def _squares(G: Tensor) -> Tensor:
     return each.mT @ each
 
 
-def _wins_of_moved(values: list[Tensor], R: Tensor, t_y: Tensor, t_f: list[Tensor], weights: Tensor) -> Tensor:
+def _wins_of_moved(values: Sequence[Tensor], R: Tensor, t_y: Tensor, t_f: Sequence[Tensor], weights: Tensor) -> Tensor:
     """How likely each candidate is to be the largest after each outcome: b x N x m, in double precision.
 
     From functions S x m of each component, what moves them H x b x m x q, the outcomes H x b x N x q, the functions'
