@@ -141,7 +141,7 @@ CROSSED, CROSSED_STARTS = 48, 8
 """Where means suffice, exchange costs little: members of the best actions are exchanged with each other's and with
 candidates, and the best few combinations refined; so often, while that finds a better action."""
 
-ENOUGH_CROSSED = 1e-5
+ENOUGH_CROSSED = 5e-5
 """Such combinations lie close together: what is enough is a share of the spread of all actions that were found."""
 
 NUDGE = 0.01

@@ -17,9 +17,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hentropy.core.beliefs.at_points import AtPoints, moving_means, whiten
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
-from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans, Stationary, ToSites
+from hentropy.core.beliefs.kernels import (
+    AtPoints,
+    Composed,
+    Kernel,
+    KernelSum,
+    SomeMeans,
+    Stationary,
+    ToSites,
+    moving_means,
+    whiten,
+)
 from hentropy.core.beliefs.linalg import cholesky, extended_inverse, less_explained, outcome_root, white_outcomes
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths

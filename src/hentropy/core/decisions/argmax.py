@@ -25,7 +25,7 @@ RESOLVED = 1e-9
 
 OUTCOMES = 8
 PLAUSIBLE = 160
-"""Candidates that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
+"""ArgmaxPlaces that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
 
 CHUNK = 8_000_000
 """Numbers in the largest array of one chunk of designs."""
@@ -57,7 +57,7 @@ def argmax_gain(belief: Belief, at: Tensor, seed: int) -> tuple[Gains, Gains | N
     if isinstance(belief, Samples):
         return _of_samples(belief, _plausible(belief, at), seed), None
     if isinstance(belief, Gaussian):
-        drawn_at = Candidates.of(belief, at)
+        drawn_at = ArgmaxPlaces.of(belief, at)
         return _of_draws(belief, drawn_at, seed), _of_draws(belief, drawn_at, seed, QUICK_SHARE)
     raise DecisionError(
         f'Identify("argmax") needs functions drawn from the belief, which {type(belief).__name__} cannot give; use'
@@ -71,7 +71,7 @@ def _plausible(belief: Belief, at: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class ArgmaxPlaces:
     """Those that can win (m x d), their means (H x m) and roots of their covariances (H x m x m)."""
 
     at: Tensor
@@ -79,7 +79,7 @@ class Candidates:
     root: Tensor
 
     @classmethod
-    def of(cls, belief: Gaussian, at: Tensor) -> "Candidates":
+    def of(cls, belief: Gaussian, at: Tensor) -> "ArgmaxPlaces":
         """Found once for a belief: the replicates of an audit differ in what is drawn alone."""
         _, known = belief.found.get("argmax", (None, None))
         if known is None or belief.found["argmax"][0] is not at:
@@ -107,7 +107,7 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
     return gain
 
 
-def _of_draws(belief: Gaussian, candidates: Candidates, seed: int, share: float = 1.0) -> Gains:
+def _of_draws(belief: Gaussian, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
     """With a share of the functions and of the outcomes."""
     at, root = candidates.at, candidates.root
     H, m = belief.components, at.shape[0]
