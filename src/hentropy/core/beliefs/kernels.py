@@ -540,7 +540,7 @@ class KernelSum:
         return value.view(b, N, K), None if slope is None else slope.view(b, N, K, d)
 
     @cached_property
-    def _runs(self) -> list["_Run"]:
+    def _runs(self) -> list["_OneProfile"]:
         """The components, neighbours with one profile together."""
         assert isinstance(self.kernel, Stationary)
         sites, kernel, runs, start = self._sites, self.kernel, [], 0
@@ -549,7 +549,9 @@ class KernelSum:
         for profile, same in groupby(profiles):
             own = slice(start, start + len(list(same)))
             coefficients = kernel.outputscale[own].view(-1, 1, 1, 1) * self.coefficients[own]
-            runs.append(_Run(profile, own, sites.products[own], coefficients.unsqueeze(-2), kernel.lengthscale[own]))
+            runs.append(
+                _OneProfile(profile, own, sites.products[own], coefficients.unsqueeze(-2), kernel.lengthscale[own])
+            )
             start = own.stop
         return runs
 
@@ -561,7 +563,7 @@ class KernelSum:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _OneProfile:
     """Components `own` with one profile in a sum of kernels: products of their sites, coefficients times outputscales.
 
     With e = exp(-s), s = sqrt(2 nu r2), and e = exp(-r2 / 2) for the squared exponential, M are the coefficients times

@@ -25,7 +25,7 @@ RESOLVED = 1e-9
 
 OUTCOMES = 8
 PLAUSIBLE = 160
-"""ArgmaxPlaces that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
+"""Candidates that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
 
 CHUNK = 8_000_000
 """Numbers in the largest array of one chunk of designs."""
