@@ -66,7 +66,7 @@ RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=3, rounds=0, ra
 RANKING_DRAWN = Effort(replicates=4)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
 posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79. The
-last is for formulas that draw at random."""
+last is for formulas of functions drawn at random."""
 
 
 @dataclass(frozen=True)

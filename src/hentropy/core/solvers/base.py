@@ -69,7 +69,8 @@ def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, App
     formula = appraisal.applicable(x.shape[-2])
     few = x.shape[-2] + len(appraisal.pending) == 1 and len(appraisal.belief.measured) <= 2
     effort = RANKING_ONE if few else RANKING
-    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_DRAWN if formula is not None else effort)
+    drawn = formula is not None and not formula.differentiable
+    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_DRAWN if drawn else effort)
     best = int(per_cost(audit.gain.value, x, cost).argmax())
     if audit.least is None or not isinstance(audit.search, ContinuousSearch):
         return best, replace(appraisal, search=audit.search)
