@@ -1,12 +1,19 @@
-"""Moments at the points of actions with hand-written derivatives, against autograd through the kernels themselves."""
+"""Moments at the points of actions with hand-written derivatives, against autograd through the kernels; and searches
+that save evaluations of them.
+"""
+
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Gaussian, Moments, Needs
+from hentropy import Decision, KGuesses, TopK
+from hentropy.core.action_search import ContinuousSearch, prepare_search
+from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
 from hentropy.core.beliefs.terms import Basis
 from support.beliefs import composed, designs, gaussian
+from support.decisions import SPACE
 
 pytestmark = pytest.mark.numerics
 
@@ -83,3 +90,46 @@ def test_features_of_a_point_are_computed_once(monkeypatch: pytest.MonkeyPatch) 
         fantasy.moments(a.unsqueeze(0), needs).mean.sum().backward()
         assert sorted(counted) == [1, 12]  # those of the design, and of the points
         counted.clear()
+
+
+def prepared(decision: Decision) -> tuple[ContinuousSearch, Gaussian]:
+    belief = gaussian(2)
+    search = prepare_search(decision.within(SPACE).informed(belief), belief, SPACE)
+    assert isinstance(search, ContinuousSearch)
+    return search, belief
+
+
+def test_outcomes_with_draws_of_their_own_share_an_evaluation() -> None:
+    search, belief = prepared(KGuesses(3))
+    fantasy = belief.look_ahead(designs(2, 1, seed=1)).fantasy(belief.nodes(6, 1))
+    draws = [value_draws(16, 3, seed) for seed in (1, 2, 3)]
+    for actions in (designs(2, 6, 3, seed=2), search.best.expand(2, 1, *search.best.shape)):
+        found, own = search.losses_on_draws(fantasy, actions, draws), actions.expand(2, 6, -1, -1)
+        for part, each in zip(torch.arange(6).split(2), draws, strict=True):
+            expected = search.loss_after(fantasy.some(part), own[:, part], each)
+            torch.testing.assert_close(found[:, part], expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("decision", [TopK(3, weight=1.0, cap=0.4, scaled=True), KGuesses(2)], ids=str)
+def test_a_search_that_stops_early_finds_nearly_as_much(monkeypatch: pytest.MonkeyPatch, decision: Decision) -> None:
+    """A share of 0.005 may be missed in each of two rounds; and fewer outcomes are polished."""
+    search, belief = prepared(decision)
+    x = designs(1, 1, seed=4)
+    fantasy = belief.look_ahead(x).fantasy(belief.nodes(24, 1))
+    polished: list[int] = []
+    polish = ContinuousSearch._polished
+
+    def count(self: ContinuousSearch, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> Any:
+        polished.append(u.shape[1])
+        return polish(self, fantasy, u, metric, steps)
+
+    monkeypatch.setattr(ContinuousSearch, "_polished", count)
+    gains, counts = [], []
+    for enough in (0.0, 0.005):
+        found = search.best_after(fantasy, x, steps=5, rounds=2, enough=enough)
+        gains.append(float((found.saved * fantasy.weights).sum()))
+        counts.append(sum(polished))
+        polished.clear()
+    assert gains[0] > 0
+    assert gains[1] >= 0.98 * gains[0]
+    assert counts[1] < counts[0]
