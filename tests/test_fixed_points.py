@@ -17,7 +17,7 @@ from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.beliefs.kernels import from_gpytorch
 from hentropy.core.decisions import Solved
-from hentropy.core.decisions.argmax import _wins_of_moved
+from hentropy.core.decisions.argmax import _given_candidates, _invertible, _wins_of_moved, argmax_gain
 from support.beliefs import designs, gaussian
 from support.decisions import PLACES, SPACE
 
@@ -209,7 +209,7 @@ def test_wins_of_moved_paths_are_counted_one_by_one() -> None:
     H, S, m, b, N, q = 2, 5, 6, 3, 4, 2
     values, R, t_y, t_f = draw(H, S, m), draw(H, b, m, q), draw(H, b, N, q), draw(H, S, b, q)
     weights = torch.softmax(draw(H, b, N), 0)
-    found = _wins_of_moved(values, R, t_y, t_f, weights)
+    found = _wins_of_moved(list(values), R, t_y, list(t_f), weights)
     expected = torch.zeros(b, N, m, dtype=torch.float64)
     for h in range(H):
         for s in range(S):
@@ -220,9 +220,36 @@ def test_wins_of_moved_paths_are_counted_one_by_one() -> None:
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("q", [1, 2])
+def test_outcomes_given_the_candidates_have_the_joint_distribution(q: int) -> None:
+    """They are linear in what is drawn: unit vectors show the coefficients, and these the covariances."""
+    belief, at, x = gaussian(2), designs(5, seed=3), designs(3, q, seed=4)
+    root, R = _invertible(belief.moments(at, Needs.JOINT).root), belief.look_ahead(x).whitened_cross(at)
+    units, none = torch.eye(5).double(), torch.zeros(5, q).double()
+    by_candidates = _given_candidates(root, R, [units] * 2, [none] * 2)  # 5 x b x q each
+    by_rest = _given_candidates(root, R, [torch.zeros(q, 5).double()] * 2, [torch.eye(q).double()] * 2)
+    for h in range(2):
+        cross = torch.einsum("mk,kbq->bmq", root[h], by_candidates[h].double())
+        torch.testing.assert_close(cross, R[h], rtol=1e-4, atol=1e-5)  # of values at candidates and outcomes
+        both = torch.cat([by_candidates[h], by_rest[h]]).double()
+        own = torch.einsum("kbq,kbr->bqr", both, both)  # of the outcomes, which are white
+        torch.testing.assert_close(own, torch.eye(q).double().expand(3, q, q), rtol=1e-4, atol=1e-5)
+
+
+def test_candidates_that_are_known_or_twice_there_do_no_harm() -> None:
+    belief = gaussian(2, noise=0.0, future_noise=0.0)
+    at = torch.cat([belief.X[:3], designs(4, seed=3), designs(4, seed=3)])
+    whole, quick = argmax_gain(belief, at, seed=0)
+    assert quick is not None
+    x = torch.cat([designs(3, 1, seed=4), belief.X[:1].unsqueeze(0)])
+    for gains in (whole(x), quick(x)):
+        assert torch.isfinite(gains).all()
+        assert abs(float(gains[-1])) < 1e-6  # what is known tells nothing
+
+
 def test_equal_candidates_share_a_win() -> None:
-    none = torch.zeros(1, 1, 3, 1), torch.zeros(1, 1, 1, 1), torch.zeros(1, 2, 1, 1)
-    values = torch.tensor([[[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]])
+    none = torch.zeros(1, 1, 3, 1), torch.zeros(1, 1, 1, 1), [torch.zeros(2, 1, 1)]
+    values = [torch.tensor([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]])]
     found = _wins_of_moved(values, *none, torch.ones(1, 1, 1))
     torch.testing.assert_close(found.squeeze(), torch.tensor([0.25, 0.25, 0.5]).double())
 
@@ -254,7 +281,7 @@ def test_a_space_of_one_parameter() -> None:
         assert proposal.x.shape == (2, 1)
 
 
-@pytest.mark.parametrize(("what", "tolerance"), [("max", 1e-9), ("argmax", 0.02)])
+@pytest.mark.parametrize(("what", "tolerance"), [("max", 1e-9), ("argmax", 0.005)])
 def test_designs_that_come_first_tell_the_same_whatever_follows(what: Any, tolerance: float) -> None:
     """Sets that share their first designs, as with pending ones, have the gains that each has alone.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.action_search import ActionSearch, expected_loss, prepare_search
-from hentropy.core.beliefs import Belief, Needs, value_draws
+from hentropy.core.beliefs import Belief, value_draws
 from hentropy.core.beliefs.success import Success
 from hentropy.core.decisions import Decision, Solved
 from hentropy.core.failures import restricted
@@ -87,7 +87,7 @@ def _estimates(decision: Decision, belief: Belief, action: Any, seed: int) -> Te
     """Independent estimates of the entropy on draws that did not choose the action; None where it is exact."""
     if isinstance(decision, Solved):
         return decision.replicates(belief.moments(decision.settled_points.to(belief.X), decision.needs), seed + 1)
-    if decision.needs is not Needs.JOINT:
+    if not decision.drawn:
         return None
     points = torch.as_tensor(decision.points(action)).to(belief.X)
     moments = belief.moments(points, decision.needs)

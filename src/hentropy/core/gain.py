@@ -40,8 +40,9 @@ from hentropy.lazy import Tensor, torch
 @dataclass(frozen=True)
 class Effort:
     """How thorough an audit is: numbers of independent replicates, of outcomes, of draws of the values, and of steps
-    of descent in the search for actions after each outcome and in each further round. Without `random`, the outcomes
-    are those of the best quadrature: less noise, but no honest standard error.
+    of descent in the search for actions after each outcome and in each further round. A round that saves less than
+    the share `enough` of the gain is the last. Without `random`, the outcomes are those of the best quadrature: less
+    noise, but no honest standard error.
     """
 
     replicates: int = 8
@@ -49,20 +50,23 @@ class Effort:
     draws: int = 256
     steps: int = 10
     rounds: int = 2
+    enough: float = 0.0
     random: bool = True
 
 
-QUICK = Effort(outcomes=8, steps=5)
-QUICK_SEVERAL = Effort(replicates=4, outcomes=16, steps=5)
+QUICK = Effort(outcomes=8, steps=5, enough=0.005)
+QUICK_SEVERAL = Effort(replicates=4, outcomes=16, steps=5, enough=0.005)
 """For the audit of a proposal, whose search has met the actions that matter: more would take most of the time. Several
 outcomes of a design take more nodes: as many in all, 8 in each replicate had twice the error of 16."""
 
 MOST_REPLICATES = 1024
 
-RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=6, rounds=0)
-RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=6, rounds=0, random=False)
+RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=4, rounds=0)
+RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=3, rounds=0, random=False)
+RANKING_DRAWN = Effort(replicates=4)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
-posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79."""
+posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79. The
+last is for formulas of functions drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +302,7 @@ class Appraisal:
         each = [
             self.nodes(effort.outcomes, q, own if effort.random else None) for own in _seeds(seed, effort.replicates)
         ]
-        drawn = self.decision.needs is Needs.JOINT and not isinstance(self.decision, Solved)
+        drawn = self.decision.drawn and not isinstance(self.decision, Solved)
         each = each[:1] if each[0].every and not drawn else each
         draws = None
         if drawn:
@@ -347,7 +351,9 @@ class Appraisal:
         look, steps = self.belief.look_ahead(x), effort.steps
         if isinstance(self.search, ContinuousSearch):
             # of all replicates together: what is found for one outcome helps another
-            found = self.search.best_after(look.fantasy(join(each)), x, steps, rounds=effort.rounds)
+            found = self.search.best_after(
+                look.fantasy(join(each)), x, steps, rounds=effort.rounds, enough=effort.enough
+            )
             if draws is None:
                 return found
         elif draws is None:
@@ -359,12 +365,12 @@ class Appraisal:
                 torch.cat([part.stay for part in parts], 1),
                 torch.cat([part.actions for part in parts], 1),
             )
-        losses = [
-            self.search.loss_after(look.fantasy(nodes), actions, own)
-            for nodes, actions, own in zip(each, found.actions.split(each[0].count, 1), draws, strict=True)
-        ]
-        stays = [self._stay(self.search, look, nodes, own) for nodes, own in zip(each, draws, strict=True)]
-        return BestAfterOutcome(torch.cat(losses, 1), torch.cat(stays, 1), found.actions, found.late)
+        fantasy = look.fantasy(join(each))
+        losses = self.search.losses_on_draws(fantasy, found.actions, draws)
+        stays = self.search.losses_on_draws(
+            fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape), draws
+        )
+        return BestAfterOutcome(losses, stays, found.actions, found.late)
 
     def _stay(self, search: ActionSearch, look: LookAhead, nodes: Nodes, draws: Tensor | None) -> Tensor:
         """The expected loss of a search's best action of today after each outcome: b x N."""

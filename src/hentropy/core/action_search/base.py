@@ -138,6 +138,17 @@ def take(moments: Moments, index: Tensor) -> Moments:
     return Moments(weights, pick(moments.mean), var, cov, *shape, between, moments.apart)
 
 
+def after(moments: Moments, some: slice) -> Moments:
+    """Moments after some of the outcomes: H x b x N x ... to H x b x N' x ... ."""
+
+    def part(values: Tensor) -> Tensor:
+        return values if values.shape[2] == 1 else values[:, :, some]
+
+    var, cov, between = (None if x is None else part(x) for x in (moments.var, moments.cov, moments.between))
+    weights, mean = part(moments.weights), part(moments.mean)
+    return replace(moments, weights=weights, mean=mean, var=var, cov=cov, between=between)
+
+
 WIDE, WIDE_SEVERAL = 8, 2
 """An action with more values, of one outcome or of several, is wide: its members are exchanged by values drawn
 beforehand."""

@@ -10,13 +10,14 @@ from functools import cached_property
 from hentropy.core.action_search.base import (
     ActionSearch,
     BestAfterOutcome,
+    after,
     expected_loss,
     listed_moments,
     loss_now,
     take,
     wide,
 )
-from hentropy.core.action_search.descent import descend, polish
+from hentropy.core.action_search.descent import polish
 from hentropy.core.action_search.exchange import exchange, gather_points
 from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine, replacements
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
@@ -109,6 +110,17 @@ class ContinuousSearch(ActionSearch):
         moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
         return expected_loss(self.decision, moments, actions, self.draws if draws is None else draws)
 
+    def losses_on_draws(self, fantasy: Fantasy, actions: Tensor, each: list[Tensor]) -> Tensor:
+        """The same where equal parts of the N outcomes have draws of their own; actions b x (N or 1) x event: b x N."""
+        moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
+        b, N = actions.shape[0], fantasy.weights.shape[-1]
+        count, own = N // len(each), actions.expand(-1, N, *actions.shape[2:])
+        losses = []
+        for place, draws in enumerate(each):
+            part = slice(place * count, (place + 1) * count)
+            losses.append(expected_loss(self.decision, after(moments, part), own[:, part], draws).expand(b, count))
+        return torch.cat(losses, 1)
+
     @cached_property
     def _at_itself(self) -> bool:
         return self.decision.looks_at_itself(self.space)
@@ -169,18 +181,25 @@ class ContinuousSearch(ActionSearch):
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
     def best_after(
-        self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None, rounds: int = 0
+        self,
+        fantasy: Fantasy,
+        x: Tensor,
+        steps: int,
+        draws: Tensor | None = None,
+        rounds: int = 0,
+        enough: float = 0.0,
     ) -> BestAfterOutcome:
         """The contenders' best after each outcome, polished by this many steps, then judged on the draws.
 
-        In each further round, an outcome takes over the action of another where that is better, and goes on.
+        In each further round, an outcome takes over the action of another where that is better, and goes on; where it
+        saves less than this share of the gain (`enough`), it does not. A round that saves less is the last.
         """
         with torch.no_grad():
             found = self.pick(fantasy, x)
         late = None
         if steps > 0:
             there = self.space.project(x) if self.others else x
-            found, late = self._searched(fantasy, there, found, steps, rounds)
+            found, late = self._searched(fantasy, there, found, steps, rounds, enough)
         if draws is not None:
             with torch.no_grad():
                 loss, stay = self.loss_after(fantasy, found.actions, draws), self.stay(fantasy, draws)
@@ -191,7 +210,7 @@ class ContinuousSearch(ActionSearch):
         return BestAfterOutcome(torch.minimum(found.loss, found.stay), found.stay, actions, late)
 
     def _searched(
-        self, fantasy: Fantasy, x: Tensor, found: BestAfterOutcome, steps: int, rounds: int
+        self, fantasy: Fantasy, x: Tensor, found: BestAfterOutcome, steps: int, rounds: int, enough: float
     ) -> tuple[BestAfterOutcome, Tensor | None]:
         """Better actions than those found, and by how much the last round lowered their losses (b x N)."""
         b, N = found.loss.shape
@@ -200,10 +219,7 @@ class ContinuousSearch(ActionSearch):
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
         start = self.domain.to_cube(found.actions)
-        if rounds < WIDE:
-            now = self._descended(fantasy, start, steps)
-        else:
-            now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
+        now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
         if rounds >= WIDE:
             # a start on a kink is held by it, one beside it is not
             generator = torch.Generator().manual_seed(0)
@@ -218,24 +234,20 @@ class ContinuousSearch(ActionSearch):
             before = now[1][:, :N]
             u, loss, metric = self._shared(fantasy, now[0], now[2])
             u, loss = self.with_other_options(fantasy, u, loss)
-            now = self._polished(fantasy, u, metric, steps)
+            little = enough * ((found.stay - loss) * fantasy.weights).sum(-1, keepdim=True)  # b x 1
+            taken = (
+                N * fantasy.weights * (before - loss) > little if enough else torch.ones_like(loss, dtype=torch.bool)
+            )
+            now = self._polished_some(fantasy, (u, loss, metric), taken.any(0).nonzero()[:, 0], steps)
             late = torch.minimum(before, loss) - now[1]
+            if enough and bool((((before - now[1]) * fantasy.weights).sum(-1, keepdim=True) <= little).all()):
+                break
         with torch.no_grad():
             actions = self.domain.project(self.domain.to_action(now[0]))
             value = self.loss_after(fantasy, actions)
             worse = value > found.loss  # rounding can cost more than descent gained
             actions = torch.where(worse.view(b, N, *[1] * len(self.domain.event)), found.actions, actions)
         return BestAfterOutcome(torch.minimum(value, found.loss), found.stay, actions), late
-
-    def _descended(self, fantasy: Fantasy, u: Tensor, steps: int) -> "_Polished":
-        """Actions in unit coordinates, b x N x A, after a few quick steps for their outcomes."""
-        b, N, A = u.shape
-
-        def loss(flat: Tensor) -> Tensor:
-            return self.loss_after(fantasy, self.domain.to_action(flat.reshape(b, N, A))).flatten()
-
-        flat, value = descend(loss, u.reshape(b * N, A), steps, self.clock)
-        return flat.reshape(b, N, A), value.reshape(b, N), self.metric.expand(b, N, A, A)
 
     def _polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
         """Actions in unit coordinates, b x N x A, polished for their outcomes; none gets worse."""
@@ -247,6 +259,16 @@ class ContinuousSearch(ActionSearch):
         known = None if metric is None else metric.reshape(b * N, A, A)
         flat, value, learned = polish(loss, u.reshape(b * N, A), steps, self.clock, known)
         return flat.reshape(b, N, A), value.reshape(b, N), learned.reshape(b, N, A, A)
+
+    def _polished_some(self, fantasy: Fantasy, start: "_Polished", index: Tensor, steps: int) -> "_Polished":
+        """The same for some of the outcomes, by their index; the others stay as they are."""
+        if len(index) == start[0].shape[1]:
+            return self._polished(fantasy, start[0], start[2], steps)
+        if not len(index):
+            return start
+        some = self._polished(fantasy.some(index), start[0][:, index], start[2][:, index], steps)
+        u, loss, metric = (old.index_copy(1, index, new) for old, new in zip(start, some, strict=True))
+        return u, loss, metric
 
     @torch.no_grad()
     def _shared(self, fantasy: Fantasy, u: Tensor, metric: Tensor) -> "_Polished":

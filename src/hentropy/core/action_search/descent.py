@@ -88,7 +88,7 @@ def polish(
         best, best_value = _better(best, best_value, new, new_value)
         s = new - u
         before, after = (gradient * s).sum(-1), (new_gradient * s).sum(-1)  # slopes along the step, at either end
-        lower = new_value <= value + ENOUGH_DECREASE * before
+        lower = new_value <= torch.add(value, before, alpha=ENOUGH_DECREASE)
         bends = after >= ENOUGH_CURVATURE * before
         accepted = lower & bends
         # bisection: shorter where the loss did not fall, longer where it still falls steeply
@@ -97,6 +97,10 @@ def polish(
         low, high = low.masked_fill_(accepted, 0.0), high.masked_fill_(accepted, math.inf)
         M = _learned(M, s, new_gradient - gradient, after - before, accepted, fresh)
         fresh = fresh & ~accepted
+        if bool(accepted.all()):
+            u, gradient, value = new, new_gradient, new_value
+            way = _direction(u, gradient, M)
+            continue
         take = accepted.unsqueeze(-1)
         u, gradient = torch.where(take, new, u), torch.where(take, new_gradient, gradient)
         value = torch.where(accepted, new_value, value)
@@ -124,8 +128,10 @@ def _direction(u: Tensor, gradient: Tensor, M: Tensor) -> Tensor:
     newton = (M @ free.unsqueeze(-1)).squeeze(-1)
     newton = torch.where(outward * newton > 0, 0.0, newton)
     down = (newton * free).sum(-1, keepdim=True) > 0
-    steepest = free * (FIRST_MOVE / free.abs().amax(-1, keepdim=True).clamp_min(1e-300))
-    way = torch.where(down, newton, steepest)
+    way = newton
+    if not bool(down.all()):
+        steepest = free * (FIRST_MOVE / free.abs().amax(-1, keepdim=True).clamp_min(1e-300))
+        way = torch.where(down, newton, steepest)
     return way * (-LONGEST_MOVE / way.abs().amax(-1, keepdim=True).clamp_min(LONGEST_MOVE))
 
 

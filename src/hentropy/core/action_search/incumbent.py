@@ -134,15 +134,14 @@ FIRST_ROUNDS, ROUNDS, STEPS = 1, 12, 8
 LEAST_GO_ON = 6
 ENOUGH, ENOUGH_DRAWN = 1e-7, 1e-4
 """Rounds of a few steps, after each of which a half goes on, until one lowers the loss by less than this share of the
-spread of the losses; by less than the other where losses of several outcomes are averaged over draws, whose error is
-far greater."""
+spread of the losses; by less than the other where losses are averaged over draws, whose error is far greater."""
 
 CROSSINGS = 2
 CROSSED, CROSSED_STARTS = 48, 8
 """Where means suffice, exchange costs little: members of the best actions are exchanged with each other's and with
 candidates, and the best few combinations refined; so often, while that finds a better action."""
 
-ENOUGH_CROSSED = 1e-5
+ENOUGH_CROSSED = 5e-5
 """Such combinations lie close together: what is enough is a share of the spread of all actions that were found."""
 
 NUDGE = 0.01
@@ -256,8 +255,7 @@ def refine(
     with torch.no_grad():
         value = loss(u)
     if enough is None:
-        drawn = decision.needs is Needs.JOINT and len(decision.outcomes) > 1
-        enough = (ENOUGH_DRAWN if drawn else ENOUGH) * (value.max() - value.min())
+        enough = (ENOUGH_DRAWN if decision.drawn else ENOUGH) * (value.max() - value.min())
     best = value.argsort()[:POLISHED]
     generator = torch.Generator().manual_seed(SEED)
     noise = torch.randn(len(best), domain.size, generator=generator, dtype=torch.float64).to(u)

@@ -79,7 +79,7 @@ class Moments:
             raise ValueError("these moments were asked for without covariances")
         return self.cov
 
-    @property
+    @cached_property
     def root(self) -> Tensor:
         """A lower triangular root of each component's covariance: H x ... x m x m."""
         return robust_root(self.covariance) if self.outcomes == 1 else scaled_root(self.covariance)

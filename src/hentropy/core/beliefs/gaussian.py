@@ -18,7 +18,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
-from hentropy.core.beliefs.kernels import Composed, Kernel, KernelSum, SomeMeans, ToSites
+from hentropy.core.beliefs.kernels import (
+    AtPoints,
+    Composed,
+    Kernel,
+    KernelSum,
+    SomeMeans,
+    Stationary,
+    ToSites,
+    moving_means,
+    whiten,
+)
 from hentropy.core.beliefs.linalg import cholesky, extended_inverse, less_explained, outcome_root, white_outcomes
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
@@ -67,6 +77,26 @@ class GaussianLookAhead(LookAhead):
         both = kernel(a, sites)  # one evaluation serves both: the calls around it cost more than q columns
         return both[..., : X.shape[0]], both[..., X.shape[0] :]
 
+    def at_own(self, a: Tensor, needs: Needs) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """At inputs of each design's own, b x ... x K x d: means now without the prior mean, C(a), and the spread then.
+
+        Means are H x b x m with m for ... K, C is H x b x m x q; variances H x b x ... x K, covariances x K, as needed.
+        """
+        belief, (b, *rest, d) = self.belief, a.shape
+        H, n = belief.alpha.shape
+        at = belief.at_points
+        if at is not None:
+            own = (self.u, self.W, self.L, self.blind)
+            mean, C, spread = at.observing(a.reshape(b, -1, rest[-1], d), needs, *own)
+            return mean, C, *_spread_of(spread, (H, b, *rest), needs)
+        k_aX, k_ax = self.own_kernels(a.reshape(b, -1, d))  # H x b x m x n
+        C = k_ax - k_aX @ self.W
+        mean = (k_aX @ belief.alpha.view(H, 1, n, 1)).squeeze(-1)
+        if needs is Needs.MEAN:
+            return mean, C, None, None
+        root = self.whiten(C).reshape(H, b, *rest, C.shape[-1])
+        return mean, C, *less_explained(root, *belief._spread(a, k_aX.reshape(H, b, *rest, n), needs))
+
     def shared_kernels(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """k(a, X) and C(a) at inputs that all designs share, m x d: H x m x n and H x b x m x q."""
         b, q, d = self.u.shape
@@ -95,8 +125,7 @@ class GaussianLookAhead(LookAhead):
 
     def whiten(self, C: Tensor) -> Tensor:
         """C L^-T, zero for blind outcomes: H x b x m x q."""
-        white = C / self.L if self.L.shape[-1] == 1 else torch.linalg.solve_triangular(self.L, C.mT, upper=False).mT
-        return torch.where(self.blind.unsqueeze(-2), 0.0, white)
+        return whiten(C, self.L, self.blind)
 
     def fantasy(self, nodes: Nodes) -> "GaussianFantasy":
         """The beliefs after the outcomes that the nodes stand for."""
@@ -194,15 +223,13 @@ class GaussianFantasy(Fantasy):
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
-        belief, look = self.look.belief, self.look
-        H, n = belief.alpha.shape
+        belief, look, H = self.look.belief, self.look, self.look.belief.components
         a = belief.frame.transform(points)
-        b, own, *rest, d = a.shape
+        b, own, *rest, _ = a.shape
         if needs is Needs.MEAN and own == self.V.shape[2]:
             return self._means(a)
-        k_aX, k_ax = look.own_kernels(a.reshape(b, -1, d))  # H x b x (own ... K) x n
-        C = k_ax - k_aX @ look.W
-        before = belief._in_user_units(belief._mean(a.reshape(b, -1, d), k_aX)).reshape(H, b, own, -1)
+        mean, C, var, cov = look.at_own(a, needs)  # at H x b x (own ... K)
+        before = belief._in_user_units(belief.prior_mean(a).reshape(H, b, -1) + mean).reshape(H, b, own, -1)
         V = belief.frame.scale * self.V  # scaled here and not later: it is the smaller array
         if needs is Needs.MEAN and H > 1:
             return self._averaged(before.reshape(H, b, -1), V, C, rest)
@@ -216,9 +243,7 @@ class GaussianFantasy(Fantasy):
         weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
         if needs is Needs.MEAN:
             return Moments(weights, mean)
-        root = look.whiten(C).reshape(H, b, own, *rest, C.shape[-1])
-        spread = belief._spread(a, k_aX.reshape(H, b, own, *rest, n), needs)
-        return belief._moments(weights, mean, *less_explained(root, *spread))
+        return belief._moments(weights, mean, var, cov)
 
     @cached_property
     def _mean_sum(self) -> KernelSum:
@@ -231,20 +256,29 @@ class GaussianFantasy(Fantasy):
         Kernels at the data and at x.
         """
         belief, look = self.look.belief, self.look
+        centres = torch.cat([belief.inputs.expand(look.u.shape[0], *belief.inputs.shape), look.u], -2)
+        return KernelSum(belief.kernel, centres, torch.cat(self._coefficients(), -1))
+
+    def _coefficients(self) -> tuple[Tensor, Tensor]:
+        """Those at the data, H x b x N x n, and at x, H x b x N x q."""
+        belief, look = self.look.belief, self.look
         b = look.u.shape[0]
         V = self.V if self.V.shape[1] == b else self.V.expand(-1, b, -1, -1)
-        at_data = belief.alpha[:, None, None] - V @ look.W.mT
-        centres = torch.cat([belief.inputs.expand(b, *belief.inputs.shape), look.u], -2)
         share = belief.frame.scale * self.component_weights.unsqueeze(-1)
-        return KernelSum(belief.kernel, centres, share * torch.cat([at_data, V], -1))
+        return share * (belief.alpha[:, None, None] - V @ look.W.mT), share * V
 
     def _means(self, a: Tensor) -> Moments:
         """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
         belief = self.look.belief
         b, N, *rest, d = a.shape
-        # a sum that carries a graph of x serves one evaluation only
-        sum_of_kernels = self._new_mean_sum() if self.look.u.requires_grad else self._mean_sum
-        moved = sum_of_kernels.over_components(a.reshape(b, N, -1, d)).reshape(b, N, *rest)
+        points = a.reshape(b, N, -1, d)
+        if not self.look.u.requires_grad:
+            moved = self._mean_sum.over_components(points)
+        elif belief.at_points is not None:
+            moved = moving_means(belief.at_points, points, self.look.u, *self._coefficients())
+        else:  # a sum that carries a graph of x serves one evaluation only
+            moved = self._new_mean_sum().over_components(points)
+        moved = moved.reshape(b, N, *rest)
         weights = self.component_weights.reshape(*self.component_weights.shape, *[1] * (len(rest) - 1))
         before = Moments(weights, belief._in_user_units(belief.prior_mean(a))).averaged()
         return replace(before, mean=before.mean + moved)
@@ -287,6 +321,16 @@ class GaussianFantasy(Fantasy):
         moves = (w.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(-2)  # b x N x Hq
         mean = torch.baddbmm(w.permute(1, 2, 0) @ before.transpose(0, 1), moves, C.permute(1, 0, 3, 2).flatten(1, 2))
         return Moments(w.new_ones(1, *[1] * (1 + len(shape))), mean.reshape(1, b, -1, *shape))
+
+
+def _spread_of(spread: Tensor | None, shape: tuple[int, ...], needs: Needs) -> tuple[Tensor | None, Tensor | None]:
+    """Variances (of this shape) and covariances, from what `AtPoints` gives of them."""
+    if spread is None:
+        return None, None
+    if needs is Needs.VARIANCE:
+        return spread.reshape(shape).clamp_min(0.0), None
+    cov = spread.reshape(*shape, shape[-1])
+    return cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov
 
 
 def _moved(before: Tensor, V: Tensor, C: Tensor) -> Tensor:
@@ -432,8 +476,13 @@ class Gaussian(Belief):
             weights = self.weights.view(-1, *[1] * (a.dim() - 2))
             sums = self._mean_sum(a.reshape(1, 1, -1, a.shape[-1])).reshape(-1, *a.shape[:-1])
             return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums)
-        k_aX = self.to_data(a.reshape(-1, a.shape[-1])).reshape(self.components, *a.shape[:-1], -1)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
+        if self.at_points is not None:
+            shape = (self.components, *a.shape[:-1])
+            mean, spread = self.at_points.now(a.reshape(1, -1, *a.shape[-2:]), needs)
+            mean = self._in_user_units(self.prior_mean(a) + mean.reshape(shape))
+            return self._moments(weights, mean, *_spread_of(spread, shape, needs))
+        k_aX = self.to_data(a.reshape(-1, a.shape[-1])).reshape(self.components, *a.shape[:-1], -1)
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
 
     def means(self, points: Tensor) -> Moments:
@@ -448,6 +497,13 @@ class Gaussian(Belief):
     def to_data(self) -> ToSites:
         """k(., X): inputs m x d to H x m x n."""
         return ToSites(self.kernel, self.inputs)
+
+    @property
+    def at_points(self) -> AtPoints | None:
+        """Moments at the points of actions, where the kernel is one of ours and there are data."""
+        if not isinstance(self.kernel, Stationary | Composed) or not self.sites:
+            return None
+        return AtPoints(self.kernel, self.to_data.sites, self.root_inverse, self.alpha)
 
     @cached_property
     def _mean_sum(self) -> KernelSum:

@@ -1,17 +1,28 @@
-"""The information of an outcome about where f is largest: Shannon entropies of paths that are moved by the outcome.
+"""The information of an outcome about where f is largest: Shannon entropies of functions moved by the outcome.
 
-A path drawn from the belief becomes a path of the belief after observing y by the exact pathwise update
+A function drawn from the belief becomes one of the belief after observing y by the exact pathwise update
 f'(a) = f(a) + C(a) S^-1 (y - f(x) - e), in whitened form f(a) + R(a) (t_y - t_f) with R = C L^-T, t = L^-1 (. - mean).
+Values at the candidates are drawn jointly once, and t_f for each design given these values: both are normal.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, outcome_nodes
-from hentropy.core.beliefs.paths import FEATURES
+from hentropy.core.beliefs.linalg import robust_root
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
-PATHS = 192
+PATHS, LEAST = 220, 12
+"""Functions drawn from all components together, by their weights, and at least so many from each of several."""
+
+QUICK_SHARE = 0.25
+"""A first look at many designs takes this share of the functions, and the root of it of the outcomes."""
+
+RESOLVED = 1e-9
+"""Of the typical standard deviation of a candidate: with less, given the candidates before it, it counts as known."""
+
 OUTCOMES = 8
 PLAUSIBLE = 160
 """Candidates that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
@@ -37,18 +48,46 @@ def _wins(values: Tensor, weights: Tensor) -> Tensor:
     return total
 
 
-def argmax_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
-    """The expected fall of the Shannon entropy of the argmax over candidates at (m x d)."""
-    mean, var = belief.moments(at, Needs.VARIANCE).total()
-    at = at[(mean + 3.0 * var.sqrt()).topk(min(PLAUSIBLE, at.shape[0])).indices]
+Gains = Callable[[Tensor], Tensor]
+"""Of designs b x q x d: b."""
+
+
+def argmax_gain(belief: Belief, at: Tensor, seed: int) -> tuple[Gains, Gains | None]:
+    """The expected fall of the Shannon entropy of the argmax over candidates at (m x d), and a quick estimate of it."""
     if isinstance(belief, Samples):
-        return _of_samples(belief, at, seed)
+        return _of_samples(belief, _plausible(belief, at), seed), None
     if isinstance(belief, Gaussian):
-        return _of_paths(belief, at, seed)
+        drawn_at = ArgmaxPlaces.of(belief, at)
+        return _of_draws(belief, drawn_at, seed), _of_draws(belief, drawn_at, seed, QUICK_SHARE)
     raise DecisionError(
         f'Identify("argmax") needs functions drawn from the belief, which {type(belief).__name__} cannot give; use'
         " he.fit, a SingleTaskGP, or he.Samples"
     )
+
+
+def _plausible(belief: Belief, at: Tensor) -> Tensor:
+    mean, var = belief.moments(at, Needs.VARIANCE).total()
+    return at[(mean + 3.0 * var.sqrt()).topk(min(PLAUSIBLE, at.shape[0])).indices]
+
+
+@dataclass(frozen=True)
+class ArgmaxPlaces:
+    """Those that can win (m x d), their means (H x m) and roots of their covariances (H x m x m)."""
+
+    at: Tensor
+    mean: Tensor
+    root: Tensor
+
+    @classmethod
+    def of(cls, belief: Gaussian, at: Tensor) -> "ArgmaxPlaces":
+        """Found once for a belief: the replicates of an audit differ in what is drawn alone."""
+        _, known = belief.found.get("argmax", (None, None))
+        if known is None or belief.found["argmax"][0] is not at:
+            places = _plausible(belief, at)
+            moments = belief.moments(places, Needs.JOINT)
+            known = cls(places, moments.mean, _invertible(moments.root))
+            belief.found["argmax"] = at, known
+        return known
 
 
 def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
@@ -68,63 +107,102 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
     return gain
 
 
-def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
-    H, frame = belief.components, belief.frame
-    share = max(24, PATHS // H)
-    paths = [belief.component(h).paths(share, seed + h) for h in range(H)]
-
-    def drawn(points: Tensor) -> Tensor:
-        """The paths in the model's units, component by component: H x S x ... x m."""
-        return (torch.stack([path(points) for path in paths]) - frame.shift) / frame.scale
-
+def _of_draws(belief: Gaussian, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
+    """With a share of the functions and of the outcomes."""
+    at, root = candidates.at, candidates.root
+    H, m = belief.components, at.shape[0]
+    generator = torch.Generator().manual_seed(seed)
+    counts = _counts(belief.weights, share)
+    outcomes = max(4, round((OUTCOMES if H == 1 else 2 * OUTCOMES) * share**0.5))
+    white = [torch.randn(count, m, generator=generator, dtype=torch.float64).to(at) for count in counts]
     # single precision is enough to tell which of a few candidates is greatest, and takes half the time
-    values = drawn(at).float()
-    nowhere = values.new_zeros(H, 1, at.shape[0], 1), values.new_zeros(H, 1, 1, 1), values.new_zeros(H, share, 1, 1)
-    before = shannon(_wins_of_moved(values, *nowhere, belief.weights.float().view(H, 1, 1))).squeeze()
+    values = [(candidates.mean[h] + white[h] @ root[h].mT).float() for h in range(H)]
+    none = values[0].new_zeros(H, 1, 1, 1)
+    still = [own.new_zeros(len(own), 1, 1) for own in values]
+    now = _wins_of_moved(values, none.expand(H, 1, m, 1), none, still, belief.weights.float().view(H, 1, 1))
+    before = shannon(now).squeeze()
 
     def of(x: Tensor) -> Tensor:
         b, q, _ = x.shape
-        nodes = outcome_nodes(OUTCOMES if H == 1 else 2 * OUTCOMES, q, H, seed).to(x)
+        nodes = outcome_nodes(outcomes, q, H, seed).to(x)
         look = belief.look_ahead(x)
         fantasy = look.fantasy(nodes)
-        R = look.whitened_cross(at) / frame.scale  # H x b x m x q
+        R = look.whitened_cross(at)  # H x b x m x q
         t_y = torch.linalg.solve_triangular(look.L, fantasy.innovation.mT, upper=False).mT  # H x b x N x q
-        e = _noise(H, share, q, seed).to(x) * belief.future_noise.sqrt()[:, None, None, None]  # H x S x 1 x q
-        off = drawn(x) - look.mean.unsqueeze(1) + e
-        t_f = torch.linalg.solve_triangular(look.L.unsqueeze(1), off.unsqueeze(-1), upper=False).squeeze(-1)
-        R, t_y, t_f = R.float(), t_y.float(), t_f.float()
+        t_f = _given_candidates(root, R, white, _besides(counts, q, seed, x))
         weights = fantasy.component_weights.expand(H, b, nodes.count).float()
-        few = max(1, CACHED // (share * nodes.count * at.shape[0]))
+        R, t_y = R.float(), t_y.float()
+        few = max(1, CACHED // (max(counts) * nodes.count * m))
         parts = (slice(start, start + few) for start in range(0, b, few))
-        wins = [_wins_of_moved(values, R[:, p], t_y[:, p], t_f[:, :, p], weights[:, p]) for p in parts]
+        wins = [_wins_of_moved(values, R[:, p], t_y[:, p], [t[:, p] for t in t_f], weights[:, p]) for p in parts]
         return before - shannon(torch.cat(wins)) @ nodes.weights
 
     def gain(x: Tensor) -> Tensor:
-        return torch.cat([of(part) for part in x.split(max(1, CHUNK // (H * FEATURES)))])
+        return torch.cat([of(part) for part in x.split(max(1, CHUNK // (H * m * max(16, m // 8))))])
 
     return gain
 
 
-def _wins_of_moved(values: Tensor, R: Tensor, t_y: Tensor, t_f: Tensor, weights: Tensor) -> Tensor:
+def _counts(weights: Tensor, share: float) -> list[int]:
+    """How many functions are drawn from each component: by its weight, and some of each."""
+    return [math.ceil(share * max(LEAST, PATHS * w)) for w in weights.tolist()]
+
+
+def _besides(counts: list[int], q: int, seed: int, like: Tensor) -> list[Tensor]:
+    """What outcomes of the functions have besides their values at candidates: not the numbers that drew these."""
+    generator = torch.Generator().manual_seed(seed + 1_000_003)
+    return [torch.randn(count, q, generator=generator, dtype=torch.float64).to(like) for count in counts]
+
+
+def _invertible(root: Tensor) -> Tensor:
+    """Lower triangular roots that can be divided by: candidates that are known, or equal to others, have a little."""
+    diagonal = root.diagonal(dim1=-2, dim2=-1)
+    floor = (RESOLVED * root.square().sum(-1).mean(-1, keepdim=True).sqrt()).clamp_min(1e-150)
+    return root + torch.diag_embed((floor - diagonal).clamp_min(0.0))
+
+
+def _given_candidates(root: Tensor, R: Tensor, white: list[Tensor], besides: list[Tensor]) -> list[Tensor]:
+    """Whitened outcomes of the functions drawn, given their values at the candidates: S x b x q in single precision.
+
+    With values mean + root z and G = root^-1 R, they are G^T z + (1 - G^T G)^1/2 e: jointly normal, exactly.
+    """
+    H, b, m, q = R.shape
+    G = torch.linalg.solve_triangular(root, R.movedim(2, 1).reshape(H, m, b * q), upper=False)
+    rest = robust_root(torch.eye(q).to(R) - _squares(G.view(H, m, b, q))) if q > 1 else None
+    found = []
+    for h, z in enumerate(white):
+        own = (z @ G[h]).view(len(z), b, q)
+        e = besides[h][:, None, :q]
+        if rest is None:
+            length = G[h].square().sum(0).view(b, 1)
+            own = own / length.clamp_min(1.0).sqrt() + (1.0 - length).clamp_min(0.0).sqrt() * e  # rounding aside
+        else:
+            own = own + (rest[h] @ e.unsqueeze(-1)).squeeze(-1)
+        found.append(own.float())
+    return found
+
+
+def _squares(G: Tensor) -> Tensor:
+    """G^T G of each design: H x m x b x q to H x b x q x q."""
+    each = G.movedim(2, 1)
+    return each.mT @ each
+
+
+def _wins_of_moved(values: Sequence[Tensor], R: Tensor, t_y: Tensor, t_f: Sequence[Tensor], weights: Tensor) -> Tensor:
     """How likely each candidate is to be the largest after each outcome: b x N x m, in double precision.
 
-    From paths H x S x m, what moves them H x b x m x q, the outcomes H x b x N x q, the paths' own H x S x b x q, and
-    the weight of each component H x b x N. Equal candidates share a win.
+    From functions S x m of each component, what moves them H x b x m x q, the outcomes H x b x N x q, the functions'
+    own S x b x q, and the weight of each component H x b x N. Equal candidates share a win.
     """
-    H, S, m = values.shape
     b, N, q = t_y.shape[1:]
-    total, moved = values.new_zeros(b, N, m), values.new_empty(b, S, N, m)
-    for h in range(H):  # one component at a time, always in the same memory: it stays in the cache
+    m = values[0].shape[-1]
+    total, space = values[0].new_zeros(b, N, m), values[0].new_empty(b * max(map(len, values)) * N * m)
+    for h, own in enumerate(values):  # one component at a time, always in the same memory: it stays in the cache
+        moved = space[: b * len(own) * N * m].view(b, len(own), N, m)
         step = t_y[h].unsqueeze(1) - t_f[h].movedim(0, 1).unsqueeze(2)  # b x S x N x q
-        torch.addcmul(values[h].unsqueeze(1), step[..., :1], R[h, :, None, None, :, 0], out=moved)
+        torch.addcmul(own.unsqueeze(1), step[..., :1], R[h, :, None, None, :, 0], out=moved)
         for j in range(1, q):  # a product of matrices, but of so few columns that it is slower as one
             moved.addcmul_(step[..., j : j + 1], R[h, :, None, None, :, j])
         won = moved.ge_(moved.amax(-1, keepdim=True))  # 1 where greatest, 0 elsewhere
-        total.addcmul_(won.div_(won.sum(-1, keepdim=True)).sum(1), weights[h].unsqueeze(-1), value=1.0 / S)
+        total.addcmul_(won.div_(won.sum(-1, keepdim=True)).sum(1), weights[h].unsqueeze(-1), value=1.0 / len(own))
     return total.double()
-
-
-def _noise(H: int, share: int, q: int, seed: int) -> Tensor:
-    """A noise of each path's own for each of q observations, apart from the numbers that the paths were drawn with."""
-    generator = torch.Generator().manual_seed(seed + 1_000_003)
-    return torch.randn(H, share, 1, q, generator=generator, dtype=torch.float64)

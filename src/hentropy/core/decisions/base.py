@@ -37,7 +37,7 @@ class GainFormula:
 
     `exact` means free of Monte Carlo error; without `differentiable`, solvers search with values alone; `cumulative`
     means that the gain of designs together includes that of some of them. `numbers` says how many numbers are held at
-    once for each of the b designs.
+    once for each of the b designs. `quick` is a cheaper estimate for a first look at many designs, where there is one.
     """
 
     function: Callable[[Tensor], Tensor]
@@ -46,6 +46,7 @@ class GainFormula:
     max_q: int | None = None
     cumulative: bool = True
     numbers: int = 512
+    quick: Callable[[Tensor], Tensor] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
         """Designs b x q x d: b."""
@@ -121,6 +122,11 @@ class Decision(ABC):
 
         Where several outcomes are named (o of them), f is ... x K x o.
         """
+
+    @property
+    def drawn(self) -> bool:
+        """Whether `expected_loss` averages over draws of the values; not where it has a closed form."""
+        return self.needs is Needs.JOINT
 
     @property
     def by_sides(self) -> bool:

@@ -132,7 +132,8 @@ class Identify(Solved):
         # of correlated outcomes, what the others tell is not counted
         belief = belief.alone() if isinstance(self.what, str) else belief
         if self.what == "argmax":
-            return GainFormula(argmax_gain(belief, at, seed), exact=False, differentiable=False)
+            whole, quick = argmax_gain(belief, at, seed)
+            return GainFormula(whole, exact=False, differentiable=False, quick=quick)
         if self.what == "max":
             return GainFormula(max_value_gain(belief, at, seed), exact=False, numbers=max_value_numbers(belief))
         if not isinstance(belief, Gaussian):

@@ -249,6 +249,11 @@ class KGuesses(Limited):
         alone = Needs.VARIANCE if self.limited else Needs.MEAN
         self.needs = alone if k == 1 else Needs.JOINT
 
+    @property
+    def drawn(self) -> bool:
+        """Not for two designs without limits, by Clark's formula."""
+        return self.needs is Needs.JOINT and (self.k > 2 or self.limited)
+
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-max f(a_i), or min f(a_i), of those that meet the limits."""
         values = self.objective(f)

@@ -57,8 +57,8 @@ def _anchors(appraisal: Appraisal) -> Tensor:
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
-    if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
-        quick = replace(appraisal, belief=appraisal.belief.typical(), search=appraisal.search.with_few_draws())
+    quick = _quick(appraisal)
+    if quick is not None:
         scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
     scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
@@ -66,16 +66,32 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     return leading(x, scores, keep, appraisal, apart=0.0 if finite else APART)
 
 
-def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = 4) -> Tensor:
-    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: the best first."""
+def _quick(appraisal: Appraisal) -> Appraisal | None:
+    """For a first look at many designs, where there is a quicker way."""
+    formula = appraisal.applicable(1)
+    if formula is not None and formula.quick is not None and not isinstance(appraisal.space, Pool):
+        return replace(appraisal, formula=replace(formula, function=formula.quick))
+    if formula is None and isinstance(appraisal.search, ContinuousSearch):
+        return replace(appraisal, belief=appraisal.belief.typical(), search=appraisal.search.with_few_draws())
+    return None
+
+
+FIRST_ROUNDS, LAST_ROUNDS, FALL = 2, 3, 0.6
+"""Random steps: in the first rounds from all designs, in the last ones from the better half; each round's are shorter
+than the last one's by this factor."""
+
+
+def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int) -> Tensor:
+    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: the best half first."""
     space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
-    nodes = appraisal.nodes(outcomes, 1)
-    for round_ in range(rounds):
+    nodes, count = appraisal.nodes(outcomes, 1), len(start)
+    for round_ in range(FIRST_ROUNDS + LAST_ROUNDS):
         if appraisal.clock.expired:
             break
+        start = start if round_ < FIRST_ROUNDS else start[: max(1, count // 2)]
         at = space.to_cube(start)
         noise = torch.randn(16, *at.shape, generator=generator, dtype=torch.float64).to(start)
-        moved = space.project(space.from_cube((at + 0.1 * 0.5**round_ * noise).clamp(0.0, 1.0)))
+        moved = space.project(space.from_cube((at + 0.1 * FALL**round_ * noise).clamp(0.0, 1.0)))
         exchanged = space.neighbours(start).movedim(-2, 0)
         trial = torch.cat([start.unsqueeze(0), moved, exchanged])  # T x F x 1 x d
         scores = per_cost(appraisal.screen(trial.flatten(0, 1), nodes), trial.flatten(0, 1), cost)

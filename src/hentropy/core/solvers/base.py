@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hentropy.core.action_search import ContinuousSearch
-from hentropy.core.gain import RANKING, RANKING_ONE, Appraisal
+from hentropy.core.gain import RANKING, RANKING_DRAWN, RANKING_ONE, Appraisal
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
@@ -66,8 +66,11 @@ def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, App
     if len(x) == 1:
         return 0, appraisal
     # the outcomes of one design are integrated almost exactly while they are no more than two
+    formula = appraisal.applicable(x.shape[-2])
     few = x.shape[-2] + len(appraisal.pending) == 1 and len(appraisal.belief.measured) <= 2
-    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_ONE if few else RANKING)
+    effort = RANKING_ONE if few else RANKING
+    drawn = formula is not None and not formula.differentiable
+    audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_DRAWN if drawn else effort)
     best = int(per_cost(audit.gain.value, x, cost).argmax())
     if audit.least is None or not isinstance(audit.search, ContinuousSearch):
         return best, replace(appraisal, search=audit.search)

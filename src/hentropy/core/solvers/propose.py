@@ -141,8 +141,7 @@ class Auto(Solver):
         steps = self.steps + appraisal.space.cube
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
-            few = start[: self.polished]
-            designs = local_search(appraisal, few, cost, self._outcomes(appraisal)) if q == 1 else start
+            designs = local_search(appraisal, start, cost, self._outcomes(appraisal)) if q == 1 else start
             return Finalists(designs, not appraisal.clock.expired)
         nodes = appraisal.nodes(self._outcomes(appraisal), q)
         if formula is None and isinstance(appraisal.search, ContinuousSearch):

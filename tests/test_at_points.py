@@ -1,0 +1,135 @@
+"""Moments at the points of actions with hand-written derivatives, against autograd through the kernels; and searches
+that save evaluations of them.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from hentropy import Decision, KGuesses, TopK
+from hentropy.core.action_search import ContinuousSearch, prepare_search
+from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
+from hentropy.core.beliefs.terms import Basis
+from support.beliefs import composed, designs, gaussian
+from support.decisions import SPACE
+
+pytestmark = pytest.mark.numerics
+
+H = 3
+EACH_OWN, SHARED = (2, 4, 2, 3), (2, 1, 5, 3)
+
+
+def draw(*shape: int, seed: int) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def parts(*moments: Moments) -> list[Tensor]:
+    return [part for each in moments for part in (each.mean, each.var, each.cov) if part is not None]
+
+
+def close(found: list[Tensor], expected: list[Tensor]) -> None:
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8 * float(other.abs().max()))
+
+
+def values_and_slopes(belief: Gaussian, x: Tensor, a: Tensor, needs: Needs, moving: bool) -> list[Tensor]:
+    """Moments now and after four outcomes, and the derivatives of a weighted sum of them in the points and in x."""
+    points, designs = a.clone().requires_grad_(), x.clone().requires_grad_(moving)
+    fantasy = belief.look_ahead(designs).fantasy(belief.nodes(4, x.shape[-2]))
+    found = parts(fantasy.moments(points, needs), belief.moments(points, needs))
+    total = sum((part * draw(*part.shape, seed=7)).sum() for part in found)
+    assert isinstance(total, Tensor)
+    slopes = torch.autograd.grad(total, (points, designs) if moving else (points,))
+    return [*(part.detach() for part in found), *slopes]
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("needs", list(Needs))
+@pytest.mark.parametrize("shape", [EACH_OWN, SHARED])
+@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("belief", [gaussian(H), gaussian(H, covariance=composed(H, 2)), gaussian(1)], ids=str)
+def test_they_are_those_of_autograd(
+    monkeypatch: pytest.MonkeyPatch, q: int, needs: Needs, shape: tuple[int, ...], moving: bool, belief: Gaussian
+) -> None:
+    x, a = designs(2, q, seed=1), designs(*shape, seed=2)
+    assert belief.at_points is not None
+    fast = values_and_slopes(belief, x, a, needs, moving)
+    monkeypatch.setattr(Gaussian, "at_points", None)
+    close(fast, values_and_slopes(belief, x, a, needs, moving))
+
+
+@pytest.mark.parametrize("needs", list(Needs))
+def test_outcomes_that_are_known_move_nothing(monkeypatch: pytest.MonkeyPatch, needs: Needs) -> None:
+    belief, a = gaussian(H, noise=0.0, future_noise=0.0), designs(*EACH_OWN, seed=2)
+    x = torch.stack([belief.X[:2], designs(2, seed=5)])
+    assert belief.look_ahead(x).blind[:, 0].all()
+    fast = values_and_slopes(belief, x, a, needs, moving=False)
+    monkeypatch.setattr(Gaussian, "at_points", None)
+    close(fast, values_and_slopes(belief, x, a, needs, moving=False))
+
+
+def test_features_of_a_point_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief, a = gaussian(H, covariance=composed(H, 2)), designs(4, 3, seed=3).requires_grad_()
+    fantasy = belief.look_ahead(designs(1, 1, seed=4)).fantasy(belief.nodes(4, 1))
+    belief.moments(a, Needs.JOINT)  # what is prepared once
+    counted: list[int] = []
+    features = Basis.features
+
+    def count(self: Basis, x: Tensor) -> Tensor:
+        counted.append(x.numel() // self.d)
+        return features(self, x)
+
+    monkeypatch.setattr(Basis, "features", count)
+    for needs in (Needs.VARIANCE, Needs.JOINT):
+        belief.moments(a, needs).mean.sum().backward()
+        assert counted == [12]
+        counted.clear()
+        fantasy.moments(a.unsqueeze(0), needs).mean.sum().backward()
+        assert sorted(counted) == [1, 12]  # those of the design, and of the points
+        counted.clear()
+
+
+def prepared(decision: Decision) -> tuple[ContinuousSearch, Gaussian]:
+    belief = gaussian(2)
+    search = prepare_search(decision.within(SPACE).informed(belief), belief, SPACE)
+    assert isinstance(search, ContinuousSearch)
+    return search, belief
+
+
+def test_outcomes_with_draws_of_their_own_share_an_evaluation() -> None:
+    search, belief = prepared(KGuesses(3))
+    fantasy = belief.look_ahead(designs(2, 1, seed=1)).fantasy(belief.nodes(6, 1))
+    draws = [value_draws(16, 3, seed) for seed in (1, 2, 3)]
+    for actions in (designs(2, 6, 3, seed=2), search.best.expand(2, 1, *search.best.shape)):
+        found, own = search.losses_on_draws(fantasy, actions, draws), actions.expand(2, 6, -1, -1)
+        for part, each in zip(torch.arange(6).split(2), draws, strict=True):
+            expected = search.loss_after(fantasy.some(part), own[:, part], each)
+            torch.testing.assert_close(found[:, part], expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("decision", [TopK(3, weight=1.0, cap=0.4, scaled=True), KGuesses(2)], ids=str)
+def test_a_search_that_stops_early_finds_nearly_as_much(monkeypatch: pytest.MonkeyPatch, decision: Decision) -> None:
+    """A share of 0.005 may be missed in each of two rounds; and fewer outcomes are polished."""
+    search, belief = prepared(decision)
+    x = designs(1, 1, seed=4)
+    fantasy = belief.look_ahead(x).fantasy(belief.nodes(24, 1))
+    polished: list[int] = []
+    polish = ContinuousSearch._polished
+
+    def count(self: ContinuousSearch, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> Any:
+        polished.append(u.shape[1])
+        return polish(self, fantasy, u, metric, steps)
+
+    monkeypatch.setattr(ContinuousSearch, "_polished", count)
+    gains, counts = [], []
+    for enough in (0.0, 0.005):
+        found = search.best_after(fantasy, x, steps=5, rounds=2, enough=enough)
+        gains.append(float((found.saved * fantasy.weights).sum()))
+        counts.append(sum(polished))
+        polished.clear()
+    assert gains[0] > 0
+    assert gains[1] >= 0.98 * gains[0]
+    assert counts[1] < counts[0]
