@@ -50,7 +50,11 @@ def values_and_slopes(belief: Gaussian, x: Tensor, a: Tensor, needs: Needs, movi
 @pytest.mark.parametrize("needs", list(Needs))
 @pytest.mark.parametrize("shape", [EACH_OWN, SHARED])
 @pytest.mark.parametrize("moving", [False, True])
-@pytest.mark.parametrize("belief", [gaussian(H), gaussian(H, covariance=composed(H, 2)), gaussian(1)], ids=str)
+@pytest.mark.parametrize(
+    "belief",
+    [gaussian(H), gaussian(H, covariance=composed(H, 2)), gaussian(1)],
+    ids=["mixture", "mixture with terms", "one"],
+)
 def test_they_are_those_of_autograd(
     monkeypatch: pytest.MonkeyPatch, q: int, needs: Needs, shape: tuple[int, ...], moving: bool, belief: Gaussian
 ) -> None:
