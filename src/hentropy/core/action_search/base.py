@@ -113,14 +113,17 @@ def take(moments: Moments, index: Tensor) -> Moments:
     def pick(values: Tensor) -> Tensor:
         return values.expand(H, *batch, values.shape[-1]).gather(-1, flat.expand(H, *flat.shape)).reshape(tuples)
 
-    cov = None
-    if moments.cov is not None and not moments.point_mass:
+    def pick_pairs(values: Tensor) -> Tensor:
         K, M = index.shape[-1], moments.mean.shape[-1]
         pairs = (
             (index.unsqueeze(-1) * M + index.unsqueeze(-2)).reshape(*index.shape[: len(batch)], -1).expand(*batch, -1)
         )
-        square = moments.cov.expand(H, *batch, M, M).reshape(H, *batch, M * M)
-        cov = square.gather(-1, pairs.expand(H, *pairs.shape)).reshape(*tuples, K)
+        square = values.expand(H, *batch, M, M).reshape(H, *batch, M * M)
+        return square.gather(-1, pairs.expand(H, *pairs.shape)).reshape(*tuples, K)
+
+    cov = None
+    if moments.cov is not None and not moments.point_mass:
+        cov = pick_pairs(moments.cov)
     elif moments.cov is not None:
         cov = moments.mean.new_zeros(()).expand(*tuples, index.shape[-1])
     weights = moments.weights.reshape(*moments.weights.shape, *[1] * extra)
@@ -135,7 +138,10 @@ def take(moments: Moments, index: Tensor) -> Moments:
         )
         between = between.reshape(H, *batch, *points.shape[len(batch) :], o, o)
     shape = moments.point_mass, moments.outcomes
-    return Moments(weights, pick(moments.mean), var, cov, *shape, between, moments.apart)
+    latent = moments.latent
+    if latent is not None:
+        latent = replace(latent.changed(pick), cov=None if latent.cov is None else pick_pairs(latent.cov))
+    return Moments(weights, pick(moments.mean), var, cov, *shape, between, moments.apart, latent)
 
 
 WIDE, WIDE_SEVERAL = 8, 2

@@ -6,8 +6,9 @@ f'(a) = f(a) + C(a) S^-1 (y - f(x) - e), in whitened form f(a) + R(a) (t_y - t_f
 
 from collections.abc import Callable
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, Transformed, outcome_nodes
 from hentropy.core.beliefs.paths import FEATURES
+from hentropy.core.beliefs.transformed import normal_fantasy
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
@@ -44,7 +45,9 @@ def argmax_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Ten
     if isinstance(belief, Samples):
         return _of_samples(belief, at, seed)
     if isinstance(belief, Gaussian):
-        return _of_paths(belief, at, seed)
+        return _of_paths(belief, belief, at, seed)
+    if isinstance(belief, Transformed):  # values come in the order of the normal values behind them
+        return _of_paths(belief.latent, belief, at, seed)
     raise DecisionError(
         f'Identify("argmax") needs functions drawn from the belief, which {type(belief).__name__} cannot give; use'
         " he.fit, a SingleTaskGP, or he.Samples"
@@ -68,7 +71,8 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
     return gain
 
 
-def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+def _of_paths(belief: Gaussian, observed: Gaussian | Transformed, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+    """By paths of a belief, or of the one behind what is `observed`."""
     H, frame = belief.components, belief.frame
     share = max(24, PATHS // H)
     paths = [belief.component(h).paths(share, seed + h) for h in range(H)]
@@ -85,8 +89,8 @@ def _of_paths(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Ten
     def of(x: Tensor) -> Tensor:
         b, q, _ = x.shape
         nodes = outcome_nodes(OUTCOMES if H == 1 else 2 * OUTCOMES, q, H, seed).to(x)
-        look = belief.look_ahead(x)
-        fantasy = look.fantasy(nodes)
+        fantasy = normal_fantasy(observed, x, nodes)
+        look = fantasy.look
         R = look.whitened_cross(at) / frame.scale  # H x b x m x q
         t_y = torch.linalg.solve_triangular(look.L, fantasy.innovation.mT, upper=False).mT  # H x b x N x q
         e = _noise(H, share, q, seed).to(x) * belief.future_noise.sqrt()[:, None, None, None]  # H x S x 1 x q

@@ -439,11 +439,12 @@ def drawn_values(decision: Decision, moments: Moments, draws: Tensor) -> Tensor:
             f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define it, or"
             " leave needs at Needs.JOINT to have the loss averaged over draws"
         )
-    root = moments.root
+    mean, root = moments.normal
     noise = shares_of_draws(draws, root.shape[0]).movedim(1, 0)  # H x M' x K
     # one product for each component: roots are not copied for every draw
     moves = noise @ root.reshape(root.shape[0], -1, root.shape[-1]).mT  # H x M' x (... K)
-    return moments.mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])
+    values = mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])
+    return values if moments.latent is None else moments.latent.outcomes(values, at=1)
 
 
 def believed_as_log(belief: Belief, outcome: str | None) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.core.beliefs import Gaussian, Graded
+from hentropy.core.beliefs import Gaussian, Graded, Transformed
 from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role, Rule
@@ -91,7 +91,7 @@ def trust_info(scene: Scene) -> TrustInfo | ReliabilityInfo:
 def predictions_info(scene: Scene) -> TrustInfo:
     """Numbers that are predicted."""
     belief = scene.belief
-    if not isinstance(belief, Gaussian):
+    if not isinstance(belief, Gaussian | Transformed):
         raise InputError(
             f"a {type(belief).__name__} belief cannot leave an observation out; a Gaussian process can: see he.fit"
         )

@@ -1,0 +1,197 @@
+"""`Transformed`: a mixture in which some components are about a bent outcome, against brute force."""
+
+import pickle
+
+import pytest
+import torch
+from torch import Tensor
+
+from hentropy.core.beliefs import Needs
+from hentropy.core.beliefs.links import Bend, Latent
+from hentropy.studies.testing import check_belief, check_decision
+from support.beliefs import composed, designs, gaussian, tensor, transformed
+from support.decisions import POOL, ROWS, SPACE
+
+pytestmark = pytest.mark.core
+
+BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2)}
+
+
+def bend(name: str) -> Bend:
+    left, right, corner = map(tensor, BENDS[name])
+    return Bend(tensor(0.7), left, right, corner, tensor(0.8))
+
+
+def grid(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+    """Values of a normal variable on a fine grid, and their probabilities (trapezoids)."""
+    z = torch.linspace(-9.0, 9.0, 20_001, dtype=torch.float64)
+    p = torch.exp(-0.5 * z.square())
+    return mean.unsqueeze(-1) + var.sqrt().unsqueeze(-1) * z, p / p.sum()
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_a_bend_has_an_inverse_and_a_slope(name: str) -> None:
+    one = bend(name)
+    y = torch.cat([torch.linspace(-40.0, 60.0, 101, dtype=torch.float64), tensor([-1e6, 1e6])])
+    v = one.behind(y)
+    assert torch.allclose(one(v), y, rtol=1e-12, atol=1e-11)
+    at = tensor([-3.0, 0.0, 0.4, 2.0]).requires_grad_()
+    (slope,) = torch.autograd.grad(one(at).sum(), at)
+    assert torch.allclose(slope, one.slope(at))
+    y = one(at).detach().requires_grad_()
+    (inverse,) = torch.autograd.grad(one.behind(y).sum(), y)
+    assert torch.allclose(inverse, 1.0 / slope)
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_means_and_variances_of_a_bent_normal_value(name: str) -> None:
+    one = bend(name)
+    mean, var = torch.meshgrid(tensor([-4.0, -0.3, 0.5, 5.0]), tensor([1e-8, 0.1, 1.0, 6.0]), indexing="ij")
+    v, p = grid(mean, var)
+    y = one(v)
+    expected = y @ p
+    assert torch.allclose(one.mean(mean, var), expected, rtol=1e-9, atol=1e-9)
+    spread = (y - expected.unsqueeze(-1)).square() @ p
+    assert torch.allclose(one.covariance(mean, mean, var, var, var), spread, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", BENDS)
+@pytest.mark.parametrize("r", [-0.9, -0.3, 0.0, 0.6, 0.99])
+def test_the_covariance_of_two_bent_normal_values(name: str, r: float) -> None:
+    one, (m, k), (s, t) = bend(name), tensor([0.2, -0.6]), tensor([1.4, 0.7])
+    z = torch.linspace(-8.0, 8.0, 1_601, dtype=torch.float64)
+    p = torch.exp(-0.5 * z.square())
+    p = p / p.sum()
+    a, b = one(m + s * z), one(k + t * (r * z.unsqueeze(-1) + (1.0 - r * r) ** 0.5 * z))
+    expected = torch.einsum("i,j,i,ij->", p, p, a, b) - (p @ a) * torch.einsum("i,j,ij->", p, p, b)
+    found = one.covariance(m, k, s.square(), t.square(), r * s * t)
+    assert torch.allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_a_standardised_bend_has_mean_zero_and_variance_one() -> None:
+    one = Bend.shaped(tensor(1.0), tensor(16.0), tensor(0.5))
+    v, p = grid(tensor(0.0), tensor(1.0))
+    assert float(one(v) @ p) == pytest.approx(0.0, abs=1e-9)
+    assert float(one(v).square() @ p) == pytest.approx(1.0, abs=1e-7)
+    shift, scale = tensor(5.0), tensor(3.0)
+    assert torch.allclose(one.of(shift, scale)(v), one(shift + scale * v))
+    assert torch.allclose(one.within(shift, scale)(v), shift + scale * one((v - shift) / scale))
+
+
+def test_what_lies_between_two_levels() -> None:
+    bent = torch.tensor([True, False])
+    mean, var = tensor([[4.0, 6.0, 1.0], [4.0, 6.0, 1.0]]), tensor([[2.0, 9.0, 0.5], [2.0, 9.0, 0.5]])
+    latent = Latent(bend("up"), bent, mean, var)
+    v, p = grid(mean, var)
+    y = latent.outcomes(v)
+    for low, high, about in ((3.0, 7.0, 4.5), (-torch.inf, 2.0, 2.0), (2.5, torch.inf, 0.0)):
+        inside = ((y >= low) & (y <= high)).to(y)
+        found = latent.truncated(*map(tensor, (about, low, high)))
+        for power, value in enumerate(found):  # the grid resolves a step to 1e-3 of a standard deviation
+            assert torch.allclose(value, ((y - about) ** power * inside) @ p, rtol=2e-3, atol=2e-3)
+    above = torch.special.ndtr(latent.standard(tensor([2.5, 6.0])))
+    for t, level in enumerate((2.5, 6.0)):
+        assert torch.allclose(above[:, t], (y > level).to(y) @ p, atol=1e-3)
+    slopes = torch.where(bent[:, None], bend("up").slope(v).log() @ p, 0.0)
+    assert torch.allclose(latent.mean_log_slope(), slopes, atol=1e-5)
+
+
+@pytest.mark.parametrize("bent", [(0, 2), (1,), (0, 1, 2)])
+def test_it_is_a_belief(bent: tuple[int, ...]) -> None:
+    check_belief(transformed(3, bent=bent), SPACE)
+
+
+def test_one_component_and_families_are_beliefs() -> None:
+    check_belief(transformed(1), SPACE)
+    check_belief(transformed(3, covariance=composed(3, 2)), SPACE)
+    check_belief(transformed(3).typical(2), SPACE)
+
+
+def test_without_a_bent_component_it_says_what_the_mixture_says() -> None:
+    plain, same = gaussian(3), transformed(3, bent=())
+    points, x = designs(5, seed=6), designs(4, 2, seed=7)
+    for needs in Needs:
+        one, other = plain.moments(points, needs), same.moments(points, needs)
+        assert torch.allclose(one.mean, other.mean)
+        if needs is Needs.JOINT:
+            assert torch.allclose(one.covariance, other.covariance)
+    for q in (1, 2):
+        nodes = plain.nodes(6, q)
+        one, other = (belief.look_ahead(x[:, :q]).fantasy(nodes) for belief in (plain, same))
+        assert torch.allclose(one.values, other.values)
+        now, then = (each.shared_moments(points[None], Needs.VARIANCE) for each in (one, other))
+        assert torch.allclose(now.total()[0], then.total()[0])
+        assert torch.allclose(now.total()[1], then.total()[1])
+
+
+def test_outcomes_are_quantiles_of_the_mixture() -> None:
+    """Against draws: noise is added to the normal value, and bent with it."""
+    belief = transformed(3)
+    x = designs(1, seed=8)
+    at = belief.latent.moments(x, Needs.VARIANCE)
+    sd = (at.variance + belief.latent.frame.scale.square() * belief.latent.future_noise[:, None]).sqrt()
+    generator = torch.Generator().manual_seed(0)
+    which = torch.multinomial(belief.weights, 200_000, replacement=True, generator=generator)
+    v = at.mean[which, 0] + sd[which, 0] * torch.randn(len(which), generator=generator, dtype=torch.float64)
+    y = torch.where(belief.bent[which], belief.bend(v), v)
+    nodes = belief.nodes(9, 1)
+    found = belief.look_ahead(x[None]).fantasy(nodes).values[0, :, 0]
+    below = (y <= found[:, None]).double().mean(-1)
+    error = 5.0 * (0.25 / len(y)) ** 0.5  # five standard errors at most: a false alarm in 1e6
+    assert torch.allclose(below, torch.special.ndtr(nodes.z[:, 0]), atol=error)
+    quantiles = belief.quantiles((0.1, 0.5, 0.9), belief.weights[:, None], at.mean, sd)
+    assert torch.allclose((y <= quantiles).double().mean(-1), tensor([0.1, 0.5, 0.9]), atol=error)
+
+
+def test_weights_follow_densities_with_the_slope_of_the_transform() -> None:
+    belief, x, y = transformed(3), designs(2, seed=9), tensor([5.5, 2.0])
+    after = belief.condition(x, y)
+    latent = belief.latent
+    each = []
+    for h in range(3):
+        one = latent.component(h)
+        v = belief.bend.behind(y) if bool(belief.bent[h]) else y
+        joint = one.moments(x, Needs.JOINT)
+        noise = one.frame.scale.square() * one.future_noise * torch.eye(2, dtype=torch.float64)
+        normal = torch.distributions.MultivariateNormal(joint.mean[0], joint.covariance[0] + noise)
+        step = 1e-5
+        slope = ((belief.bend.behind(y + step) - belief.bend.behind(y - step)) / (2.0 * step)).log().sum()
+        each.append(normal.log_prob(v) + (slope if bool(belief.bent[h]) else 0.0))
+    expected = torch.softmax(belief.weights.log() + torch.stack(each), 0)
+    assert torch.allclose(after.weights, expected, atol=1e-7)
+    assert torch.allclose(after.observed[-2:], y)
+
+
+def test_outcomes_to_come_have_slopes_in_the_design() -> None:
+    belief, at = transformed(3), designs(3, seed=11)
+    nodes = belief.nodes(4, 1)
+
+    def value(x: Tensor) -> Tensor:
+        found = belief.look_ahead(x).fantasy(nodes).shared_moments(at[None], Needs.VARIANCE)
+        return (found.total()[0].square() + found.total()[1]).sum()
+
+    x = designs(1, 1, seed=10)
+    assert torch.autograd.gradcheck(value, (x.requires_grad_(),), eps=1e-5, atol=1e-4)
+
+
+def test_it_survives_a_journey() -> None:
+    belief = transformed(3, covariance=composed(3, 2))
+    belief.typical(2)
+    latent = belief.latent
+    assert torch.allclose(pickle.loads(pickle.dumps(belief.bend))(latent.observed), belief.bend(latent.observed))
+    assert belief.some([2, 0]).bent.tolist() == [True, True]
+    assert belief.component(1).bent.tolist() == [False]
+    assert torch.allclose(belief.component(0).observed, belief.component(1).observed)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_decision_on_a_box(name: str) -> None:
+    row = ROWS[name]
+    check_decision(row.make(0.0), transformed(1), SPACE, moved=row.make, scales=row.linear)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_decision_with_a_mixture_on_a_list(name: str) -> None:
+    row = ROWS[name]
+    families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
+    check_decision(row.make(0.0), transformed(3, covariance=families), POOL, moved=row.make, scales=row.linear)
