@@ -166,7 +166,11 @@ def listed_moments(decision: Decision, moments: Moments, k: int) -> Moments:
         return moments
     draws = value_draws(WIDE_DRAWS * moments.mean.shape[0], moments.mean.shape[-1], seed=0).to(moments.mean)
     # points that lie close together need no eigenvalues for a choice that others judge
-    moments = replace(moments, cov=moments.covariance + LISTED_NOISE * torch.diag_embed(moments.variance))
+    if moments.latent is None:
+        moments = replace(moments, cov=moments.covariance + LISTED_NOISE * torch.diag_embed(moments.variance))
+    elif moments.latent.cov is not None:
+        cov = moments.latent.cov + LISTED_NOISE * torch.diag_embed(moments.latent.var.expand_as(moments.mean))
+        moments = replace(moments, latent=replace(moments.latent, cov=cov))
     values = drawn_values(decision, moments, draws)  # M' x H x ... x M
     weights = (moments.weights / len(values)).expand(len(values), *moments.weights.shape).flatten(0, 1)
     values, zero = values.flatten(0, 1), values.new_zeros(())

@@ -47,7 +47,7 @@ class Moments:
     With `outcomes` above 1, that many consecutive values belong to one point. Where these are
     correlated, `between` (H x ... x K x o x o) is their covariance at each point, given with variances; `apart` says
     that they are known to be independent, each from all others. Where some components are not normal, `latent` are the
-    normal values behind them (see `links`).
+    normal values behind them (see `links`), from which variances and covariances follow if anybody asks.
     """
 
     weights: Tensor
@@ -71,6 +71,8 @@ class Moments:
     @property
     def variance(self) -> Tensor:
         """Each component's variances: H x ... x m."""
+        if self.var is None and self.latent is not None:
+            return self.latent.variance()
         if self.var is None:
             raise ValueError("these moments were asked for without variances")
         return self.var
@@ -78,6 +80,8 @@ class Moments:
     @property
     def covariance(self) -> Tensor:
         """Each component's covariance: H x ... x m x m."""
+        if self.cov is None and self.latent is not None and self.latent.cov is not None:
+            return self.latent.covariance(self.latent.cov)
         if self.cov is None:
             raise ValueError("these moments were asked for without covariances")
         return self.cov

@@ -17,10 +17,11 @@ the covariance of two positive parts has the second derivative t_a t_b phi2 in t
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
-from hentropy.lazy import Tensor, torch
+from hentropy.lazy import AutogradFunction, Tensor, torch
 
 ANGLES = 12
 """Nodes of J: errors are below 1e-9 while v varies by up to three widths."""
@@ -58,6 +59,31 @@ def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
         sine = torch.sin(half * (node + 1.0))
         total = total + weight * (r - sine) * torch.exp((squares + product * sine) / (1.0 - sine.square()))
     return total * half / (2.0 * math.pi)
+
+
+class _BentMean(AutogradFunction):
+    """E h(v) of normal values with means and variances, which broadcast: its derivatives are half of what it takes."""
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
+        bent = bend.right - bend.left
+        t = (var + bend.width.square()).sqrt_()
+        u = (mean - bend.corner).div_(t)
+        below, density = distribution(u), u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
+        found = torch.addcmul(bend.level, bend.left, mean).add_(bent * t * torch.addcmul(density, u, below))
+        ctx.save_for_backward(below, density, t, bend.left, bent)
+        ctx.shapes = mean.shape, var.shape
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        below, density, t, left, bent = ctx.saved_tensors
+        by_mean = by_var = None
+        if ctx.needs_input_grad[0]:
+            by_mean = (grad * torch.addcmul(left, bent, below)).sum_to_size(ctx.shapes[0])
+        if ctx.needs_input_grad[1]:
+            by_var = (grad * density * (0.5 * bent / t)).sum_to_size(ctx.shapes[1])
+        return by_mean, by_var, None
 
 
 @dataclass(frozen=True)
@@ -124,8 +150,8 @@ class Bend:
 
     def mean(self, mean: Tensor, var: Tensor) -> Tensor:
         """E h(v) of normal values."""
-        t = (var + self.width.square()).sqrt()
-        return self.level + self.left * mean + self._bent * t * rounded((mean - self.corner) / t)
+        found: Tensor = _BentMean.apply(mean, var, self)
+        return found
 
     def covariance(self, mean: Tensor, other: Tensor, var: Tensor, other_var: Tensor, cov: Tensor) -> Tensor:
         """Cov(h(v), h(v')) of normal values with means, variances and a covariance, which broadcast."""
@@ -147,6 +173,18 @@ class Latent:
     mean: Tensor
     var: Tensor
     cov: Tensor | None = None
+
+    def variance(self) -> Tensor:
+        """The variances of the outcomes: H x ... x m."""
+        m, v = self.mean, self.var
+        return torch.where(self._which(m), self.bend.covariance(m, m, v, v, v).clamp_min(0.0), v)
+
+    def covariance(self, cov: Tensor) -> Tensor:
+        """The covariances of the outcomes, from those of the values behind them: H x ... x m x m."""
+        m, v = self.mean, self.var
+        v = v.expand_as(m)
+        joint = self.bend.covariance(m.unsqueeze(-1), m.unsqueeze(-2), v.unsqueeze(-1), v.unsqueeze(-2), cov)
+        return torch.where(self._which(joint), joint, cov)
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> "Latent":
         """With means and variances picked or moved, without covariances."""

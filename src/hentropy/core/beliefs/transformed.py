@@ -12,6 +12,7 @@ After an outcome means and covariances of v change as in `gaussian`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
@@ -112,19 +113,31 @@ class Transformed(Belief):
         mean = torch.where(which, bend.mean(latent.mean, latent.variance), latent.mean)
         if needs is Needs.MEAN:
             return Moments(latent.weights, mean)
-        m, v = latent.mean, latent.variance
-        behind = Latent(bend, self.bent, m, v, latent.cov if needs is Needs.JOINT else None)
-        if needs is Needs.VARIANCE:
-            var = torch.where(which, bend.covariance(m, m, v, v, v).clamp_min(0.0), v)
-            return Moments(latent.weights, mean, var, latent=behind)
-        c = latent.covariance
-        joint = bend.covariance(m.unsqueeze(-1), m.unsqueeze(-2), v.unsqueeze(-1), v.unsqueeze(-2), c)
-        cov = torch.where(which.unsqueeze(-1), joint, c)
-        return Moments(latent.weights, mean, cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov, latent=behind)
+        cov = latent.covariance if needs is Needs.JOINT else None
+        return Moments(latent.weights, mean, latent=Latent(bend, self.bent, latent.mean, latent.variance, cov))
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
         return self.linked(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
+
+    @cached_property
+    def sides(self) -> "tuple[Side, ...]":
+        """The plain components and the bent ones, if there are any."""
+        each = [(bent, [h for h, one in enumerate(self.bent.tolist()) if one is bent]) for bent in (False, True)]
+        return tuple(Side(bent, index, self.latent.some(index)) for bent, index in each if index)
+
+    def means(self, points: Tensor) -> Moments:
+        """At points ... x m x d, averaged over the components: 1 x ... x m; plain ones need no variances for it."""
+        total: Tensor | float = 0.0
+        for side in self.sides:
+            if side.bent:
+                latent = side.latent.moments(points, Needs.VARIANCE)
+                own = replace(latent, mean=self.bend.mean(latent.mean, latent.variance)).averaged()
+            else:
+                own = side.latent.means(points)
+            total = total + self.weights[side.index].sum() * own.mean
+        assert isinstance(total, Tensor)
+        return Moments(total.new_ones([1] * (total.dim() - 1)), total)
 
     def look_ahead(self, x: Tensor) -> "TransformedLookAhead":
         """Prepare to observe at x: b x q x d."""
@@ -174,6 +187,25 @@ class Transformed(Belief):
         each = [(self.latent.component(h).paths(n, seed + h), bool(self.bent[h])) for h, n in enumerate(shares) if n]
         bend = self.bend
         return lambda points: torch.cat([bend(path(points)) if bent else path(points) for path, bent in each])
+
+
+@dataclass(frozen=True)
+class Side:
+    """The plain or the bent components, by their indices, with weights that sum to one."""
+
+    bent: bool
+    index: list[int]
+    latent: Gaussian
+
+    def after(self, fantasy: GaussianFantasy) -> tuple[Tensor, GaussianFantasy]:
+        """The same of the beliefs after outcomes, and how much of the weight they have then: b x N."""
+        look, index = fantasy.look, self.index
+        own = GaussianLookAhead(self.latent, look.u, look.W[index], look.L[index], look.blind[index], look.mean[index])
+        weights = fantasy.component_weights[index]
+        share = weights.sum(0)
+        weights = weights / share.clamp_min(1e-300)
+        step = (fantasy.V[index], weights, fantasy.innovation[index])
+        return share, GaussianFantasy(own, fantasy.nodes, *step)
 
 
 @dataclass(frozen=True)
@@ -242,15 +274,28 @@ class TransformedFantasy(Fantasy):
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
-        return self._linked(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
+        if needs is Needs.MEAN:
+            return self._means(lambda own, least: own.moments(points, least))
+        return self.look.belief.linked(self.latent.moments(points, needs), needs)
 
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
-        return self._linked(self.latent.shared_moments(points, max(needs, Needs.VARIANCE)), needs)
+        if needs is Needs.MEAN:
+            return self._means(lambda own, least: own.shared_moments(points, least))
+        return self.look.belief.linked(self.latent.shared_moments(points, needs), needs)
 
-    def _linked(self, latent: Moments, needs: Needs) -> Moments:
-        found = self.look.belief.linked(latent, needs)
-        return found.averaged() if needs is Needs.MEAN else found
+    def _means(self, at: Callable[[GaussianFantasy, Needs], Moments]) -> Moments:
+        """Averaged over the components: 1 x b x N x ...; plain ones need no variances for it."""
+        belief, total = self.look.belief, 0.0
+        for side in belief.sides:
+            share, own = side.after(self.latent)
+            found = at(own, Needs.VARIANCE if side.bent else Needs.MEAN)
+            if side.bent:
+                found = replace(found, mean=belief.bend.mean(found.mean, found.variance))
+            mean = found.averaged().mean
+            total = total + share.view(1, *share.shape, *[1] * (mean.dim() - 3)) * mean
+        assert isinstance(total, Tensor)
+        return Moments(total.new_ones([1] * (total.dim() - 1)), total)
 
 
 def normal_fantasy(belief: Gaussian | Transformed, x: Tensor, nodes: Nodes) -> GaussianFantasy:

@@ -434,7 +434,7 @@ def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor
 
 def drawn_values(decision: Decision, moments: Moments, draws: Tensor) -> Tensor:
     """Values by base samples M x K in each component: M' x H x ... x K."""
-    if moments.cov is None:
+    if moments.cov is None and (moments.latent is None or moments.latent.cov is None):
         raise DecisionError(
             f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define it, or"
             " leave needs at Needs.JOINT to have the loss averaged over draws"
