@@ -1,14 +1,20 @@
 """`Transformed`: a mixture in which some components are about a bent outcome, against brute force."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Needs
+from hentropy import Minimize, Outcome, Space, Study, Target, fit, fit_outcomes
+from hentropy.core.beliefs import Gaussian, Needs, Several, Transformed
 from hentropy.core.beliefs.links import Bend, Latent
+from hentropy.core.models.families import carried, doubted, leave_one_out
+from hentropy.core.models.hyperparameters import NOISE_FLOOR
+from hentropy.studies.outcomes import Computed
 from hentropy.studies.testing import check_belief, check_decision
+from hentropy.views.plots import PICTURES, picture
 from support.beliefs import composed, designs, gaussian, tensor, transformed
 from support.decisions import POOL, ROWS, SPACE
 
@@ -117,9 +123,9 @@ def test_without_a_bent_component_it_says_what_the_mixture_says() -> None:
             assert torch.allclose(one.covariance, other.covariance)
     for q in (1, 2):
         nodes = plain.nodes(6, q)
-        one, other = (belief.look_ahead(x[:, :q]).fantasy(nodes) for belief in (plain, same))
-        assert torch.allclose(one.values, other.values)
-        now, then = (each.shared_moments(points[None], Needs.VARIANCE) for each in (one, other))
+        before, after = (belief.look_ahead(x[:, :q]).fantasy(nodes) for belief in (plain, same))
+        assert torch.allclose(before.values, after.values)
+        now, then = (each.shared_moments(points[None], Needs.VARIANCE) for each in (before, after))
         assert torch.allclose(now.total()[0], then.total()[0])
         assert torch.allclose(now.total()[1], then.total()[1])
 
@@ -195,3 +201,143 @@ def test_every_decision_with_a_mixture_on_a_list(name: str) -> None:
     row = ROWS[name]
     families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
     check_decision(row.make(0.0), transformed(3, covariance=families), POOL, moved=row.make, scales=row.linear)
+
+
+def skewed(n: int, d: int = 2, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """A few deep wells in a plain."""
+    X = torch.rand(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return X, -torch.exp(4.0 - 12.0 * (X - 0.4).square().sum(-1))
+
+
+BOX = Space.box([0.0, 0.0], [1.0, 1.0])
+
+
+def test_skewed_outcomes_are_also_modelled_transformed() -> None:
+    X, Y = skewed(20)
+    belief = fit(X, Y, space=BOX, hyperparameters="transformed")
+    assert isinstance(belief, Transformed)
+    assert belief.components == 8
+    assert int(belief.bent.sum()) == 4
+    assert float(belief.weights.sum()) == pytest.approx(1.0)
+    assert torch.allclose(belief.observed, Y, atol=1e-9)
+    assert float(belief.bend.left) > float(belief.bend.right)  # they vary more below
+    assert "skewed" in belief.notes[0]
+    families = carried(belief)
+    assert set(families) == {"rough", "smooth", "rough, transformed", "smooth, transformed"}
+    assert sum(families.values()) == pytest.approx(1.0)
+    check_belief(belief, BOX)
+
+
+@pytest.mark.parametrize("scale", [2.0**-10, 2.0**6])
+def test_units_do_not_matter(scale: float) -> None:
+    """Powers of two, so that rounding is the same: where an ascent ends hangs on it."""
+    X, Y = skewed(20)
+    one = fit(X, Y, space=BOX, hyperparameters="transformed")
+    other = fit(X, scale * Y, space=BOX, hyperparameters="transformed")
+    assert isinstance(other, Transformed)
+    points = skewed(30, seed=1)[0]
+    mean, var = one.moments(points, Needs.VARIANCE).total()
+    again, spread = other.moments(points, Needs.VARIANCE).total()
+    assert torch.allclose(scale * mean, again, rtol=1e-6)
+    assert torch.allclose(scale * scale * var, spread, rtol=1e-6)
+
+
+def test_symmetrical_outcomes_have_the_belief_of_families() -> None:
+    X = skewed(20)[0]
+    Y = torch.sin(5.0 * X[:, 0]) + X[:, 1]
+    one, other = (fit(X, Y, space=BOX, hyperparameters=how) for how in ("families", "transformed"))
+    assert isinstance(one, Gaussian)
+    assert isinstance(other, Gaussian)
+    assert torch.equal(one.weights, other.weights)
+    assert torch.equal(one.alpha, other.alpha)
+
+
+@pytest.mark.parametrize("n", [8, 140])
+def test_few_or_many_outcomes_have_the_belief_of_families(n: int) -> None:
+    X, Y = skewed(n)
+    assert isinstance(fit(X, Y, space=BOX, hyperparameters="transformed"), Gaussian)
+
+
+def test_a_gross_error_is_doubted_and_not_transformed() -> None:
+    X = skewed(40)[0]
+    Y = torch.sin(5.0 * X[:, 0]) + X[:, 1]
+    Y[7] += 12.0
+    belief = fit(X, Y, space=BOX, hyperparameters="transformed")
+    assert isinstance(belief, Gaussian)
+    assert float(doubted(belief)[7]) > 0.5
+
+
+def test_standard_errors_are_those_of_the_outcomes() -> None:
+    """Small ones, by the slope of the transform: the same as a tiny change of the outcomes."""
+    X, Y = skewed(20)
+    belief = fit(X, Y, space=BOX, noise=1e-2 * float(Y.std()), hyperparameters="transformed")
+    assert isinstance(belief, Transformed)
+    v, log_slope = belief.seen(Y)
+    expected = (1e-2 * Y.std() * log_slope.exp()).square() / belief.latent.frame.scale.square()
+    assert torch.allclose(belief.latent.noise[belief.bent], expected[belief.bent].clamp_min(NOISE_FLOOR))
+
+
+def test_leaving_out_is_conditioning_on_the_others() -> None:
+    belief = transformed(3)
+    left_out = leave_one_out(replace(belief, latent=replace(belief.latent, stacked=True)))
+    latent, y = belief.latent, belief.observed
+    at = latent.residual + latent.prior_mean(latent.inputs)
+    given = (latent.kernel, latent.prior_mean, latent.frame, latent.weights)
+    for i in range(len(y)):
+        rest = [j for j in range(len(y)) if j != i]
+        without = Gaussian.from_data(latent.X[rest], at[:, rest], latent.noise[:, rest], latent.noise[:, i], *given)
+        said = without.moments(latent.X[i : i + 1], Needs.VARIANCE)
+        sd = (said.variance[:, 0] + latent.frame.scale.square() * latent.noise[:, i]).sqrt()
+        log_density = belief.predicted(said.mean[:, 0], sd, y[i])
+        assert torch.allclose(left_out.log_density[:, i], log_density, atol=1e-6)
+    grid_of_y = torch.linspace(-200.0, 300.0, 400_001, dtype=torch.float64)
+    each = belief.predicted(left_out.component_mean[:, :1], left_out.component_sd[:, :1], grid_of_y).exp()
+    density = (left_out.weights[:, :1] * each).sum(0) * (grid_of_y[1] - grid_of_y[0])
+    assert float(density.sum()) == pytest.approx(1.0, abs=1e-6)
+    mean = float(density @ grid_of_y)
+    assert float(left_out.mean[0]) == pytest.approx(mean, rel=1e-6)
+    assert float(left_out.sd[0]) == pytest.approx(float(density @ (grid_of_y - mean).square()) ** 0.5, rel=1e-5)
+    low = float(left_out.quantiles([0.2])[0, 0])
+    assert float(density[grid_of_y <= low].sum()) == pytest.approx(0.2, abs=1e-3)
+
+
+def test_of_several_outcomes_none_is_transformed() -> None:
+    X, Y = skewed(20)
+    belief = fit_outcomes(X, torch.stack([Y, X[:, 0]], -1), ["a", "b"], space=BOX, hyperparameters="transformed")
+    assert isinstance(belief, Several)
+    alone = fit_outcomes(X, Y, ["a"], space=BOX, hyperparameters="transformed")
+    assert isinstance(alone, Transformed)
+    assert alone.outcomes == ("a",)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_study_with_transformed_outcomes(log: bool) -> None:
+    """Asked, told, decided and shown in pictures; outcomes modelled as logarithms may be transformed as well."""
+    outcomes = {"depth": Outcome(unit="m", log=log)}
+    study = Study(BOX, Minimize("depth"), outcomes=outcomes, hyperparameters="transformed", seed=1)
+    X, Y = skewed(20)
+    values = torch.exp(0.1 * Y) if log else Y
+    names = BOX.names
+    study.attach_many(
+        (dict(zip(names, row, strict=True)), float(value)) for row, value in zip(X.tolist(), values, strict=True)
+    )
+    assert isinstance(study.belief, Transformed)
+    assert study.belief.outcomes == ("depth",)
+    assert bool(study.belief.logs) is log
+    assert "skewed" in study.belief.notes[0]
+    trial = study.ask()
+    study.tell(trial, float(values.min()))
+    verdict = study.decide()
+    assert verdict.heading
+    for what in PICTURES if not log else ("trust", "outcomes"):
+        assert picture(study, what)
+    assert "transformed values" in picture(study, "trust").caption
+
+
+def test_a_computed_outcome_beside_it_leaves_it_untransformed() -> None:
+    outcomes = {"depth": Outcome(), "price": Computed("price", "x1 + 2 * x2")}
+    study = Study(BOX, Target({"depth": -40.0, "price": 1.0}), outcomes=outcomes, hyperparameters="transformed")
+    X, Y = skewed(20)
+    for row, value in zip(X.tolist(), Y.tolist(), strict=True):
+        study.attach(dict(zip(BOX.names, row, strict=True)), value)
+    assert isinstance(study.belief, Several)

@@ -167,15 +167,15 @@ class ContinuousSearch(ActionSearch):
             between = torch.where(moved.unsqueeze(-1), new, old).flatten(-5, -4)
         latent = None
         if shared.latent is not None and own.latent is not None:
-            old, new = shared.latent, own.latent
+            before, there = shared.latent, own.latent
             latent = replace(
-                old,
-                mean=swap(old.mean[..., 0, :].expand(today.shape), new.mean.expand(own.mean.shape)),
-                var=swap(old.var[..., 0, :].expand(today.shape), new.var.expand(own.mean.shape)),
+                before,
+                mean=swap(before.mean[..., 0, :].expand(today.shape), there.mean.expand(own.mean.shape)),
+                var=swap(before.var[..., 0, :].expand(today.shape), there.var.expand(own.mean.shape)),
                 cov=None,
             )
-        given = {"outcomes": shared.outcomes, "between": between, "latent": latent}
-        moments = Moments(shared.weights, swap(today, own.mean), var, **given)
+        mean = swap(today, own.mean)
+        moments = Moments(shared.weights, mean, var, outcomes=shared.outcomes, between=between, latent=latent)
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
     def best_after(

@@ -114,10 +114,12 @@ class SolvedSearch(ActionSearch):
 
         Where means suffice the loss is affine in f, or a function of the average mean: all components count as one.
         """
-        if isinstance(points, TransformedPoints):
-            assert isinstance(fantasy, TransformedFantasy)
+        if isinstance(fantasy, TransformedFantasy):
+            assert isinstance(points, TransformedPoints)
             yield from points.after(fantasy, needs)
-        elif needs is Needs.MEAN:
+            return
+        assert isinstance(points, FixedPoints)
+        if needs is Needs.MEAN:
             for part in fantasy.chunks(points.count):
                 mean = points.means(part)
                 yield Moments(mean.new_ones(1, 1, 1), mean.unsqueeze(0))

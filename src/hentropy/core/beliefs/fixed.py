@@ -107,6 +107,11 @@ class TransformedPoints:
     whole: FixedPoints
     sides: tuple[FixedPoints, ...]
 
+    @property
+    def now(self) -> Moments:
+        """The moments before any outcome: H x m."""
+        return self.belief.linked(self.whole.now, Needs.VARIANCE)
+
     @classmethod
     def prepare(cls, belief: Transformed, points: Tensor, needs: Needs) -> "TransformedPoints":
         """At points m x d."""
@@ -119,7 +124,7 @@ class TransformedPoints:
             yield self._means(part) if needs is Needs.MEAN else self.belief.linked(self.whole.moments(part), needs)
 
     def _means(self, fantasy: GaussianFantasy) -> Moments:
-        total: Tensor | float = 0.0
+        total = torch.zeros(()).to(self.whole.mean)
         for side, points in zip(self.belief.sides, self.sides, strict=True):
             share, own = side.after(fantasy)
             if side.bent:
@@ -128,5 +133,4 @@ class TransformedPoints:
             else:
                 mean = points.means(own)
             total = total + share.unsqueeze(-1) * mean
-        assert isinstance(total, Tensor)
         return Moments(total.new_ones(1, 1, 1), total.unsqueeze(0))

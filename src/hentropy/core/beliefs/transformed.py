@@ -128,7 +128,7 @@ class Transformed(Belief):
 
     def means(self, points: Tensor) -> Moments:
         """At points ... x m x d, averaged over the components: 1 x ... x m; plain ones need no variances for it."""
-        total: Tensor | float = 0.0
+        total = torch.zeros(()).to(self.X)
         for side in self.sides:
             if side.bent:
                 latent = side.latent.moments(points, Needs.VARIANCE)
@@ -136,7 +136,6 @@ class Transformed(Belief):
             else:
                 own = side.latent.means(points)
             total = total + self.weights[side.index].sum() * own.mean
-        assert isinstance(total, Tensor)
         return Moments(total.new_ones([1] * (total.dim() - 1)), total)
 
     def look_ahead(self, x: Tensor) -> "TransformedLookAhead":
@@ -286,7 +285,7 @@ class TransformedFantasy(Fantasy):
 
     def _means(self, at: Callable[[GaussianFantasy, Needs], Moments]) -> Moments:
         """Averaged over the components: 1 x b x N x ...; plain ones need no variances for it."""
-        belief, total = self.look.belief, 0.0
+        belief, total = self.look.belief, torch.zeros(()).to(self.y)
         for side in belief.sides:
             share, own = side.after(self.latent)
             found = at(own, Needs.VARIANCE if side.bent else Needs.MEAN)
@@ -294,7 +293,6 @@ class TransformedFantasy(Fantasy):
                 found = replace(found, mean=belief.bend.mean(found.mean, found.variance))
             mean = found.averaged().mean
             total = total + share.view(1, *share.shape, *[1] * (mean.dim() - 3)) * mean
-        assert isinstance(total, Tensor)
         return Moments(total.new_ones([1] * (total.dim() - 1)), total)
 
 

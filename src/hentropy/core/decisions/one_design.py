@@ -232,11 +232,14 @@ class Improve(Decision):
 
     def _passing(self, moments: Moments) -> Tensor:
         """The chance of the first point: H x ... ."""
-        mean, var, level = moments.mean[..., 0], moments.variance[..., 0], self._threshold
-        if moments.latent is not None:
+        if moments.latent is None:
+            mean, var = moments.mean[..., 0], moments.variance[..., 0]
+            margin = mean - self._threshold
+        else:
             mean, var = moments.latent.mean[..., 0], moments.latent.var[..., 0]
-            level = moments.latent.levels(mean.new_tensor([level])).view(-1, *[1] * (mean.dim() - 1))
-        margin = mean - level if self.above else level - mean
+            own = moments.latent.levels(mean.new_tensor([self._threshold]))  # H x 1
+            margin = mean - own.view(-1, *[1] * (mean.dim() - 1))
+        margin = margin if self.above else -margin
         certain = var <= 0
         u = margin / torch.where(certain, 1.0, var).sqrt()
         return torch.where(certain, (margin > 0).to(mean), distribution(u))

@@ -258,20 +258,10 @@ def evened(belief: Gaussian, count: int) -> Gaussian:
 def carried(belief: Gaussian | Transformed) -> dict[str, float]:
     """The weight that each family carries, by name; nothing for a belief of another fit."""
     if isinstance(belief, Transformed):
-        bent = [bool(one) for one in belief.bent]
-        parts = {
-            name: belief.latent.some([h for h, one in enumerate(bent) if one is of])
-            for name, of in (("", False), (", transformed", True))
-            if of in bent
-        }
-        shares = {
-            "": float(belief.weights[~belief.bent].sum()),
-            ", transformed": float(belief.weights[belief.bent].sum()),
-        }
         return {
-            f"{name}{end}": shares[end] * weight
-            for end, part in parts.items()
-            for name, weight in carried(part).items()
+            name + (", transformed" if side.bent else ""): float(belief.weights[side.index].sum()) * weight
+            for side in belief.sides
+            for name, weight in carried(side.latent).items()
         }
     kernel = belief.kernel
     if not isinstance(kernel, Composed):

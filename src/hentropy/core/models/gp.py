@@ -9,7 +9,7 @@ Data come as people hand them in; they are checked and brought to the unit cube 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 from hentropy.core.beliefs import Frame, Gaussian, Transformed
 from hentropy.core.beliefs.kernels import Kernel, Profile
@@ -190,6 +190,40 @@ class ConstantMean:
         return self.values.view(H, *[1] * (inputs.dim() - 1)).expand(H, *inputs.shape[:-1])
 
 
+@overload
+def fit(
+    X: Any,
+    Y: Any,
+    *,
+    space: DesignSpace | None = None,
+    noise: Any = None,
+    hyperparameters: Literal["auto", "map", "mixture", "families"] = "auto",
+    draws: int = 8,
+    profile: Profile | str | None = None,
+    seed: int = 0,
+    start: Hyperparameters | None = None,
+    earlier: Gaussian | None = None,
+    device: Any = None,
+) -> Gaussian: ...
+
+
+@overload
+def fit(
+    X: Any,
+    Y: Any,
+    *,
+    space: DesignSpace | None = None,
+    noise: Any = None,
+    hyperparameters: Treatment,
+    draws: int = 8,
+    profile: Profile | str | None = None,
+    seed: int = 0,
+    start: Hyperparameters | None = None,
+    earlier: Gaussian | None = None,
+    device: Any = None,
+) -> Gaussian | Transformed: ...
+
+
 def fit(
     X: Any,
     Y: Any,
@@ -203,7 +237,7 @@ def fit(
     start: Hyperparameters | None = None,
     earlier: Gaussian | None = None,
     device: Any = None,
-) -> Gaussian:
+) -> Gaussian | Transformed:
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
@@ -212,6 +246,10 @@ def fit(
     (see `families`). One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
     from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that
     `fit_with` returned for similar data speeds up the fit of one kernel.
+
+    With "transformed", half of the draws of the families are about transformed outcomes, where 10 to 128 outcomes are
+    so skewed that the evidence prefers it (see `bending`); the belief is then a `Transformed`, in units of Y as ever.
+    Where they are not, it is that of "families".
 
     More than 1,500 observations are summarised by 1,000 inducing points, to which the hyperparameters are fitted (see
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
@@ -247,7 +285,7 @@ def fit_with(
     seed: int = 0,
     earlier: Gaussian | None = None,
     device: Any = None,
-) -> tuple[Gaussian, Hyperparameters]:
+) -> tuple[Gaussian | Transformed, Hyperparameters]:
     """As `fit`, and what the next fit may start from."""
     if hyperparameters not in TREATMENTS:
         raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
@@ -264,7 +302,7 @@ def fit_with(
         some = whole.chosen(seed)
         part, found = some.known(earlier), Hyperparameters(target.inputs.new_empty(0, target.size), target.groups)
         if part is None:
-            part, found = fit_with(
+            fitted, found = fit_with(
                 some.X,
                 some.Y,
                 start,
@@ -275,6 +313,8 @@ def fit_with(
                 profile=profile,
                 seed=seed,
             )
+            assert isinstance(fitted, Gaussian)  # so many have no transform
+            part = fitted
         return many.posterior(part, whole), found
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)

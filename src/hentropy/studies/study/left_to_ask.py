@@ -301,9 +301,10 @@ def _far_nodes(belief: Belief) -> Nodes:
     if isinstance(belief, Several | Graded):
         return belief.nodes(OUTCOMES * min(belief.components, OUTCOMES), 1)
     H = belief.components
-    processes = isinstance(belief, Gaussian | Transformed)
-    one = gauss_hermite(OUTCOMES if processes else 2)
-    weights = belief.weights if processes else torch.full((H,), 1.0 / H, dtype=torch.float64)
+    weights = torch.full((H,), 1.0 / H, dtype=torch.float64)
+    one = gauss_hermite(2)
+    if isinstance(belief, Gaussian | Transformed):
+        one, weights = gauss_hermite(OUTCOMES), belief.weights
     middle = weights.cumsum(0) - 0.5 * weights
     return Nodes(
         one.z.repeat(H, 1),

@@ -208,7 +208,8 @@ def _transformed(
     """The belief about scale x f + shift, whatever the outcome."""
     if isinstance(belief, Transformed):
         units = (torch.tensor(number).to(belief.X) for number in (shift, scale))
-        latent = _transformed_part(belief.latent, shift, scale)
+        latent = _transformed(belief.latent, shift, scale)
+        assert isinstance(latent, Gaussian)
         return replace(belief, latent=latent, bend=belief.bend.within(*units))
     if isinstance(belief, Several):
         return replace(belief, parts=tuple(_transformed_part(part, shift, scale) for part in belief.parts))

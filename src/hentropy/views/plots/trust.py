@@ -253,11 +253,14 @@ FAMILIES = {
     "smooth": "smooth functions, sums of one-dimensional ones and parabolas among them",
 }
 
+TRANSFORMED = {"": "", ", transformed": " (of transformed values)"}
+
 
 def _families(weights: dict[str, float]) -> str:
     """Which family carries the weight, in words."""
     ordered = sorted(weights.items(), key=lambda item: -item[1])
-    shares = ", ".join(f"{FAMILIES[name]}: {100 * weight:.0f} %" for name, weight in ordered)
+    names = {name + end: said + words for name, said in FAMILIES.items() for end, words in TRANSFORMED.items()}
+    shares = ", ".join(f"{names[name]}: {100 * weight:.0f} %" for name, weight in ordered)
     return f"Models of several families are averaged, weighted by how well they predict held-out values ({shares})."
 
 
