@@ -120,7 +120,8 @@ class TransformedPoints:
 
     def after(self, fantasy: TransformedFantasy, needs: Needs) -> Iterator[Moments]:
         """Moments after each outcome, a few designs at a time: H x b' x N x m; means averaged over components."""
-        for part in fantasy.latent.chunks(self.whole.count * self.belief.components):
+        each = self.belief.components if needs is not Needs.MEAN else max(1, int(self.belief.bent.sum()))
+        for part in fantasy.latent.chunks(self.whole.count * each):
             yield self._means(part) if needs is Needs.MEAN else self.belief.linked(self.whole.moments(part), needs)
 
     def _means(self, fantasy: GaussianFantasy) -> Moments:

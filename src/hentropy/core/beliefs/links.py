@@ -69,18 +69,19 @@ class _BentMean(AutogradFunction):
         bent = bend.right - bend.left
         t = (var + bend.width.square()).sqrt_()
         u = (mean - bend.corner).div_(t)
-        below, density = distribution(u), u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
-        found = torch.addcmul(bend.level, bend.left, mean).add_(bent * t * torch.addcmul(density, u, below))
+        below = torch.mul(u, -math.sqrt(0.5)).erfc_().mul_(0.5)
+        density = u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
         ctx.save_for_backward(below, density, t, bend.left, bent)
         ctx.shapes = mean.shape, var.shape
-        return found
+        # u is not needed any more: its memory is used again, as it is still in the cache
+        return u.mul_(below).add_(density).mul_(bent * t).add_(mean * bend.left).add_(bend.level)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         below, density, t, left, bent = ctx.saved_tensors
         by_mean = by_var = None
         if ctx.needs_input_grad[0]:
-            by_mean = (grad * torch.addcmul(left, bent, below)).sum_to_size(ctx.shapes[0])
+            by_mean = (below * bent).add_(left).mul_(grad).sum_to_size(ctx.shapes[0])
         if ctx.needs_input_grad[1]:
             by_var = (grad * density * (0.5 * bent / t)).sum_to_size(ctx.shapes[1])
         return by_mean, by_var, None

@@ -109,8 +109,8 @@ class Transformed(Belief):
 
     def linked(self, latent: Moments, needs: Needs) -> Moments:
         """The moments of outcomes from those of v, which have variances, or covariances where needed: H x ... x m."""
-        bend, which = self.bend, self.bent.view(-1, *[1] * (latent.mean.dim() - 1))
-        mean = torch.where(which, bend.mean(latent.mean, latent.variance), latent.mean)
+        bend, index = self.bend, self._index
+        mean = latent.mean.index_copy(0, index, bend.mean(latent.mean[index], latent.variance[index]))
         if needs is Needs.MEAN:
             return Moments(latent.weights, mean)
         cov = latent.covariance if needs is Needs.JOINT else None
@@ -119,6 +119,11 @@ class Transformed(Belief):
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
         return self.linked(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
+
+    @cached_property
+    def _index(self) -> Tensor:
+        """Which components are bent, by their indices."""
+        return self.bent.nonzero().squeeze(-1)
 
     @cached_property
     def sides(self) -> "tuple[Side, ...]":
@@ -283,11 +288,20 @@ class TransformedFantasy(Fantasy):
             return self._means(lambda own, least: own.shared_moments(points, least))
         return self.look.belief.linked(self.latent.shared_moments(points, needs), needs)
 
+    @cached_property
+    def _sides(self) -> "tuple[tuple[Side, Tensor, GaussianFantasy], ...]":
+        """Prepared once where x is fixed: descent evaluates it many times."""
+        return self._new_sides()
+
+    def _new_sides(self) -> "tuple[tuple[Side, Tensor, GaussianFantasy], ...]":
+        """The plain and the bent components, how much of the weight they have, and what they say."""
+        return tuple((side, *side.after(self.latent)) for side in self.look.belief.sides)
+
     def _means(self, at: Callable[[GaussianFantasy, Needs], Moments]) -> Moments:
         """Averaged over the components: 1 x b x N x ...; plain ones need no variances for it."""
         belief, total = self.look.belief, torch.zeros(()).to(self.y)
-        for side in belief.sides:
-            share, own = side.after(self.latent)
+        # what carries a graph of x serves one evaluation only
+        for side, share, own in self._new_sides() if self.latent.look.u.requires_grad else self._sides:
             found = at(own, Needs.VARIANCE if side.bent else Needs.MEAN)
             if side.bent:
                 found = replace(found, mean=belief.bend.mean(found.mean, found.variance))
