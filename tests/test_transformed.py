@@ -272,7 +272,7 @@ def test_standard_errors_are_those_of_the_outcomes() -> None:
     X, Y = skewed(20)
     belief = fit(X, Y, space=BOX, noise=1e-2 * float(Y.std()), hyperparameters="transformed")
     assert isinstance(belief, Transformed)
-    v, log_slope = belief.seen(Y)
+    _, log_slope = belief.seen(Y)
     expected = (1e-2 * Y.std() * log_slope.exp()).square() / belief.latent.frame.scale.square()
     assert torch.allclose(belief.latent.noise[belief.bent], expected[belief.bent].clamp_min(NOISE_FLOOR))
 
@@ -329,7 +329,7 @@ def test_a_study_with_transformed_outcomes(log: bool) -> None:
     study.tell(trial, float(values.min()))
     verdict = study.decide()
     assert verdict.heading
-    for what in PICTURES if not log else ("trust", "outcomes"):
+    for what in PICTURES if not log else ("known", "trust"):
         assert picture(study, what)
     assert "transformed values" in picture(study, "trust").caption
 
