@@ -180,11 +180,8 @@ def test_outcomes_to_come_have_slopes_in_the_design() -> None:
     assert torch.autograd.gradcheck(value, (x.requires_grad_(),), eps=1e-5, atol=1e-4)
 
 
-def test_it_survives_a_journey() -> None:
+def test_some_of_its_components() -> None:
     belief = transformed(3, covariance=composed(3, 2))
-    belief.typical(2)
-    latent = belief.latent
-    assert torch.allclose(pickle.loads(pickle.dumps(belief.bend))(latent.observed), belief.bend(latent.observed))
     assert belief.some([2, 0]).bent.tolist() == [True, True]
     assert belief.component(1).bent.tolist() == [False]
     assert torch.allclose(belief.component(0).observed, belief.component(1).observed)
@@ -226,6 +223,8 @@ def test_skewed_outcomes_are_also_modelled_transformed() -> None:
     assert set(families) == {"rough", "smooth", "rough, transformed", "smooth, transformed"}
     assert sum(families.values()) == pytest.approx(1.0)
     check_belief(belief, BOX)
+    again = pickle.loads(pickle.dumps(belief))
+    assert torch.equal(again.means(X).mean, belief.means(X).mean)
 
 
 @pytest.mark.parametrize("scale", [2.0**-10, 2.0**6])
@@ -335,7 +334,7 @@ def test_a_study_with_transformed_outcomes(log: bool) -> None:
 
 
 def test_a_computed_outcome_beside_it_leaves_it_untransformed() -> None:
-    outcomes = {"depth": Outcome(), "price": Computed("price", "x1 + 2 * x2")}
+    outcomes: dict[str, Outcome | Computed] = {"depth": Outcome(), "price": Computed("price", "x1 + 2 * x2")}
     study = Study(BOX, Target({"depth": -40.0, "price": 1.0}), outcomes=outcomes, hyperparameters="transformed")
     X, Y = skewed(20)
     for row, value in zip(X.tolist(), Y.tolist(), strict=True):
