@@ -34,7 +34,7 @@ from torch import Tensor
 import hentropy as he
 from hentropy.bench.problems import alpine, fullerenes_top_k, lab_table, photo_pce10_top_k, standard
 from hentropy.bench.problems.measurements import Measurements
-from hentropy.core.beliefs import Gaussian, Needs
+from hentropy.core.beliefs import Gaussian, Needs, Transformed
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.spaces import DesignSpace
 
@@ -94,11 +94,12 @@ def botorch(X: Tensor, Y: Tensor, space: DesignSpace) -> Gaussian:
     return belief
 
 
-BELIEFS: dict[str, Callable[[Tensor, Tensor, DesignSpace], Gaussian]] = {
+BELIEFS: dict[str, Callable[[Tensor, Tensor, DesignSpace], Gaussian | Transformed]] = {
     "botorch": botorch,
     "map": lambda X, Y, space: he.fit(X, Y, space=space, hyperparameters="map"),
     "mixture": lambda X, Y, space: he.fit(X, Y, space=space, hyperparameters="mixture"),
     "families": lambda X, Y, space: he.fit(X, Y, space=space, hyperparameters="families"),
+    "transformed": lambda X, Y, space: he.fit(X, Y, space=space, hyperparameters="transformed"),
 }
 
 
@@ -111,20 +112,24 @@ def with_errors(Y: Tensor, seed: int, share: float = 0.04) -> Tensor:
     return Y.index_add(0, wrong, sign * size * Y.std())
 
 
-def score(belief: Gaussian, X: Tensor, Y: Tensor) -> dict[str, float]:
+def score(belief: Gaussian | Transformed, X: Tensor, Y: Tensor) -> dict[str, float]:
     """What the belief says of observations Y at X."""
     spread = float(Y.std())
-    moments = belief.moments(X, Needs.VARIANCE)
-    assert moments.variance is not None
-    noise = belief.frame.scale.square() * belief.future_noise.unsqueeze(-1)
+    latent = belief.latent if isinstance(belief, Transformed) else belief
+    moments = latent.moments(X, Needs.VARIANCE)
+    noise = latent.frame.scale.square() * latent.future_noise.unsqueeze(-1)
     sd = (moments.variance + noise).sqrt()
-    weights = belief.weights.unsqueeze(-1).expand_as(sd)
-    z = (Y - moments.mean) / sd
-    each = -0.5 * z.square() - sd.log() - 0.5 * math.log(2.0 * math.pi)
-    low, high = mixture_quantiles((0.025, 0.975), weights, moments.mean, sd)
+    weights = latent.weights.unsqueeze(-1).expand_as(sd)
+    expected = belief.means(X).mean[0]
+    if isinstance(belief, Transformed):
+        each = belief.predicted(moments.mean, sd, Y)
+        low, high = belief.quantiles((0.025, 0.975), weights, moments.mean, sd)
+    else:
+        each = torch.distributions.Normal(moments.mean, sd).log_prob(Y)
+        low, high = mixture_quantiles((0.025, 0.975), weights, moments.mean, sd)
     return {
         "loss": -float(torch.logsumexp(weights.log() + each, 0).mean()) - math.log(spread),
-        "error": float((Y - (weights * moments.mean).sum(0)).square().mean().sqrt()) / spread,
+        "error": float((Y - expected).square().mean().sqrt()) / spread,
         "covered": float(((low <= Y) & (high >= Y)).double().mean()),
     }
 

@@ -52,7 +52,9 @@ def case(rows: int, columns: int, hyperparameters: Treatment) -> tuple[he.Gaussi
     Y = -(t * torch.sin(t) + 0.1 * t).abs().sum(-1)
     Y = Y + 0.1 * torch.randn(len(Y), generator=generator, dtype=torch.float64)
     pool = he.Pool(points)
-    return he.fit(X, Y, space=pool, hyperparameters=hyperparameters), pool
+    belief = he.fit(X, Y, space=pool, hyperparameters=hyperparameters)
+    assert isinstance(belief, he.Gaussian)
+    return belief, pool
 
 
 @torch.no_grad()

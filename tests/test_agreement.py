@@ -44,7 +44,7 @@ SEEDS = (0, 1, 2)
 @cache
 def belief(n: int, kind: str) -> Gaussian:
     X = SPACE.sample(n, 71)
-    return he.fit(X, alpine(2)(X), space=SPACE, hyperparameters=kind, seed=71)  # type: ignore[arg-type]
+    return he.fit(X, alpine(2)(X), space=SPACE, hyperparameters=kind, seed=71)  # type: ignore[call-overload]
 
 
 def oracle(decision: he.Decision, known: Gaussian, designs: Tensor, searched: list[int]) -> list[float]:

@@ -42,7 +42,7 @@ def truth(u: Tensor) -> Tensor:
 
 def fitted(space: he.Space = BOX, n: int = 9, noise: object = None, kind: str = "map", **options: object) -> Gaussian:
     X = space.sample(n, seed=3)
-    return he.fit(X, truth(space.to_unit(X)), space=space, noise=noise, hyperparameters=kind, **options)  # type: ignore[arg-type]
+    return he.fit(X, truth(space.to_unit(X)), space=space, noise=noise, hyperparameters=kind, **options)  # type: ignore[call-overload]
 
 
 LEVELS = he.LevelSets([3.0, 5.0], at=BOX.sample(40, seed=8))

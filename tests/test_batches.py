@@ -25,7 +25,7 @@ DECISIONS: dict[str, he.Decision] = {
 @cache
 def belief(kind: str) -> Belief:
     X = SPACE.sample(15, 5)
-    return he.fit(X, alpine(2)(X), space=SPACE, hyperparameters=kind, seed=5)  # type: ignore[arg-type]
+    return he.fit(X, alpine(2)(X), space=SPACE, hyperparameters=kind, seed=5)  # type: ignore[call-overload]
 
 
 def assert_rising(values: list[float], errors: list[float]) -> None:

@@ -38,8 +38,8 @@ def test_each_outcome_is_fitted_to_its_own_rows(treatment: str) -> None:
     rows = [i for i in range(12) if i not in missing]
     belief = several(he.fit_outcomes(X, table(missing), outcomes=NAMES, space=SPACE, hyperparameters=treatment))  # type: ignore[arg-type]
     alone = [
-        he.fit(X, YIELD, space=SPACE, hyperparameters=treatment),  # type: ignore[arg-type]
-        he.fit(X[rows], IMPURITY[rows], space=SPACE, hyperparameters=treatment),  # type: ignore[arg-type]
+        he.fit(X, YIELD, space=SPACE, hyperparameters=treatment),  # type: ignore[call-overload]
+        he.fit(X[rows], IMPURITY[rows], space=SPACE, hyperparameters=treatment),  # type: ignore[call-overload]
     ]
     assert belief.outcomes == NAMES
     assert belief.X.shape == X.shape

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Correlated, Frame, Gaussian, Known, Several
+from hentropy.core.beliefs import Correlated, Frame, Gaussian, Known, Several, Transformed
 from hentropy.core.beliefs.kernels import Composed, Coregional, Kernel, Profile, Stationary
+from hentropy.core.beliefs.links import Bend
 from hentropy.core.beliefs.terms import WAVES, Basis, FeatureKernel
 
 LOW = torch.tensor([-3.0, 100.0], dtype=torch.float64)
@@ -82,6 +83,18 @@ def gaussian(
         frame,
         tensor([0.5, 0.3, 0.2])[:H] / tensor([0.5, 0.3, 0.2])[:H].sum(),
     )
+
+
+def transformed(H: int = 3, covariance: Kernel | None = None, bent: tuple[int, ...] = (0, 2)) -> Transformed:
+    """Components of `gaussian`, of which some are about transformed outcomes, four times as steep above a corner."""
+    plain = gaussian(H, covariance=covariance)
+    number = tensor(1.0)
+    bend = Bend.shaped(0.5 * number, 2.0 * number, 0.3 * number).within(plain.frame.shift, plain.frame.scale)
+    which = torch.tensor([h in bent for h in range(H)])
+    seen = torch.where(which[:, None], bend.behind(plain.observed), plain.observed)
+    outcomes = (seen - plain.frame.shift) / plain.frame.scale
+    given = (plain.noise, plain.future_noise, plain.kernel, plain.prior_mean, plain.frame, plain.weights)
+    return Transformed(Gaussian.from_data(plain.X, outcomes, *given), bend, which)
 
 
 def dense(belief: Gaussian, points: Tensor) -> tuple[Tensor, Tensor]:

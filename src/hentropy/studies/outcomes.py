@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Transformed
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
@@ -385,7 +385,7 @@ class Fitting:
             return believed(self.model, data, self.measured[0])
         options = {
             "space": self.outcomes.space,
-            "hyperparameters": self.hyperparameters,
+            "hyperparameters": self._treatment(len(every)),
             "seed": self.seed,
             "device": self.device,
             "profile": Profile.MATERN52 if self.one_kernel and self.hyperparameters == "auto" else None,
@@ -393,7 +393,8 @@ class Fitting:
         if len(every) == 1 and not self.outcomes.words(names[0]):
             known = earlier if isinstance(earlier, Gaussian) else None
             alone = fit(observed.X, observed.Y, noise=observed.noise(0), earlier=known, **options)
-            return self._with_logs(replace(alone, outcomes=names))
+            logs = frozenset(name for name in names if self.outcomes.is_log(name))
+            return replace(alone, outcomes=names, logs=logs)
         fitted = fit_outcomes(
             observed.X,
             observed.Y,
@@ -403,6 +404,7 @@ class Fitting:
             earlier=earlier,
             **options,
         )
+        assert not isinstance(fitted, Transformed)
         own = fitted.parts if isinstance(fitted, Several) else (fitted,)
         parts = tuple(self._with_logs(part) for part in own) + tuple(
             Known(fitted.X[:0], partial(one.at, self.outcomes.space), (name,))
@@ -410,6 +412,10 @@ class Fitting:
             if isinstance(one := self.outcomes.by_name[name], Computed)
         )
         return parts[0] if len(every) == 1 else Several(parts, every)
+
+    def _treatment(self, outcomes: int) -> Any:
+        """That of the hyperparameters: only a single outcome is transformed."""
+        return "families" if self.hyperparameters == "transformed" and outcomes > 1 else self.hyperparameters
 
     def _with_logs(self, part: Part) -> Part:
         """Values come as they are modelled: here is said which of them are logarithms."""

@@ -113,14 +113,17 @@ def take(moments: Moments, index: Tensor) -> Moments:
     def pick(values: Tensor) -> Tensor:
         return values.expand(H, *batch, values.shape[-1]).gather(-1, flat.expand(H, *flat.shape)).reshape(tuples)
 
-    cov = None
-    if moments.cov is not None and not moments.point_mass:
+    def pick_pairs(values: Tensor) -> Tensor:
         K, M = index.shape[-1], moments.mean.shape[-1]
         pairs = (
             (index.unsqueeze(-1) * M + index.unsqueeze(-2)).reshape(*index.shape[: len(batch)], -1).expand(*batch, -1)
         )
-        square = moments.cov.expand(H, *batch, M, M).reshape(H, *batch, M * M)
-        cov = square.gather(-1, pairs.expand(H, *pairs.shape)).reshape(*tuples, K)
+        square = values.expand(H, *batch, M, M).reshape(H, *batch, M * M)
+        return square.gather(-1, pairs.expand(H, *pairs.shape)).reshape(*tuples, K)
+
+    cov = None
+    if moments.cov is not None and not moments.point_mass:
+        cov = pick_pairs(moments.cov)
     elif moments.cov is not None:
         cov = moments.mean.new_zeros(()).expand(*tuples, index.shape[-1])
     weights = moments.weights.reshape(*moments.weights.shape, *[1] * extra)
@@ -135,7 +138,10 @@ def take(moments: Moments, index: Tensor) -> Moments:
         )
         between = between.reshape(H, *batch, *points.shape[len(batch) :], o, o)
     shape = moments.point_mass, moments.outcomes
-    return Moments(weights, pick(moments.mean), var, cov, *shape, between, moments.apart)
+    latent = moments.latent
+    if latent is not None:
+        latent = replace(latent.changed(pick), cov=None if latent.cov is None else pick_pairs(latent.cov))
+    return Moments(weights, pick(moments.mean), var, cov, *shape, between, moments.apart, latent)
 
 
 def after(moments: Moments, some: slice) -> Moments:
@@ -171,7 +177,11 @@ def listed_moments(decision: Decision, moments: Moments, k: int) -> Moments:
         return moments
     draws = value_draws(WIDE_DRAWS * moments.mean.shape[0], moments.mean.shape[-1], seed=0).to(moments.mean)
     # points that lie close together need no eigenvalues for a choice that others judge
-    moments = replace(moments, cov=moments.covariance + LISTED_NOISE * torch.diag_embed(moments.variance))
+    if moments.latent is None:
+        moments = replace(moments, cov=moments.covariance + LISTED_NOISE * torch.diag_embed(moments.variance))
+    elif moments.latent.cov is not None:
+        cov = moments.latent.cov + LISTED_NOISE * torch.diag_embed(moments.latent.var.expand_as(moments.mean))
+        moments = replace(moments, latent=replace(moments.latent, cov=cov))
     values = drawn_values(decision, moments, draws)  # M' x H x ... x M
     weights = (moments.weights / len(values)).expand(len(values), *moments.weights.shape).flatten(0, 1)
     values, zero = values.flatten(0, 1), values.new_zeros(())

@@ -177,7 +177,17 @@ class ContinuousSearch(ActionSearch):
         if shared.between is not None and own.between is not None:
             old, new = shared.between[..., None, None, 0, :, :, :], own.between[..., None, None, :, :]
             between = torch.where(moved.unsqueeze(-1), new, old).flatten(-5, -4)
-        moments = Moments(shared.weights, swap(today, own.mean), var, outcomes=shared.outcomes, between=between)
+        latent = None
+        if shared.latent is not None and own.latent is not None:
+            before, there = shared.latent, own.latent
+            latent = replace(
+                before,
+                mean=swap(before.mean[..., 0, :].expand(today.shape), there.mean.expand(own.mean.shape)),
+                var=swap(before.var[..., 0, :].expand(today.shape), there.var.expand(own.mean.shape)),
+                cov=None,
+            )
+        mean = swap(today, own.mean)
+        moments = Moments(shared.weights, mean, var, outcomes=shared.outcomes, between=between, latent=latent)
         return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
     def best_after(

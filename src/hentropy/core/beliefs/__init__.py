@@ -1,7 +1,7 @@
 """What is known: Gaussian processes and mixtures of them, weighted samples, any BoTorch posterior; conditioning.
 
-`Graded` is about an outcome that is yes or no, or a grade; `Several` are beliefs about several outcomes, side by side,
-some of which may be `Correlated`.
+`Transformed` has components about a transformed outcome; `Graded` is about one that is yes or no, or a grade; `Several`
+are beliefs about several outcomes, side by side, some of which may be `Correlated`.
 """
 
 from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
@@ -13,6 +13,7 @@ from hentropy.core.beliefs.nodes import Nodes, gauss_hermite, outcome_nodes, val
 from hentropy.core.beliefs.posterior import Posterior
 from hentropy.core.beliefs.samples import Samples
 from hentropy.core.beliefs.several import Several
+from hentropy.core.beliefs.transformed import Transformed
 
 __all__ = [
     "Belief",
@@ -30,6 +31,7 @@ __all__ = [
     "Posterior",
     "Samples",
     "Several",
+    "Transformed",
     "gauss_hermite",
     "outcome_nodes",
     "value_draws",

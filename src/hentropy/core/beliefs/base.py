@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from hentropy.core.beliefs.linalg import robust_root, scaled_root
+from hentropy.core.beliefs.links import Latent
 from hentropy.core.beliefs.nodes import Nodes, outcome_nodes
 from hentropy.core.given import closest
 from hentropy.errors import InputError
@@ -45,7 +46,8 @@ class Moments:
     The batch dimensions of the fields broadcast against each other. `point_mass` says that all covariances are zero.
     With `outcomes` above 1, that many consecutive values belong to one point. Where these are
     correlated, `between` (H x ... x K x o x o) is their covariance at each point, given with variances; `apart` says
-    that they are known to be independent, each from all others.
+    that they are known to be independent, each from all others. Where some components are not normal, `latent` are the
+    normal values behind them (see `links`), from which variances and covariances follow if anybody asks.
     """
 
     weights: Tensor
@@ -56,6 +58,7 @@ class Moments:
     outcomes: int = 1
     between: Tensor | None = None
     apart: bool = False
+    latent: Latent | None = None
 
     def expect(self, values: Tensor) -> Tensor:
         """The average over components of a value per component: H x ... to ... ."""
@@ -68,6 +71,8 @@ class Moments:
     @property
     def variance(self) -> Tensor:
         """Each component's variances: H x ... x m."""
+        if self.var is None and self.latent is not None:
+            return self.latent.variance()
         if self.var is None:
             raise ValueError("these moments were asked for without variances")
         return self.var
@@ -75,6 +80,8 @@ class Moments:
     @property
     def covariance(self) -> Tensor:
         """Each component's covariance: H x ... x m x m."""
+        if self.cov is None and self.latent is not None and self.latent.cov is not None:
+            return self.latent.covariance(self.latent.cov)
         if self.cov is None:
             raise ValueError("these moments were asked for without covariances")
         return self.cov
@@ -83,6 +90,15 @@ class Moments:
     def root(self) -> Tensor:
         """A lower triangular root of each component's covariance: H x ... x m x m."""
         return robust_root(self.covariance) if self.outcomes == 1 else scaled_root(self.covariance)
+
+    @property
+    def normal(self) -> tuple[Tensor, Tensor]:
+        """Means (H x ... x m) and roots (H x ... x m x m) of the normal values that outcomes are, or are made of."""
+        if self.latent is None:
+            return self.mean, self.root
+        if self.latent.cov is None:
+            raise ValueError("these moments were asked for without covariances")
+        return self.latent.mean, robust_root(self.latent.cov)
 
     @property
     def roots_apart(self) -> Tensor:
@@ -275,11 +291,13 @@ def joint_draws(moments: Moments, count: int, generator: torch.Generator) -> Ten
     if moments.point_mass:
         return mean[component]
     noise = torch.randn(count, mean.shape[-1], generator=generator, dtype=torch.float64).to(mean)
-    root = moments.root
+    mean, root = moments.normal
     draws = torch.empty_like(noise)
     for h in range(mean.shape[0]):  # a root for each draw would take count x m x m numbers
         own = component == h
         draws[own] = mean[h] + noise[own] @ root[h].mT
+        if moments.latent is not None and bool(moments.latent.bent[h]):
+            draws[own] = moments.latent.bend(draws[own])
     return draws
 
 

@@ -8,12 +8,14 @@ Kernels between a and the data are computed once. An affine loss needs no more t
 which is two matrix products: the H means of each outcome never exist.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from hentropy.core.beliefs.base import Moments, Needs
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy
 from hentropy.core.beliefs.kernels import ToSites
+from hentropy.core.beliefs.transformed import Transformed, TransformedFantasy
 from hentropy.lazy import Tensor, torch
 
 
@@ -62,6 +64,11 @@ class FixedPoints:
         var = None if self.var is None else self.var[:, index]
         return FixedPoints(self.belief, self.a[index], self.K[:, index], self.mean[:, index], var)
 
+    def of(self, components: list[int], belief: Gaussian) -> "FixedPoints":
+        """The same for a belief of some of the components."""
+        var = None if self.var is None else self.var[components]
+        return FixedPoints(belief, self.a, self.K[components], self.mean[components], var)
+
     def cross(self, fantasy: GaussianFantasy) -> Tensor:
         """C(a)^T, in the model's units: H x b x q x m."""
         look = fantasy.look
@@ -90,3 +97,41 @@ class FixedPoints:
         root = fantasy.look.whiten(C.mT)  # H x b x m x q
         less = self.belief.frame.scale.square() * root.square().sum(-1).unsqueeze(-2)
         return Moments(fantasy.component_weights, mean, (self.var[:, None, None] - less).clamp_min(0.0))
+
+
+@dataclass(frozen=True)
+class TransformedPoints:
+    """m points as a belief with transformed components sees them: all of its components, or each side of them."""
+
+    belief: Transformed
+    whole: FixedPoints
+    sides: tuple[FixedPoints, ...]
+
+    @property
+    def now(self) -> Moments:
+        """The moments before any outcome: H x m."""
+        return self.belief.linked(self.whole.now, Needs.VARIANCE)
+
+    @classmethod
+    def prepare(cls, belief: Transformed, points: Tensor, needs: Needs) -> "TransformedPoints":
+        """At points m x d."""
+        whole = FixedPoints.prepare(belief.latent, points, Needs.VARIANCE)
+        return cls(belief, whole, tuple(whole.of(side.index, side.latent) for side in belief.sides))
+
+    def after(self, fantasy: TransformedFantasy, needs: Needs) -> Iterator[Moments]:
+        """Moments after each outcome, a few designs at a time: H x b' x N x m; means averaged over components."""
+        each = self.belief.components if needs is not Needs.MEAN else max(1, int(self.belief.bent.sum()))
+        for part in fantasy.latent.chunks(self.whole.count * each):
+            yield self._means(part) if needs is Needs.MEAN else self.belief.linked(self.whole.moments(part), needs)
+
+    def _means(self, fantasy: GaussianFantasy) -> Moments:
+        total = torch.zeros(()).to(self.whole.mean)
+        for side, points in zip(self.belief.sides, self.sides, strict=True):
+            share, own = side.after(fantasy)
+            if side.bent:
+                found = points.moments(own)
+                mean = found.expect_vector(self.belief.bend.mean(found.mean, found.variance))
+            else:
+                mean = points.means(own)
+            total = total + share.unsqueeze(-1) * mean
+        return Moments(total.new_ones(1, 1, 1), total.unsqueeze(0))

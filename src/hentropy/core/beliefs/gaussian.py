@@ -400,7 +400,7 @@ class Gaussian(Belief):
         frame: Frame,
         weights: Tensor,
     ) -> "Gaussian":
-        """Factorise once. Outcomes (n) and noise variances (H x n, H) are in the model's frame, X in the user's."""
+        """Factorise once. X is in the user's units; outcomes (n or H x n) and noise variances (H x n, H) are not."""
         inputs = frame.transform(X)
         residual = outcomes - prior_mean(inputs)
         chol = cholesky(kernel(inputs, inputs) + torch.diag_embed(noise), "kernel matrix of the data")

@@ -13,7 +13,7 @@ Quantiles of mixtures of normal distributions say where outcomes of a mixture li
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -247,25 +247,42 @@ BRACKETING = 14
 NEWTON = 3
 
 
-def mixture_outcomes(z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
+Coordinate = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""From a number (b x N) to the normal value that each component takes it for, and the slope of that: H x b x N each."""
+
+
+def mixture_outcomes(
+    z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor, own: Tensor | None = None, see: Coordinate | None = None
+) -> Tensor:
     """The quantiles of mixtures at probability Phi(z): z b x N, weights, mean and sd H x b x 1: b x N.
 
     Differentiable in weights, mean and sd: the last Newton step from a solution has the derivative of the solution.
+    Where components `see` a number as different normal values, `own` are the quantiles of each of them: H x b x N.
     """
+
+    def below(y: Tensor) -> Tensor:
+        return _distribution(y if see is None else see(y)[0], weights, mean, sd)
+
+    def density(y: Tensor) -> Tensor:
+        if see is None:
+            return _density(y, weights, mean, sd)
+        seen, slope = see(y)
+        return _density(seen, weights * slope, mean, sd)
+
     with torch.no_grad():
         share = 0.5 * torch.erfc(z * -(0.5**0.5))
-        own = mean + sd * z
+        own = mean + sd * z if own is None else own
         low, high = own.amin(0), own.amax(0)
         for _ in range(BRACKETING):
             middle = 0.5 * (low + high)
-            below = _distribution(middle, weights, mean, sd) < share
-            low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+            less = below(middle) < share
+            low, high = torch.where(less, middle, low), torch.where(less, high, middle)
         y = 0.5 * (low + high)
         for _ in range(NEWTON):
-            step = (_distribution(y, weights, mean, sd) - share) / _density(y, weights, mean, sd)
+            step = (below(y) - share) / density(y)
             y = torch.minimum(torch.maximum(y - step, low), high)
-        slope = _density(y, weights, mean, sd)
-    return y - (_distribution(y, weights, mean, sd) - share) / slope
+        slope = density(y)
+    return y - (below(y) - share) / slope
 
 
 def bayes(weights: Tensor, log_density: Tensor) -> Tensor:

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, Transformed, outcome_nodes
 from hentropy.core.beliefs.linalg import robust_root
+from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
@@ -56,7 +57,7 @@ def argmax_gain(belief: Belief, at: Tensor, seed: int) -> tuple[Gains, Gains | N
     """The expected fall of the Shannon entropy of the argmax over candidates at (m x d), and a quick estimate of it."""
     if isinstance(belief, Samples):
         return _of_samples(belief, _plausible(belief, at), seed), None
-    if isinstance(belief, Gaussian):
+    if isinstance(belief, Gaussian | Transformed):
         drawn_at = ArgmaxPlaces.of(belief, at)
         return _of_draws(belief, drawn_at, seed), _of_draws(belief, drawn_at, seed, QUICK_SHARE)
     raise DecisionError(
@@ -79,12 +80,12 @@ class ArgmaxPlaces:
     root: Tensor
 
     @classmethod
-    def of(cls, belief: Gaussian, at: Tensor) -> "ArgmaxPlaces":
+    def of(cls, belief: Gaussian | Transformed, at: Tensor) -> "ArgmaxPlaces":
         """Found once for a belief: the replicates of an audit differ in what is drawn alone."""
         _, known = belief.found.get("argmax", (None, None))
         if known is None or belief.found["argmax"][0] is not at:
             places = _plausible(belief, at)
-            moments = belief.moments(places, Needs.JOINT)
+            moments = normal_belief(belief).moments(places, Needs.JOINT)
             known = cls(places, moments.mean, _invertible(moments.root))
             belief.found["argmax"] = at, known
         return known
@@ -107,8 +108,9 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
     return gain
 
 
-def _of_draws(belief: Gaussian, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
-    """With a share of the functions and of the outcomes."""
+def _of_draws(observed: Gaussian | Transformed, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
+    """With a share of the functions and of the outcomes. Values come in the order of the normal values behind them."""
+    belief = normal_belief(observed)
     at, root = candidates.at, candidates.root
     H, m = belief.components, at.shape[0]
     generator = torch.Generator().manual_seed(seed)
@@ -125,8 +127,8 @@ def _of_draws(belief: Gaussian, candidates: ArgmaxPlaces, seed: int, share: floa
     def of(x: Tensor) -> Tensor:
         b, q, _ = x.shape
         nodes = outcome_nodes(outcomes, q, H, seed).to(x)
-        look = belief.look_ahead(x)
-        fantasy = look.fantasy(nodes)
+        fantasy = normal_fantasy(observed, x, nodes)
+        look = fantasy.look
         R = look.whitened_cross(at)  # H x b x m x q
         t_y = torch.linalg.solve_triangular(look.L, fantasy.innovation.mT, upper=False).mT  # H x b x N x q
         t_f = _given_candidates(root, R, white, _besides(counts, q, seed, x))

@@ -440,12 +440,12 @@ def monte_carlo_loss(decision: Decision, moments: Moments, a: Any, draws: Tensor
 
 def drawn_values(decision: Decision, moments: Moments, draws: Tensor) -> Tensor:
     """Values by base samples M x K in each component: M' x H x ... x K."""
-    if moments.cov is None:
+    if moments.cov is None and (moments.latent is None or moments.latent.cov is None):
         raise DecisionError(
             f"{type(decision).__name__} has needs = Needs.VARIANCE but no expected_loss of its own; define it, or"
             " leave needs at Needs.JOINT to have the loss averaged over draws"
         )
-    noise = shares_of_draws(draws, moments.cov.shape[0]).movedim(1, 0)  # H x M' x K
+    noise = shares_of_draws(draws, moments.mean.shape[0]).movedim(1, 0)  # H x M' x K
     if moments.apart and moments.outcomes > 1:
         own = moments.roots_apart  # H x ... x o x k x k: a fraction of the work of one root for all
         moved = [
@@ -454,10 +454,11 @@ def drawn_values(decision: Decision, moments: Moments, draws: Tensor) -> Tensor:
         ]
         each = torch.stack(moved, -1).movedim(1, 0)  # M' x H x (... k) x o
         return moments.mean + each.reshape(-1, *own.shape[:-3], moments.mean.shape[-1])
-    root = moments.root
+    mean, root = moments.normal
     # one product for each component: roots are not copied for every draw
     moves = noise @ root.reshape(root.shape[0], -1, root.shape[-1]).mT  # H x M' x (... K)
-    return moments.mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])
+    values = mean + moves.movedim(1, 0).reshape(-1, *root.shape[:-1])
+    return values if moments.latent is None else moments.latent.outcomes(values, at=1)
 
 
 def believed_as_log(belief: Belief, outcome: str | None) -> bool:

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Transformed, outcome_nodes
 from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.beliefs.linalg import robust_root
+from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
@@ -89,7 +90,11 @@ class Identify(Solved):
         if moments.point_mass:  # drawn functions: the normal distribution with their mean and covariance
             return 0.5 * m * _LOG_TWO_PI_E + _half_log_det(self.bayes_action(moments)[..., 1:])
         chosen = torch.xlogy(moments.weights, moments.weights).neg()
-        inside = 0.5 * m * _LOG_TWO_PI_E + _half_log_det(robust_root(moments.covariance))
+        if moments.latent is None:
+            inside = 0.5 * m * _LOG_TWO_PI_E + _half_log_det(robust_root(moments.covariance))
+        else:
+            slopes = moments.latent.mean_log_slope().sum(-1)
+            inside = 0.5 * m * _LOG_TWO_PI_E + _half_log_det(moments.normal[1]) + slopes
         return (chosen + moments.weights * inside).sum(0)
 
     def _sampled_entropy(self, moments: Moments, seed: int) -> Tensor:
@@ -136,7 +141,7 @@ class Identify(Solved):
             return GainFormula(whole, exact=False, differentiable=False, quick=quick)
         if self.what == "max":
             return GainFormula(max_value_gain(belief, at, seed), exact=False, numbers=max_value_numbers(belief))
-        if not isinstance(belief, Gaussian):
+        if not isinstance(belief, Gaussian | Transformed):
             return None
         return GainFormula(_values_gain(belief, at, seed), exact=belief.components == 1, numbers=2 * at.shape[0])
 
@@ -176,12 +181,15 @@ class Identify(Solved):
         return f"Identify({what})" if self.outcome is None else f"Identify({what}, outcome={self.outcome!r})"
 
 
-def _values_gain(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+def _values_gain(observed: Gaussian | Transformed, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
     """The information of the outcome about the values at points (m x d), and about the component they come from.
+
+    Of transformed values it is that about the normal values behind them.
 
     Given the component, -1/2 log det (I - R^T Sigma^-1 R) with R = C L^-T, whatever the outcome; they are averaged.
     The rest is what the outcome says about the component of a mixture: E_y sum_g w'_g log(w'_g / w_g).
     """
+    belief = normal_belief(observed)
     H, m = belief.components, at.shape[0]
     root = robust_root(belief.moments(at, Needs.JOINT).covariance)
 
@@ -195,7 +203,7 @@ def _values_gain(belief: Gaussian, at: Tensor, seed: int) -> Callable[[Tensor], 
         if H == 1:
             return values
         nodes = outcome_nodes(OUTCOMES, q, H, seed).to(x)
-        after = look.fantasy(nodes).component_weights  # H x b x N
+        after = normal_fantasy(observed, x, nodes).component_weights  # H x b x N
         return (
             values + (torch.xlogy(after, after / belief.weights.clamp_min(1e-300).view(H, 1, 1)).sum(0)) @ nodes.weights
         )

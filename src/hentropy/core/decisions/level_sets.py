@@ -173,8 +173,11 @@ class LevelSets(Solved):
         above = self._above(moments.mean)
         if not self.by_sides:
             return above
-        root = (2.0 * moments.variance.clamp_min(1e-300)).sqrt().unsqueeze(-2)
-        centred = 0.5 * torch.erf((above / root).clamp(-28.0, 28.0))  # Phi(above / sd) - 1/2
+        if moments.latent is None:
+            standard = above / (2.0 * moments.variance.clamp_min(1e-300)).sqrt().unsqueeze(-2)
+        else:
+            standard = moments.latent.standard(self._levels.to(above)) * 0.5**0.5
+        centred = 0.5 * torch.erf(standard.clamp(-28.0, 28.0))  # Phi(above / sd) - 1/2
         return (centred + (0.5 - self.needed)) / (1.0 - self.needed)
 
     def _evidence(self, moments: Moments) -> Tensor:
@@ -283,9 +286,11 @@ class LevelSets(Solved):
 
     def _chances(self, moments: Moments) -> Tensor:
         """P(f > c) over all components, from moments with variances: T x m."""
-        root = moments.variance.clamp_min(1e-300).sqrt().unsqueeze(-2)
-        each = moments.weights[..., None, None] * torch.special.ndtr(self._above(moments.mean) / root)
-        return each.sum(0)
+        if moments.latent is None:
+            standard = self._above(moments.mean) / moments.variance.clamp_min(1e-300).sqrt().unsqueeze(-2)
+        else:
+            standard = moments.latent.standard(self._levels.to(moments.mean))
+        return (moments.weights[..., None, None] * torch.special.ndtr(standard)).sum(0)
 
     def _share(self, here: Tensor) -> Tensor:
         """Of which share of the points it is so, by their weights: T x m to T."""

@@ -15,11 +15,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hentropy.core.beliefs import Belief, Correlated, Gaussian, Moments, Needs, Several
+from hentropy.core.beliefs import Belief, Correlated, Gaussian, Moments, Needs, Several, Transformed
+from hentropy.core.beliefs.links import Latent
 from hentropy.core.decisions.base import Decision, Stated, in_belief
 from hentropy.core.decisions.boxes import one_within
 from hentropy.core.decisions.headlines import Quantity
-from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated
+from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated_values
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Chain, Expression, Literal, Name, nearest, parse
 from hentropy.errors import DecisionError, DocPage, InputError, explained_in
@@ -120,6 +121,15 @@ class Limit:
         )
         return torch.stack(sides).sum(0)
 
+    def expected_distance_of(self, latent: Latent) -> Tensor:
+        """The same for outcomes that are not normal: H x ... x m."""
+        sides = []
+        for sign, bound, low, high in ((-1.0, self.low, -math.inf, self.low), (1.0, self.high, self.high, math.inf)):
+            if math.isfinite(bound):
+                at, *ends = (latent.mean.new_tensor(number) for number in (bound, low, high))
+                sides.append(sign * latent.truncated(at, *ends)[1])
+        return torch.stack(sides).sum(0)
+
 
 def _number(part: Expression, text: str) -> float:
     if not isinstance(part, Literal) or not is_finite(part.value):
@@ -146,7 +156,7 @@ def seen(belief: Belief, outcome: str, what: str) -> Tensor:
     Where a belief does not keep them, such as one that computes an outcome, its means at the designs.
     """
     part = belief.of(outcome)
-    if isinstance(part, Gaussian):
+    if isinstance(part, Gaussian | Transformed):
         return part.observed
     if isinstance(part, Several) and isinstance(part.parts[0], Correlated):
         return part.parts[0].observed_of(outcome)
@@ -312,7 +322,8 @@ class Limited(Decision):
             return instead + gap * chance + first
         if self._own is not None:
             var, *_ = self.parts(moments.variance)
-            gap = truncated(gap, var, self._own.low - instead, self._own.high - instead)[1]
+            low, high = torch.full_like(instead, self._own.low), torch.full_like(instead, self._own.high)
+            gap = truncated_values(moments, gap, var, instead, low, high)[1]
         return instead + self.others_hold(moments) * gap
 
     def others_hold(self, moments: Moments) -> Tensor:
@@ -349,5 +360,9 @@ class Limited(Decision):
         chance = self.others_hold(moments)
         if self._own is not None:
             mean, var = self.parts(moments.mean)[0], self.parts(moments.variance)[0]
-            chance = chance * chance_within(mean, var, self._own.low, self._own.high)
+            if moments.latent is None:
+                chance = chance * chance_within(mean, var, self._own.low, self._own.high)
+            else:
+                low, high = (mean.new_tensor(side) for side in self._own.sides())
+                chance = chance * moments.latent.truncated(low, low, high)[0]
         return moments.expect_vector(chance)

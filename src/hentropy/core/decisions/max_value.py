@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples
+from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples, Transformed
 from hentropy.core.beliefs.linalg import RESOLVABLE
 from hentropy.core.decisions.normal import density, distribution
 from hentropy.errors import DecisionError
@@ -43,6 +43,8 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
     maxima = belief.sample(at, MAXIMA, seed).max(-1).values
     best = belief.moments(at, Needs.MEAN)
     maxima = maxima.clamp_min(best.expect_vector(best.mean).max())
+    if isinstance(belief, Transformed):  # as each component sees them: H x 1 x 1 x S
+        maxima, belief = belief.seen(maxima)[0][:, None, None], belief.latent
 
     def told(mean: Tensor, var: Tensor, noise: Tensor) -> Tensor:
         """The information of outcomes with these moments, a few designs at a time: H x b x q."""

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from hentropy.core.beliefs import Moments
 from hentropy.lazy import Tensor, torch
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -72,6 +73,18 @@ def truncated(mean: Tensor, var: Tensor, low: Tensor, high: Tensor) -> tuple[Ten
     inside = ((mean >= low) & (mean <= high)).to(mean)
     known = (inside, inside * mean, inside * mean.square())
     return tuple(torch.where(random, x, y) for x, y in zip((chance, first, second), known, strict=True))  # type: ignore[return-value]
+
+
+def truncated_values(
+    moments: Moments, gap: Tensor, var: Tensor, about: Tensor, low: Tensor, high: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """E (f - about)^p 1(low <= f <= high) for p = 0, 1, 2, where f - about has the mean `gap` and this variance.
+
+    Of moments of a single outcome whose values may not be normal.
+    """
+    if moments.latent is not None:
+        return moments.latent.truncated(about, low, high)
+    return truncated(gap, var, low - about, high - about)
 
 
 def _standardised(bound: Tensor, mean: Tensor, s: Tensor) -> Tensor:

@@ -228,10 +228,18 @@ class Improve(Decision):
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """Minus the probability of passing."""
-        return -self._passing(moments.mean[..., 0], moments.variance[..., 0])
+        return -self._passing(moments)
 
-    def _passing(self, mean: Tensor, var: Tensor) -> Tensor:
-        margin = mean - self._threshold if self.above else self._threshold - mean
+    def _passing(self, moments: Moments) -> Tensor:
+        """The chance of the first point: H x ... ."""
+        if moments.latent is None:
+            mean, var = moments.mean[..., 0], moments.variance[..., 0]
+            margin = mean - self._threshold
+        else:
+            mean, var = moments.latent.mean[..., 0], moments.latent.var[..., 0]
+            own = moments.latent.levels(mean.new_tensor([self._threshold]))  # H x 1
+            margin = mean - own.view(-1, *[1] * (mean.dim() - 1))
+        margin = margin if self.above else -margin
         certain = var <= 0
         u = margin / torch.where(certain, 1.0, var).sqrt()
         return torch.where(certain, (margin > 0).to(mean), distribution(u))
@@ -258,6 +266,6 @@ class Improve(Decision):
 
         def gain(x: Tensor) -> Tensor:
             moments = belief.moments(x[:, -1:], Needs.VARIANCE)
-            return moments.expect(self._passing(moments.mean[..., 0], moments.variance[..., 0]))
+            return moments.expect(self._passing(moments))
 
         return GainFormula(gain, cumulative=False)

@@ -24,8 +24,8 @@ from hentropy.core.decisions.base import (
     totals,
 )
 from hentropy.core.decisions.headlines import Quantity, in_words, roughly
-from hentropy.core.decisions.limits import Limited
-from hentropy.core.decisions.normal import absolute, maximum_of_two, truncated
+from hentropy.core.decisions.limits import Limit, Limited
+from hentropy.core.decisions.normal import absolute, maximum_of_two, truncated_values
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
@@ -273,11 +273,11 @@ class KGuesses(Limited):
         return sign * ((value * chance * none[..., :-1]).sum(-1) + self.instead.to(values) * none[..., -1])
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """The mean for k = 1, Clark's formula for k = 2, base samples beyond and where limits matter."""
+        """The mean for k = 1, Clark's formula for k = 2 normal values, else base samples."""
         sign = 1.0 if self.largest else -1.0
         if self.k == 1:
             return -sign * self.expected_worth(moments)[..., 0]
-        if self.k == 2 and not self.limited:
+        if self.k == 2 and not self.limited and moments.latent is None:
             return -maximum_of_two(sign * moments.mean, moments.covariance)
         if not self.limited or moments.point_mass:
             return monte_carlo_loss(self, moments, a, draws)
@@ -383,15 +383,17 @@ class Sequence(Limited):
         gap, var = self.parts(moments.mean)[0] - targets, self.parts(moments.variance)[0]
         if moments.between is not None:
             return self._correlated(moments, gap).sum(-1) + self._length(a)
-        if self._own is None:
+        if self._own is None and (self.power == 2 or moments.latent is None):
             each = absolute(gap, var) if self.power == 1 else gap.square() + var
             within = torch.ones_like(each)
         else:
-            low, high = self._own.low - targets, self._own.high - targets
-            within, _, each = truncated(gap, var, low, high)
+            limit = Limit("") if self._own is None else self._own
+            low, high = torch.full_like(targets, limit.low), torch.full_like(targets, limit.high)
+            within, _, each = truncated_values(moments, gap, var, targets, low, high)
             if self.power == 1:
-                above = truncated(gap, var, low.clamp_min(0.0), high.clamp_min(0.0))[1]
-                each = above - truncated(gap, var, low.clamp_max(0.0), high.clamp_max(0.0))[1]
+                above = truncated_values(moments, gap, var, targets, low.maximum(targets), high.maximum(targets))[1]
+                below = truncated_values(moments, gap, var, targets, low.minimum(targets), high.minimum(targets))[1]
+                each = above - below
         if self.limited:
             others = self.others_hold(moments)
             each = others * each + (1.0 - others * within) * self._miss(self.instead.to(targets).expand_as(targets))

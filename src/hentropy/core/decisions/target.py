@@ -76,6 +76,9 @@ class Target(Decision):
 
     def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
         """The expected excess on either side of the targets."""
+        if moments.latent is not None:
+            [limit] = self._limits
+            return self._sum([limit.expected_distance_of(moments.latent)[..., 0]])
         rows = zip(self._limits, moments.mean.unbind(-1), moments.variance.unbind(-1), strict=True)
         return self._sum([limit.expected_distance(mean, var) for limit, mean, var in rows])
 

@@ -36,7 +36,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs import Gaussian, Moments, Needs, Transformed
 from hentropy.core.beliefs.correlated import OfOutcome
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary
 from hentropy.core.beliefs.nodes import mixture_quantiles
@@ -102,8 +102,8 @@ class Fitted:
         return Fitted(replace(self.target, outcomes=outcomes), theta, self.summit + len(outcomes) * float(scale.log()))
 
 
-def fit_families(target: LogPosterior, draws: int, generator: torch.Generator) -> list[Fitted]:
-    """Each family given the data of `target`, with at most `draws` rows of its hyperparameters.
+def fit_families(target: LogPosterior, draws: int, generator: torch.Generator, wide: bool = True) -> list[Fitted]:
+    """Each family given the data of `target`, with at most `draws` rows of its hyperparameters, the last one `wide`.
 
     The most probable row is too sure of itself, and stands alone only where a single one is wanted.
     """
@@ -115,44 +115,64 @@ def fit_families(target: LogPosterior, draws: int, generator: torch.Generator) -
         theta = found.theta[found.value.argmax()].unsqueeze(0)
         if draws > 1:
             rows = stand_ins(own, found, draws, generator)[0]
-            theta = torch.cat([rows[:-1] if len(rows) > 1 else rows, own.widened(rows[-1:], WIDE)])
+            theta = rows
+            if wide:
+                theta = torch.cat([rows[:-1] if len(rows) > 1 else rows, own.widened(rows[-1:], WIDE)])
         fitted.append(Fitted(own, theta, float(found.value.max())))
     return fitted
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The n observations (n) and what each component says of each from the others (H x n), in the user's units."""
+    """The n observations (n) and what each component says of each from the others (H x n), in the user's units.
+
+    Where a belief is `transformed`, the latter are about the normal values behind the observations.
+    """
 
     observed: Tensor
     weights: Tensor
     component_mean: Tensor
     component_sd: Tensor
+    transformed: Transformed | None = None
+
+    @property
+    def _total(self) -> tuple[Tensor, Tensor]:
+        """Means and variances of the predicted observations, over all components: n each."""
+        moments = Moments(self.weights.unsqueeze(-2), self.component_mean, self.component_sd.square())
+        if self.transformed is not None:
+            moments = self.transformed.linked(moments, Needs.VARIANCE)
+        mean = (self.weights * moments.mean).sum(0)
+        return mean, (self.weights * (moments.variance + (moments.mean - mean).square())).sum(0)
 
     @property
     def mean(self) -> Tensor:
         """The predictions, over all components: n."""
-        return (self.weights * self.component_mean).sum(0)
+        return self._total[0]
 
     @property
     def sd(self) -> Tensor:
         """The standard deviations of the predicted observations, over all components: n."""
-        second = self.component_sd.square() + (self.component_mean - self.mean).square()
-        return (self.weights * second).sum(0).sqrt()
+        return self._total[1].sqrt()
 
     @property
     def log_density(self) -> Tensor:
         """How likely each component held each observation to be, from the others: log densities H x n."""
+        if self.transformed is not None:
+            return self.transformed.predicted(self.component_mean, self.component_sd, self.observed)
         return torch.distributions.Normal(self.component_mean, self.component_sd).log_prob(self.observed)
 
     def quantiles(self, shares: Sequence[float]) -> Tensor:
         """Where so much of the probability of each observation lies below: S x n."""
+        if self.transformed is not None:
+            return self.transformed.quantiles(shares, self.weights, self.component_mean, self.component_sd)
         return mixture_quantiles(shares, self.weights, self.component_mean, self.component_sd)
 
 
 @torch.no_grad()
-def leave_one_out(belief: Gaussian) -> LeftOut:
+def leave_one_out(belief: Gaussian | Transformed) -> LeftOut:
     """What the belief would have said of each of its observations without it; of many, of those at inducing points."""
+    if isinstance(belief, Transformed):
+        return replace(leave_one_out(belief.latent), observed=belief.observed, transformed=belief)
     if belief.summary is not None:
         return leave_one_out(belief.summary.part)
     precision = belief.root_inverse.square().sum(-2)  # the diagonal of K^-1 = R^T R: H x n
@@ -235,8 +255,14 @@ def evened(belief: Gaussian, count: int) -> Gaussian:
     return replace(belief.some(evenly(belief.weights, count)), weights=belief.weights.new_full((count,), 1.0 / count))
 
 
-def carried(belief: Gaussian) -> dict[str, float]:
+def carried(belief: Gaussian | Transformed) -> dict[str, float]:
     """The weight that each family carries, by name; nothing for a belief of another fit."""
+    if isinstance(belief, Transformed):
+        return {
+            name + (", transformed" if side.bent else ""): float(belief.weights[side.index].sum()) * weight
+            for side in belief.sides
+            for name, weight in carried(side.latent).items()
+        }
     kernel = belief.kernel
     if not isinstance(kernel, Composed):
         return {}
@@ -249,8 +275,9 @@ def carried(belief: Gaussian) -> dict[str, float]:
     return weights
 
 
-def doubted(belief: Gaussian) -> Tensor:
+def doubted(belief: Gaussian | Transformed) -> Tensor:
     """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
+    belief = belief.latent if isinstance(belief, Transformed) else belief
     if not belief.stacked:
         return torch.zeros_like(belief.residual[0])
     beside = belief.noise - belief.noise.min(-1, keepdim=True).values

@@ -9,12 +9,13 @@ Data come as people hand them in; they are checked and brought to the unit cube 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
-from hentropy.core.beliefs import Frame, Gaussian
+from hentropy.core.beliefs import Frame, Gaussian, Transformed
 from hentropy.core.beliefs.kernels import Kernel, Profile
 from hentropy.core.given import as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
+from hentropy.core.models.bending import best_bend
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.families import (
     Fitted,
@@ -154,7 +155,7 @@ def _variances(noise: Any, n: int, device: torch.device) -> Tensor:
     return errors.square()
 
 
-Treatment = Literal["auto", "map", "mixture", "families"]
+Treatment = Literal["auto", "map", "mixture", "families", "transformed"]
 
 TREATMENTS: tuple[str, ...] = get_args(Treatment)
 
@@ -189,6 +190,40 @@ class ConstantMean:
         return self.values.view(H, *[1] * (inputs.dim() - 1)).expand(H, *inputs.shape[:-1])
 
 
+@overload
+def fit(
+    X: Any,
+    Y: Any,
+    *,
+    space: DesignSpace | None = None,
+    noise: Any = None,
+    hyperparameters: Literal["auto", "map", "mixture", "families"] = "auto",
+    draws: int = 8,
+    profile: Profile | str | None = None,
+    seed: int = 0,
+    start: Hyperparameters | None = None,
+    earlier: Gaussian | None = None,
+    device: Any = None,
+) -> Gaussian: ...
+
+
+@overload
+def fit(
+    X: Any,
+    Y: Any,
+    *,
+    space: DesignSpace | None = None,
+    noise: Any = None,
+    hyperparameters: Treatment,
+    draws: int = 8,
+    profile: Profile | str | None = None,
+    seed: int = 0,
+    start: Hyperparameters | None = None,
+    earlier: Gaussian | None = None,
+    device: Any = None,
+) -> Gaussian | Transformed: ...
+
+
 def fit(
     X: Any,
     Y: Any,
@@ -202,7 +237,7 @@ def fit(
     start: Hyperparameters | None = None,
     earlier: Gaussian | None = None,
     device: Any = None,
-) -> Gaussian:
+) -> Gaussian | Transformed:
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
@@ -211,6 +246,10 @@ def fit(
     (see `families`). One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
     from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that
     `fit_with` returned for similar data speeds up the fit of one kernel.
+
+    With "transformed", half of the draws of the families are about transformed outcomes, where 10 to 128 outcomes are
+    so skewed that the evidence prefers it (see `bending`); the belief is then a `Transformed`, in units of Y as ever.
+    Where they are not, it is that of "families".
 
     More than 1,500 observations are summarised by 1,000 inducing points, to which the hyperparameters are fitted (see
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
@@ -246,7 +285,7 @@ def fit_with(
     seed: int = 0,
     earlier: Gaussian | None = None,
     device: Any = None,
-) -> tuple[Gaussian, Hyperparameters]:
+) -> tuple[Gaussian | Transformed, Hyperparameters]:
     """As `fit`, and what the next fit may start from."""
     if hyperparameters not in TREATMENTS:
         raise InputError(f"hyperparameters must be one of {', '.join(TREATMENTS)}, got {hyperparameters!r}")
@@ -263,7 +302,7 @@ def fit_with(
         some = whole.chosen(seed)
         part, found = some.known(earlier), Hyperparameters(target.inputs.new_empty(0, target.size), target.groups)
         if part is None:
-            part, found = fit_with(
+            fitted, found = fit_with(
                 some.X,
                 some.Y,
                 start,
@@ -274,11 +313,17 @@ def fit_with(
                 profile=profile,
                 seed=seed,
             )
+            assert isinstance(fitted, Gaussian)  # so many have no transform
+            part = fitted
         return many.posterior(part, whole), found
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)
-    if hyperparameters == "families":
-        belief = _families(data, target, max(1, draws // 2) if few else 1, generator)
+    if hyperparameters in ("families", "transformed"):
+        own = max(1, draws // 2) if few else 1
+        belief: Gaussian | Transformed
+        belief, trusting, odds = _families(data, target, own, generator)
+        if hyperparameters == "transformed" and own > 1 and len(data.X) >= LEAST:
+            belief = _transformed(data, trusting, own, odds, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
     if hyperparameters == "mixture":
         theta, state = draw(target, known, draws, generator)
@@ -289,7 +334,7 @@ def fit_with(
 
 def settled(hyperparameters: Treatment, profile: Profile | str | None, few: bool) -> Treatment:
     """What "auto" is: families, or one kernel whose profile somebody wants."""
-    if hyperparameters == "families" and profile is not None:
+    if hyperparameters in ("families", "transformed") and profile is not None:
         raise InputError(
             f"families have kernels of their own, and the profile {profile!r} was given; leave it out, or choose"
             ' hyperparameters="mixture" or "map"'
@@ -345,13 +390,19 @@ def _belief(data: Observations, target: LogPosterior, theta: Tensor) -> Gaussian
     return _mixture(data, target.kernel(theta), [(target, theta)])
 
 
-def _mixture(data: Observations, kernel: Kernel, fitted: Sequence[tuple[LogPosterior, Tensor]]) -> Gaussian:
-    """The mixture of the rows (H x p) of one family after the other, equally weighted."""
+def _mixture(
+    data: Observations,
+    kernel: Kernel,
+    fitted: Sequence[tuple[LogPosterior, Tensor]],
+    outcomes: Tensor | None = None,
+) -> Gaussian:
+    """The mixture of the rows (H x p) of one family after the other, equally weighted; `outcomes` may differ: H x n."""
     noise = torch.cat([target.noise_variance(theta) for target, theta in fitted])
     mean = ConstantMean(torch.cat([theta[:, target.groups + 1] for target, theta in fitted]))
     weights = noise.new_full((len(noise),), 1.0 / len(noise))
     future = torch.cat([target.future_noise(theta) for target, theta in fitted])
-    return Gaussian.from_data(data.X, data.outcomes, noise, future, kernel, mean, data.frame, weights)
+    values = data.outcomes if outcomes is None else outcomes
+    return Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
 
 
 LEAST, MOST = 10, 500
@@ -361,13 +412,18 @@ LOOKS = 2
 """So often gross errors are looked for: once the first are doubted, others may stand out, or no longer."""
 
 
-def _families(data: Observations, target: LogPosterior, draws: int, generator: torch.Generator) -> Gaussian:
-    """The mixture of several families, weighted by stacking; most of it doubts what looks like gross errors."""
+def _families(
+    data: Observations, target: LogPosterior, draws: int, generator: torch.Generator
+) -> tuple[Gaussian, list[Fitted], float]:
+    """The mixture of several families, weighted by stacking; most of it doubts what looks like gross errors.
+
+    And the families as they trust all observations, and the log odds of gross errors, 0 if none are doubted.
+    """
     trusting = fit_families(target, draws, generator)
     belief = seen = _stacked(data, trusting)
-    if target.noise is not None or not LEAST <= len(data.X) <= MOST:
-        return belief
     best = 0.0
+    if target.noise is not None or not LEAST <= len(data.X) <= MOST:
+        return belief, trusting, best
     before = torch.zeros_like(data.outcomes, dtype=torch.bool)
     for _ in range(LOOKS):
         wrong = suspects(standard_residuals(seen))
@@ -382,7 +438,36 @@ def _families(data: Observations, target: LogPosterior, draws: int, generator: t
         seen = _stacked(again, doubtful)
         if odds > best:
             best, belief = odds, _stacked(again, [*doubtful, *(one.some(1) for one in believing)])
-    return belief
+    return belief, trusting, best
+
+
+def _transformed(
+    data: Observations, plain: list[Fitted], draws: int, odds: float, generator: torch.Generator
+) -> Transformed | None:
+    """Half of the draws of each family about the outcomes, half about transformed ones, weighted by stacking.
+
+    None where a transform is not better than none by a margin, or than gross errors with these log odds. The wide draws
+    are among the plain ones: transformed, they would expect outcomes far beyond all that were seen.
+    """
+    found = best_bend(plain)
+    if found is None:
+        return None
+    target = plain[0].target
+    noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
+    bent = fit_families(replace(target, outcomes=found.values, noise=noise), draws // 2, generator, wide=False)
+    better = max(one.summit for one in bent) + float(found.log_slope.sum()) - max(one.summit for one in plain)
+    if better <= odds:
+        return None
+    rows = [(one.some(draws - draws // 2), data.outcomes, False) for one in plain]
+    rows += [(one, found.values, True) for one in bent]
+    # neighbours with one kernel are evaluated at once
+    rows.sort(key=lambda row: row[0].target.basis is not None)
+    kernel = joined([one.target.kernel(one.theta) for one, _, _ in rows])
+    outcomes = torch.cat([values.expand(len(one.theta), -1) for one, values, _ in rows])
+    latent = _mixture(data, kernel, [(one.target, one.theta) for one, _, _ in rows], outcomes)
+    which = torch.tensor([is_bent for one, _, is_bent in rows for _ in one.theta], device=outcomes.device)
+    belief = Transformed(replace(latent, stacked=True), found.bend.within(data.frame.shift, data.frame.scale), which)
+    return belief.weighted(stacked(leave_one_out(belief).log_density))
 
 
 def _stacked(data: Observations, fitted: Sequence[Fitted]) -> Gaussian:

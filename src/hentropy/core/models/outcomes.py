@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Several
+from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Several, Transformed
 from hentropy.core.beliefs.base import check_names
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.given import as_device, as_table
@@ -34,7 +34,7 @@ def fit_outcomes(
     correlated: bool | None = None,
     earlier: Belief | None = None,
     device: Any = None,
-) -> Gaussian | Graded | Several:
+) -> Gaussian | Graded | Several | Transformed:
     """The belief after observing outcomes Y (n x o, NaN where one was not measured) at designs X (n x d).
 
     Outcomes in `log` are modelled as their natural logarithms, and losses see these. `noise` are standard errors by
@@ -60,6 +60,8 @@ def fit_outcomes(
     few = int(measured.sum(0).max()) <= MIXTURE_LIMIT
     if hyperparameters == "auto" and len(names) > 1 and not few:
         hyperparameters = "map"  # the same for all: components are paired
+    if hyperparameters == "transformed" and len(names) > 1:
+        hyperparameters = "families"  # components of all outcomes are paired, and have one transform or none
     hyperparameters = settled(hyperparameters, profile, few)
     probabilities: dict[str, Graded] = {}
     for i, name in enumerate(names):
@@ -79,7 +81,7 @@ def fit_outcomes(
             told[rows, i], error = _logarithms(values[rows, i], error, name)
         errors[name] = error
 
-    def alone(i: int) -> Gaussian:
+    def alone(i: int) -> Gaussian | Transformed:
         return fit(
             designs[measured[:, i]],
             told[measured[:, i], i],
@@ -107,6 +109,8 @@ def fit_outcomes(
         own = frozenset(logs & {names[i] for i in group})
         if len(group) == 1:
             fitted = alone(group[0])
+            if isinstance(fitted, Transformed):  # of a single outcome only
+                return replace(fitted, outcomes=names, logs=own)
             if hyperparameters == "families" and len(names) > 1:
                 fitted = evened(fitted, max(draws, 2))  # the weights of all outcomes must be the same
             part: Gaussian | Correlated | Graded = replace(fitted, outcomes=(names[group[0]],), logs=own)

@@ -40,7 +40,8 @@ class ModelWords(Words):
         Treatment,
         Field(
             description='"map" fits one model, "mixture" averages over several of one kind, "families" over several'
-            ' kinds, by how well they predict; "auto" is the last.'
+            ' kinds, by how well they predict, "transformed" also over models of transformed outcomes where these are'
+            ' skewed; "auto" is "families".'
         ),
     ] = "auto"
     python: Annotated[

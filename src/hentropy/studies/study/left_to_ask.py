@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.action_search import ContinuousSearch
-from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Nodes
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Nodes, Transformed
 from hentropy.core.beliefs.nodes import gauss_hermite
 from hentropy.core.beliefs.several import Several
 from hentropy.core.beliefs.success import Success
@@ -284,7 +284,7 @@ def repeatable(outcomes: Outcomes, trials: Sequence[Trial], row_of: Callable[[Tr
 
 def _noiseless(belief: Belief) -> Belief:
     """The belief with exact observations to come."""
-    return belief.exact() if isinstance(belief, Gaussian | Several) else belief
+    return belief.exact() if isinstance(belief, Gaussian | Several | Transformed) else belief
 
 
 def _least_known(rows: Tensor, belief: Belief) -> Tensor:
@@ -301,8 +301,10 @@ def _far_nodes(belief: Belief) -> Nodes:
     if isinstance(belief, Several | Graded):
         return belief.nodes(OUTCOMES * min(belief.components, OUTCOMES), 1)
     H = belief.components
-    one = gauss_hermite(OUTCOMES) if isinstance(belief, Gaussian) else gauss_hermite(2)
-    weights = belief.weights if isinstance(belief, Gaussian) else torch.full((H,), 1.0 / H, dtype=torch.float64)
+    weights = torch.full((H,), 1.0 / H, dtype=torch.float64)
+    one = gauss_hermite(2)
+    if isinstance(belief, Gaussian | Transformed):
+        one, weights = gauss_hermite(OUTCOMES), belief.weights
     middle = weights.cumsum(0) - 0.5 * weights
     return Nodes(
         one.z.repeat(H, 1),

@@ -71,9 +71,9 @@ class Study:
     The `first` designs (default: 2 (d + 1) for d parameters, at least 4 and at most 12) are space-filling and measure
     everything; after these, the model chooses. Attached or told measurements count towards them, also if you set it:
     with `first=12` and ten attached, two more are space-filling; `first_left` is the number still to come.
-    `hyperparameters` is "auto", "map", "mixture" or "families", as in `fit`; where `decide_on` fixes a parameter that
-    experiments vary, "auto" is one kernel in place of families. `model` replaces this fit: a
-    function from `ModelData` to a belief, such as `forest(RandomForestRegressor())` or your own.
+    `hyperparameters` is "auto", "map", "mixture", "families" or "transformed", as in `fit`; where `decide_on` fixes a
+    parameter that experiments vary, "auto" is one kernel in place of families. `model` replaces this fit:
+    a function from `ModelData` to a belief, such as `forest(RandomForestRegressor())` or your own.
     `decide_on` restricts the decision to part of the space: a different space or a pool with the same
     parameters, or fixed values such as {"fidelity": 1.0}. `cost` is the cost of experiments: a number, an
     expression such as "2 + 0.1 * minutes + price[ligand]", "told" if each result comes with its cost, or a function

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.action_search import expected_loss
-from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Known, Needs, Several, value_draws
+from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Known, Needs, Several, Transformed, value_draws
 from hentropy.core.beliefs.several import Part
 from hentropy.core.decisions import Decision, Solved, by_outcome, checked_loss
 from hentropy.core.entropy import Entropy, check_fit, entropy
@@ -60,10 +60,10 @@ def check_decision(
     _check_gain(found, now)
     if q > 1:
         _check_together(decision, belief, space, space.sample(q, seed + 13).to(belief.X), effort, seed)
-    if moved is not None and isinstance(belief, Gaussian | Several):
+    if moved is not None and isinstance(belief, Gaussian | Several | Transformed):
         same = gain(moved(3.0), _transformed(belief, 3.0, 1.0), x, space, effort=effort, seed=seed)
         _check_same_gain("f + 3", same, found, 1.0, decision.needs)
-    if scales and isinstance(belief, Gaussian | Several):
+    if scales and isinstance(belief, Gaussian | Several | Transformed):
         doubled = gain(decision, _transformed(belief, 0.0, 2.0), x, space, effort=effort, seed=seed)
         _check_same_gain("2 f", doubled, found, 2.0, decision.needs)
 
@@ -94,10 +94,11 @@ def _average_loss(decision: Decision, belief: Belief, action: Any, seed: int) ->
     if moments.point_mass:
         losses = torch.stack([checked_loss(decision, f, action) for f in by_outcome(moments.mean, o)])
         return losses, torch.zeros_like(losses)
-    root, rows = moments.root, []
+    (mean, root), rows = moments.normal, []
     for replicate in range(REPLICATES):
         z = value_draws(DRAWS, K, seed + 101 * (replicate + 1)).to(belief.X)
-        f = by_outcome(moments.mean.unsqueeze(1) + z @ root.mT, o)  # H x M x K (x o)
+        f = mean.unsqueeze(1) + z @ root.mT  # H x M x K
+        f = by_outcome(f if moments.latent is None else moments.latent.outcomes(f), o)  # H x M x K (x o)
         rows.append(
             torch.stack([checked_loss(decision, f[h], _repeated(decision, action, DRAWS)).mean() for h in range(H)])
         )
@@ -203,8 +204,15 @@ def _check_together(
     )
 
 
-def _transformed(belief: Gaussian | Several, shift: float, scale: float) -> Gaussian | Several:
+def _transformed(
+    belief: Gaussian | Several | Transformed, shift: float, scale: float
+) -> Gaussian | Several | Transformed:
     """The belief about scale x f + shift, whatever the outcome."""
+    if isinstance(belief, Transformed):
+        units = (torch.tensor(number).to(belief.X) for number in (shift, scale))
+        latent = _transformed(belief.latent, shift, scale)
+        assert isinstance(latent, Gaussian)
+        return replace(belief, latent=latent, bend=belief.bend.within(*units))
     if isinstance(belief, Several):
         return replace(belief, parts=tuple(_transformed_part(part, shift, scale) for part in belief.parts))
     return _transformed_part(belief, shift, scale)  # type: ignore[return-value]

@@ -8,7 +8,7 @@ from torch import Tensor
 from hentropy.core.action_search import ActionSearch, ContinuousSearch, expected_loss, prepare_search
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.tuples import TupleSearch
-from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Transformed
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.entropy import Entropy, entropy_of
 from hentropy.views.plots.decided import DecidedInfo, decided_info
@@ -52,6 +52,12 @@ def outcomes(scene: Scene, row: Tensor) -> tuple[OutcomeInfo, ...]:
 @torch.no_grad()
 def outcome_quantiles(belief: Belief, row: Tensor, shares: tuple[float, ...]) -> Tensor:
     """Quantiles of what an experiment at a design (d) would measure, noise included: one for each share."""
+    if isinstance(belief, Transformed):
+        latent = belief.latent
+        at = latent.moments(row.to(belief.X).unsqueeze(0), Needs.VARIANCE)
+        noise = latent.frame.scale.square() * latent.future_noise.unsqueeze(-1)  # H x 1
+        sd = (at.variance + noise).sqrt()
+        return belief.quantiles(shares, belief.weights.unsqueeze(-1), at.mean, sd).squeeze(-1)
     at = belief.moments(row.to(belief.X).unsqueeze(0), Needs.VARIANCE)
     if isinstance(belief, Gaussian):
         noise = belief.frame.scale.square() * belief.future_noise.unsqueeze(-1)  # H x 1

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Gaussian, Graded
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Transformed
 from hentropy.core.beliefs.kernels import Composed, Coregional, Stationary
 from hentropy.core.spaces import Choice, DesignSpace
 from hentropy.views.plots.shown_fields import can_run, field_range, owner, varied, varying
@@ -95,7 +95,7 @@ def length_scales(belief: Belief, space: DesignSpace) -> LengthScales | None:
     where the belief is no Gaussian process whose kernel has length scales along the coordinates; infinite for a field
     that never varies.
     """
-    belief = belief.latent if isinstance(belief, Graded) else belief
+    belief = belief.latent if isinstance(belief, Graded | Transformed) else belief
     if not isinstance(belief, Gaussian):
         return None
     correlated = isinstance(belief.kernel, Coregional)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Gaussian, Graded
+from hentropy.core.beliefs import Gaussian, Graded, Transformed
 from hentropy.studies.records import Measurement, State, Trial
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import beside, option_places, within
@@ -116,7 +116,7 @@ def near(scene: Scene, view: Slice, designs: np.ndarray) -> np.ndarray:
         return np.ones(len(rows), dtype=bool)
     onto = view.onto(rows).to(rows)
     runs = can_run(scene.space, onto).numpy()
-    belief = belief.latent if isinstance(belief, Graded) else belief
+    belief = belief.latent if isinstance(belief, Graded | Transformed) else belief
     if not isinstance(belief, Gaussian):
         return runs
     # each design with its place on the slice, as n pairs of points

@@ -10,7 +10,7 @@ from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.exchange import exchange, gather_points, replacement_losses
 from hentropy.core.action_search.listed import ENUMERABLE, all_tuples, rows_given
-from hentropy.core.beliefs import Belief, Gaussian, Moments
+from hentropy.core.beliefs import Belief, Gaussian, Moments, Transformed
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss
 from hentropy.core.decisions.actions import PointsDomain
@@ -134,7 +134,7 @@ def drawn_functions(belief: Belief, count: int, seed: int) -> list[tuple[Functio
 
     The functions of one component share a basis, and need no other.
     """
-    if not isinstance(belief, Gaussian) or belief.components == 1:
+    if not isinstance(belief, Gaussian | Transformed) or belief.components == 1:
         return [(belief.paths(count, seed), count)]
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.multinomial(belief.weights.cpu(), count, replacement=True, generator=generator)

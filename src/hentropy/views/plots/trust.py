@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.core.beliefs import Gaussian, Graded
+from hentropy.core.beliefs import Gaussian, Graded, Transformed
 from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role, Rule
@@ -91,7 +91,7 @@ def trust_info(scene: Scene) -> TrustInfo | ReliabilityInfo:
 def predictions_info(scene: Scene) -> TrustInfo:
     """Numbers that are predicted."""
     belief = scene.belief
-    if not isinstance(belief, Gaussian):
+    if not isinstance(belief, Gaussian | Transformed):
         raise InputError(
             f"a {type(belief).__name__} belief cannot leave an observation out; a Gaussian process can: see he.fit"
         )
@@ -253,11 +253,14 @@ FAMILIES = {
     "smooth": "smooth functions, sums of one-dimensional ones and parabolas among them",
 }
 
+TRANSFORMED = {"": "", ", transformed": " (of transformed values)"}
+
 
 def _families(weights: dict[str, float]) -> str:
     """Which family carries the weight, in words."""
     ordered = sorted(weights.items(), key=lambda item: -item[1])
-    shares = ", ".join(f"{FAMILIES[name]}: {100 * weight:.0f} %" for name, weight in ordered)
+    names = {name + end: said + words for name, said in FAMILIES.items() for end, words in TRANSFORMED.items()}
+    shares = ", ".join(f"{names[name]}: {100 * weight:.0f} %" for name, weight in ordered)
     return f"Models of several families are averaged, weighted by how well they predict held-out values ({shares})."
 
 

@@ -132,6 +132,8 @@ MODELS = {
     "map": "one model is fitted",
     "mixture": "several models of one kind are averaged",
     "families": "models of two kinds are averaged, weighted by how well they predict",
+    "transformed": "models of two kinds, some of them about transformed outcomes where these are skewed, are averaged,"
+    " weighted by how well they predict",
 }
 
 

@@ -1,0 +1,244 @@
+r"""`Bend`: a monotone map between a normal value and an outcome, with one slope below a corner and another above it.
+
+    y = h(v) = level + left v + (right - left) w psi((v - corner) / w)        psi(u) = u Phi(u) + phi(u)
+
+psi is the positive part, rounded: psi(u) = E max(0, u + Z). So h is smooth, and far from the corner it is a straight
+line: beyond the data a value grows no faster than among them, as it would under a logarithm. Of a normal v with mean m
+and variance s^2 the outcome has, with t = sqrt(s^2 + w^2), u = (m - corner) / t and the slope S = left + (right - left)
+Phi(u), for two points a and b with the covariance c of v,
+
+    E y = level + left m + (right - left) t psi(u)
+    Cov(y_a, y_b) = c S_a S_b + (right - left)^2 t_a t_b J(u_a, u_b; c / (t_a t_b))
+
+J(u, k; r) is the integral over rho from 0 to r of (r - rho) phi2(u, k; rho), with the bivariate normal density phi2:
+the covariance of two positive parts has the second derivative t_a t_b phi2 in their correlation (Price 1958).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from hentropy.lazy import AutogradFunction, Tensor, torch
+
+ANGLES = 12
+"""Nodes of J: errors are below 1e-9 while v varies by up to three widths."""
+
+STEPS = 40
+"""At most so many steps find v from y; quadratic convergence takes about eight."""
+
+REACH = 9.0
+"""Beyond so many standard deviations a normal value does not count."""
+
+NODES = 48
+"""Of the integrals over v that have no closed form."""
+
+
+def distribution(u: Tensor) -> Tensor:
+    """Phi."""
+    return 0.5 * torch.erfc(u * -math.sqrt(0.5))
+
+
+def rounded(u: Tensor) -> Tensor:
+    """psi: the positive part, rounded."""
+    return u * distribution(u) + torch.exp(-0.5 * u.square()) * (1.0 / math.sqrt(2.0 * math.pi))
+
+
+def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
+    """J(u, k; r), by Gauss-Legendre nodes in the angle whose sine is the correlation."""
+    nodes, weights = np.polynomial.legendre.leggauss(ANGLES)
+    t, w = torch.from_numpy(nodes).to(u), torch.from_numpy(weights).to(u)
+    r = r.clamp(-1.0 + 1e-12, 1.0 - 1e-12)
+    half = 0.5 * torch.asin(r)
+    u, k = u.clamp(-40.0, 40.0), k.clamp(-40.0, 40.0)
+    squares, product = -0.5 * (u.square() + k.square()), u * k
+    total = torch.zeros_like(squares + half)
+    for node, weight in zip(t, w, strict=True):  # one array at a time stays in the cache
+        sine = torch.sin(half * (node + 1.0))
+        total = total + weight * (r - sine) * torch.exp((squares + product * sine) / (1.0 - sine.square()))
+    return total * half / (2.0 * math.pi)
+
+
+class _BentMean(AutogradFunction):
+    """E h(v) of normal values with means and variances, which broadcast: its derivatives are half of what it takes."""
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
+        bent = bend.right - bend.left
+        t = (var + bend.width.square()).sqrt_()
+        u = (mean - bend.corner).div_(t)
+        below = torch.mul(u, -math.sqrt(0.5)).erfc_().mul_(0.5)
+        density = u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
+        ctx.save_for_backward(below, density, t, bend.left, bent)
+        ctx.shapes = mean.shape, var.shape
+        # u is not needed any more: its memory is used again, as it is still in the cache
+        return u.mul_(below).add_(density).mul_(bent * t).add_(mean * bend.left).add_(bend.level)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        below, density, t, left, bent = ctx.saved_tensors
+        by_mean = by_var = None
+        if ctx.needs_input_grad[0]:
+            by_mean = (below * bent).add_(left).mul_(grad).sum_to_size(ctx.shapes[0])
+        if ctx.needs_input_grad[1]:
+            by_var = (grad * density * (0.5 * bent / t)).sum_to_size(ctx.shapes[1])
+        return by_mean, by_var, None
+
+
+@dataclass(frozen=True)
+class Bend:
+    """Numbers: the two slopes (both above 0), the corner between them, the width of the transition and the level."""
+
+    level: Tensor
+    left: Tensor
+    right: Tensor
+    corner: Tensor
+    width: Tensor
+
+    @classmethod
+    def shaped(cls, left: Tensor, right: Tensor, corner: Tensor) -> "Bend":
+        """With a width of 1, and an outcome of mean 0 and variance 1 where v is standard normal."""
+        zero, one = torch.zeros_like(left), torch.ones_like(left)
+        raw = cls(zero, left, right, corner, one)
+        scale = raw.covariance(zero, zero, one, one, one).rsqrt()
+        return cls(-scale * raw.mean(zero, one), scale * left, scale * right, corner, one)
+
+    def one(self, index: int) -> "Bend":
+        """One of several, whose numbers are G x 1."""
+        return Bend(*(getattr(self, field.name)[index].squeeze() for field in fields(self)))
+
+    def of(self, shift: Tensor, scale: Tensor) -> "Bend":
+        """The same shape of v in units of a scale from a shift: h(shift + scale v')."""
+        level = self.level + self.left * shift
+        return Bend(level, scale * self.left, scale * self.right, (self.corner - shift) / scale, self.width / scale)
+
+    def within(self, shift: Tensor, scale: Tensor) -> "Bend":
+        """The same map where v and y both have this shift and scale: shift + scale h((v - shift) / scale)."""
+        inside = self.of(-shift / scale, 1.0 / scale)
+        level, left, right = scale * inside.level + shift, scale * inside.left, scale * inside.right
+        return Bend(level, left, right, inside.corner, inside.width)
+
+    @property
+    def _bent(self) -> Tensor:
+        return self.right - self.left
+
+    def __call__(self, v: Tensor) -> Tensor:
+        """h(v)."""
+        return self.level + self.left * v + self._bent * self.width * rounded((v - self.corner) / self.width)
+
+    def slope(self, v: Tensor) -> Tensor:
+        """h'(v)."""
+        return self.left + self._bent * distribution((v - self.corner) / self.width)
+
+    def behind(self, y: Tensor) -> Tensor:
+        """The v of an outcome y, differentiable.
+
+        h is convex or concave and lies on one side of both its lines: Newton steps from their farther crossing with y
+        come nearer from one side.
+        """
+        with torch.no_grad():
+            lines = (y - self.level) / self.left, (y - self.level + self._bent * self.corner) / self.right
+            v = torch.where(self._bent > 0, torch.minimum(*lines), torch.maximum(*lines))
+            for _ in range(STEPS):
+                step = (self(v) - y) / self.slope(v)
+                v = v - step
+                if bool((step.abs() <= 1e-13 * (self.width + v.abs())).all()):
+                    break
+            at, slope = self(v), self.slope(v)
+        return v + (y - at) / slope
+
+    def mean(self, mean: Tensor, var: Tensor) -> Tensor:
+        """E h(v) of normal values."""
+        found: Tensor = _BentMean.apply(mean, var, self)
+        return found
+
+    def covariance(self, mean: Tensor, other: Tensor, var: Tensor, other_var: Tensor, cov: Tensor) -> Tensor:
+        """Cov(h(v), h(v')) of normal values with means, variances and a covariance, which broadcast."""
+        t, s = (var + self.width.square()).sqrt(), (other_var + self.width.square()).sqrt()
+        u, k = (mean - self.corner) / t, (other - self.corner) / s
+        slopes = (self.left + self._bent * distribution(u)) * (self.left + self._bent * distribution(k))
+        return cov * slopes + self._bent.square() * t * s * curved(u, k, cov / (t * s))
+
+
+@dataclass(frozen=True)
+class Latent:
+    """The normal values (H x ... x m) behind outcomes: those of `bent` components (H) are h of theirs, others equal.
+
+    `cov` is H x ... x m x m, where it was asked for.
+    """
+
+    bend: Bend
+    bent: Tensor
+    mean: Tensor
+    var: Tensor
+    cov: Tensor | None = None
+
+    def variance(self) -> Tensor:
+        """The variances of the outcomes: H x ... x m."""
+        m, v = self.mean, self.var
+        return torch.where(self._which(m), self.bend.covariance(m, m, v, v, v).clamp_min(0.0), v)
+
+    def covariance(self, cov: Tensor) -> Tensor:
+        """The covariances of the outcomes, from those of the values behind them: H x ... x m x m."""
+        m, v = self.mean, self.var
+        v = v.expand_as(m)
+        joint = self.bend.covariance(m.unsqueeze(-1), m.unsqueeze(-2), v.unsqueeze(-1), v.unsqueeze(-2), cov)
+        return torch.where(self._which(joint), joint, cov)
+
+    def changed(self, change: Callable[[Tensor], Tensor]) -> "Latent":
+        """With means and variances picked or moved, without covariances."""
+        return replace(self, mean=change(self.mean), var=change(self.var), cov=None)
+
+    def _which(self, like: Tensor, at: int = 0) -> Tensor:
+        """Which components are bent, in the shape of a tensor whose dimension `at` counts them."""
+        return self.bent.view(*[1] * at, -1, *[1] * (like.dim() - at - 1))
+
+    def outcomes(self, v: Tensor, at: int = 0) -> Tensor:
+        """The outcomes of values of each component; dimension `at` counts the components."""
+        return torch.where(self._which(v, at), self.bend(v), v)
+
+    def levels(self, y: Tensor) -> Tensor:
+        """The values behind outcomes y (T) in each component: H x T; infinite ones stay."""
+        finite = torch.isfinite(y)
+        own = torch.where(finite, self.bend.behind(torch.where(finite, y, 0.0)), y)
+        return torch.where(self.bent.unsqueeze(-1), own, y)
+
+    def standard(self, levels: Tensor) -> Tensor:
+        """How many standard deviations the means lie above levels of the outcome (T): H x ... x T x m."""
+        own = self.levels(levels)
+        own = own.view(len(own), *[1] * (self.mean.dim() - 2), -1, 1)
+        return (self.mean.unsqueeze(-2) - own) / self.var.clamp_min(1e-300).sqrt().unsqueeze(-2)
+
+    def mean_log_slope(self) -> Tensor:
+        """E log h'(v), zero where y = v: H x ... x m, by Gauss-Hermite nodes."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(2 * NODES)
+        sd, total = self.var.sqrt(), torch.zeros_like(self.var)
+        for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+            total = total + float(weight) * self.bend.slope(self.mean + float(node) * sd).log()
+        return torch.where(self._which(total), total, 0.0)
+
+    def truncated(self, about: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """E (y - about)^p 1(low <= y <= high) for p = 0, 1, 2; numbers, or one for each of m.
+
+        By Gauss-Legendre nodes between the values behind the bounds: y is smooth there.
+        """
+        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        t, w = torch.from_numpy(nodes).to(self.mean), torch.from_numpy(weights).to(self.mean)
+        sd = self.var.clamp_min(1e-24 * self.bend.width.square()).sqrt()
+        ends = []
+        for bound in torch.broadcast_tensors(low.reshape(-1), high.reshape(-1)):
+            own = self.levels(bound.to(self.mean))
+            own = own.view(len(own), *[1] * (self.mean.dim() - 2), -1)
+            ends.append(((own - self.mean) / sd).clamp(-REACH, REACH))
+        a, b = ends
+        half = 0.5 * (b - a)
+        first = second = torch.zeros_like(half)
+        for node, weight in zip(t, w, strict=True):
+            z = a + half * (node + 1.0)
+            mass = weight * half * torch.exp(-0.5 * z.square()) / math.sqrt(2.0 * math.pi)
+            gap = self.outcomes(self.mean + sd * z) - about.to(z)
+            first, second = first + mass * gap, second + mass * gap.square()
+        chance = torch.where(a > 0, distribution(-a) - distribution(-b), distribution(b) - distribution(a))
+        return chance, first, second

@@ -1,0 +1,342 @@
+"""`Transformed`: a mixture in which some components are about a bent outcome, against brute force."""
+
+import pickle
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from hentropy import Minimize, Outcome, Space, Study, Target, fit, fit_outcomes
+from hentropy.core.beliefs import Gaussian, Needs, Several, Transformed
+from hentropy.core.beliefs.links import Bend, Latent
+from hentropy.core.models.families import carried, doubted, leave_one_out
+from hentropy.core.models.hyperparameters import NOISE_FLOOR
+from hentropy.studies.outcomes import Computed
+from hentropy.studies.testing import check_belief, check_decision
+from hentropy.views.plots import PICTURES, picture
+from support.beliefs import composed, designs, gaussian, tensor, transformed
+from support.decisions import POOL, ROWS, SPACE
+
+pytestmark = pytest.mark.core
+
+BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2)}
+
+
+def bend(name: str) -> Bend:
+    left, right, corner = map(tensor, BENDS[name])
+    return Bend(tensor(0.7), left, right, corner, tensor(0.8))
+
+
+def grid(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+    """Values of a normal variable on a fine grid, and their probabilities (trapezoids)."""
+    z = torch.linspace(-9.0, 9.0, 20_001, dtype=torch.float64)
+    p = torch.exp(-0.5 * z.square())
+    return mean.unsqueeze(-1) + var.sqrt().unsqueeze(-1) * z, p / p.sum()
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_a_bend_has_an_inverse_and_a_slope(name: str) -> None:
+    one = bend(name)
+    y = torch.cat([torch.linspace(-40.0, 60.0, 101, dtype=torch.float64), tensor([-1e6, 1e6])])
+    v = one.behind(y)
+    assert torch.allclose(one(v), y, rtol=1e-12, atol=1e-11)
+    at = tensor([-3.0, 0.0, 0.4, 2.0]).requires_grad_()
+    (slope,) = torch.autograd.grad(one(at).sum(), at)
+    assert torch.allclose(slope, one.slope(at))
+    y = one(at).detach().requires_grad_()
+    (inverse,) = torch.autograd.grad(one.behind(y).sum(), y)
+    assert torch.allclose(inverse, 1.0 / slope)
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_means_and_variances_of_a_bent_normal_value(name: str) -> None:
+    one = bend(name)
+    mean, var = torch.meshgrid(tensor([-4.0, -0.3, 0.5, 5.0]), tensor([1e-8, 0.1, 1.0, 6.0]), indexing="ij")
+    v, p = grid(mean, var)
+    y = one(v)
+    expected = y @ p
+    assert torch.allclose(one.mean(mean, var), expected, rtol=1e-9, atol=1e-9)
+    spread = (y - expected.unsqueeze(-1)).square() @ p
+    assert torch.allclose(one.covariance(mean, mean, var, var, var), spread, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", BENDS)
+@pytest.mark.parametrize("r", [-0.9, -0.3, 0.0, 0.6, 0.99])
+def test_the_covariance_of_two_bent_normal_values(name: str, r: float) -> None:
+    one, (m, k), (s, t) = bend(name), tensor([0.2, -0.6]), tensor([1.4, 0.7])
+    z = torch.linspace(-8.0, 8.0, 1_601, dtype=torch.float64)
+    p = torch.exp(-0.5 * z.square())
+    p = p / p.sum()
+    a, b = one(m + s * z), one(k + t * (r * z.unsqueeze(-1) + (1.0 - r * r) ** 0.5 * z))
+    expected = torch.einsum("i,j,i,ij->", p, p, a, b) - (p @ a) * torch.einsum("i,j,ij->", p, p, b)
+    found = one.covariance(m, k, s.square(), t.square(), r * s * t)
+    assert torch.allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_a_standardised_bend_has_mean_zero_and_variance_one() -> None:
+    one = Bend.shaped(tensor(1.0), tensor(16.0), tensor(0.5))
+    v, p = grid(tensor(0.0), tensor(1.0))
+    assert float(one(v) @ p) == pytest.approx(0.0, abs=1e-9)
+    assert float(one(v).square() @ p) == pytest.approx(1.0, abs=1e-7)
+    shift, scale = tensor(5.0), tensor(3.0)
+    assert torch.allclose(one.of(shift, scale)(v), one(shift + scale * v))
+    assert torch.allclose(one.within(shift, scale)(v), shift + scale * one((v - shift) / scale))
+
+
+def test_what_lies_between_two_levels() -> None:
+    bent = torch.tensor([True, False])
+    mean, var = tensor([[4.0, 6.0, 1.0], [4.0, 6.0, 1.0]]), tensor([[2.0, 9.0, 0.5], [2.0, 9.0, 0.5]])
+    latent = Latent(bend("up"), bent, mean, var)
+    v, p = grid(mean, var)
+    y = latent.outcomes(v)
+    for low, high, about in ((3.0, 7.0, 4.5), (-torch.inf, 2.0, 2.0), (2.5, torch.inf, 0.0)):
+        inside = ((y >= low) & (y <= high)).to(y)
+        found = latent.truncated(*map(tensor, (about, low, high)))
+        for power, value in enumerate(found):  # the grid resolves a step to 1e-3 of a standard deviation
+            assert torch.allclose(value, ((y - about) ** power * inside) @ p, rtol=2e-3, atol=2e-3)
+    above = torch.special.ndtr(latent.standard(tensor([2.5, 6.0])))
+    for t, level in enumerate((2.5, 6.0)):
+        assert torch.allclose(above[:, t], (y > level).to(y) @ p, atol=1e-3)
+    slopes = torch.where(bent[:, None], bend("up").slope(v).log() @ p, 0.0)
+    assert torch.allclose(latent.mean_log_slope(), slopes, atol=1e-5)
+
+
+@pytest.mark.parametrize("bent", [(0, 2), (1,), (0, 1, 2)])
+def test_it_is_a_belief(bent: tuple[int, ...]) -> None:
+    check_belief(transformed(3, bent=bent), SPACE)
+
+
+def test_one_component_and_families_are_beliefs() -> None:
+    check_belief(transformed(1), SPACE)
+    check_belief(transformed(3, covariance=composed(3, 2)), SPACE)
+    check_belief(transformed(3).typical(2), SPACE)
+
+
+def test_without_a_bent_component_it_says_what_the_mixture_says() -> None:
+    plain, same = gaussian(3), transformed(3, bent=())
+    points, x = designs(5, seed=6), designs(4, 2, seed=7)
+    for needs in Needs:
+        one, other = plain.moments(points, needs), same.moments(points, needs)
+        assert torch.allclose(one.mean, other.mean)
+        if needs is Needs.JOINT:
+            assert torch.allclose(one.covariance, other.covariance)
+    for q in (1, 2):
+        nodes = plain.nodes(6, q)
+        before, after = (belief.look_ahead(x[:, :q]).fantasy(nodes) for belief in (plain, same))
+        assert torch.allclose(before.values, after.values)
+        now, then = (each.shared_moments(points[None], Needs.VARIANCE) for each in (before, after))
+        assert torch.allclose(now.total()[0], then.total()[0])
+        assert torch.allclose(now.total()[1], then.total()[1])
+
+
+def test_outcomes_are_quantiles_of_the_mixture() -> None:
+    """Against draws: noise is added to the normal value, and bent with it."""
+    belief = transformed(3)
+    x = designs(1, seed=8)
+    at = belief.latent.moments(x, Needs.VARIANCE)
+    sd = (at.variance + belief.latent.frame.scale.square() * belief.latent.future_noise[:, None]).sqrt()
+    generator = torch.Generator().manual_seed(0)
+    which = torch.multinomial(belief.weights, 200_000, replacement=True, generator=generator)
+    v = at.mean[which, 0] + sd[which, 0] * torch.randn(len(which), generator=generator, dtype=torch.float64)
+    y = torch.where(belief.bent[which], belief.bend(v), v)
+    nodes = belief.nodes(9, 1)
+    found = belief.look_ahead(x[None]).fantasy(nodes).values[0, :, 0]
+    below = (y <= found[:, None]).double().mean(-1)
+    error = 5.0 * (0.25 / len(y)) ** 0.5  # five standard errors at most: a false alarm in 1e6
+    assert torch.allclose(below, torch.special.ndtr(nodes.z[:, 0]), atol=error)
+    quantiles = belief.quantiles((0.1, 0.5, 0.9), belief.weights[:, None], at.mean, sd)
+    assert torch.allclose((y <= quantiles).double().mean(-1), tensor([0.1, 0.5, 0.9]), atol=error)
+
+
+def test_weights_follow_densities_with_the_slope_of_the_transform() -> None:
+    belief, x, y = transformed(3), designs(2, seed=9), tensor([5.5, 2.0])
+    after = belief.condition(x, y)
+    latent = belief.latent
+    each = []
+    for h in range(3):
+        one = latent.component(h)
+        v = belief.bend.behind(y) if bool(belief.bent[h]) else y
+        joint = one.moments(x, Needs.JOINT)
+        noise = one.frame.scale.square() * one.future_noise * torch.eye(2, dtype=torch.float64)
+        normal = torch.distributions.MultivariateNormal(joint.mean[0], joint.covariance[0] + noise)
+        step = 1e-5
+        slope = ((belief.bend.behind(y + step) - belief.bend.behind(y - step)) / (2.0 * step)).log().sum()
+        each.append(normal.log_prob(v) + (slope if bool(belief.bent[h]) else 0.0))
+    expected = torch.softmax(belief.weights.log() + torch.stack(each), 0)
+    assert torch.allclose(after.weights, expected, atol=1e-7)
+    assert torch.allclose(after.observed[-2:], y)
+
+
+def test_outcomes_to_come_have_slopes_in_the_design() -> None:
+    belief, at = transformed(3), designs(3, seed=11)
+    nodes = belief.nodes(4, 1)
+
+    def value(x: Tensor) -> Tensor:
+        found = belief.look_ahead(x).fantasy(nodes).shared_moments(at[None], Needs.VARIANCE)
+        return (found.total()[0].square() + found.total()[1]).sum()
+
+    x = designs(1, 1, seed=10)
+    assert torch.autograd.gradcheck(value, (x.requires_grad_(),), eps=1e-5, atol=1e-4)
+
+
+def test_some_of_its_components() -> None:
+    belief = transformed(3, covariance=composed(3, 2))
+    assert belief.some([2, 0]).bent.tolist() == [True, True]
+    assert belief.component(1).bent.tolist() == [False]
+    assert torch.allclose(belief.component(0).observed, belief.component(1).observed)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_decision_on_a_box(name: str) -> None:
+    row = ROWS[name]
+    check_decision(row.make(0.0), transformed(1), SPACE, moved=row.make, scales=row.linear)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_decision_with_a_mixture_on_a_list(name: str) -> None:
+    row = ROWS[name]
+    families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
+    check_decision(row.make(0.0), transformed(3, covariance=families), POOL, moved=row.make, scales=row.linear)
+
+
+def skewed(n: int, d: int = 2, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """A few deep wells in a plain."""
+    X = torch.rand(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return X, -torch.exp(4.0 - 12.0 * (X - 0.4).square().sum(-1))
+
+
+BOX = Space.box([0.0, 0.0], [1.0, 1.0])
+
+
+def test_skewed_outcomes_are_also_modelled_transformed() -> None:
+    X, Y = skewed(20)
+    belief = fit(X, Y, space=BOX, hyperparameters="transformed")
+    assert isinstance(belief, Transformed)
+    assert belief.components == 8
+    assert int(belief.bent.sum()) == 4
+    assert float(belief.weights.sum()) == pytest.approx(1.0)
+    assert torch.allclose(belief.observed, Y, atol=1e-9)
+    assert float(belief.bend.left) > float(belief.bend.right)  # they vary more below
+    assert "skewed" in belief.notes[0]
+    families = carried(belief)
+    assert set(families) == {"rough", "smooth", "rough, transformed", "smooth, transformed"}
+    assert sum(families.values()) == pytest.approx(1.0)
+    check_belief(belief, BOX)
+    again = pickle.loads(pickle.dumps(belief))
+    assert torch.equal(again.means(X).mean, belief.means(X).mean)
+
+
+@pytest.mark.parametrize("scale", [2.0**-10, 2.0**6])
+def test_units_do_not_matter(scale: float) -> None:
+    """Powers of two, so that rounding is the same: where an ascent ends hangs on it."""
+    X, Y = skewed(20)
+    one = fit(X, Y, space=BOX, hyperparameters="transformed")
+    other = fit(X, scale * Y, space=BOX, hyperparameters="transformed")
+    assert isinstance(other, Transformed)
+    points = skewed(30, seed=1)[0]
+    mean, var = one.moments(points, Needs.VARIANCE).total()
+    again, spread = other.moments(points, Needs.VARIANCE).total()
+    assert torch.allclose(scale * mean, again, rtol=1e-6)
+    assert torch.allclose(scale * scale * var, spread, rtol=1e-6)
+
+
+def test_symmetrical_outcomes_have_the_belief_of_families() -> None:
+    X = skewed(20)[0]
+    Y = torch.sin(5.0 * X[:, 0]) + X[:, 1]
+    one, other = (fit(X, Y, space=BOX, hyperparameters=how) for how in ("families", "transformed"))
+    assert isinstance(one, Gaussian)
+    assert isinstance(other, Gaussian)
+    assert torch.equal(one.weights, other.weights)
+    assert torch.equal(one.alpha, other.alpha)
+
+
+@pytest.mark.parametrize("n", [8, 140])
+def test_few_or_many_outcomes_have_the_belief_of_families(n: int) -> None:
+    X, Y = skewed(n)
+    assert isinstance(fit(X, Y, space=BOX, hyperparameters="transformed"), Gaussian)
+
+
+def test_a_gross_error_is_doubted_and_not_transformed() -> None:
+    X = skewed(40)[0]
+    Y = torch.sin(5.0 * X[:, 0]) + X[:, 1]
+    Y[7] += 12.0
+    belief = fit(X, Y, space=BOX, hyperparameters="transformed")
+    assert isinstance(belief, Gaussian)
+    assert float(doubted(belief)[7]) > 0.5
+
+
+def test_standard_errors_are_those_of_the_outcomes() -> None:
+    """Small ones, by the slope of the transform: the same as a tiny change of the outcomes."""
+    X, Y = skewed(20)
+    belief = fit(X, Y, space=BOX, noise=1e-2 * float(Y.std()), hyperparameters="transformed")
+    assert isinstance(belief, Transformed)
+    _, log_slope = belief.seen(Y)
+    expected = (1e-2 * Y.std() * log_slope.exp()).square() / belief.latent.frame.scale.square()
+    assert torch.allclose(belief.latent.noise[belief.bent], expected[belief.bent].clamp_min(NOISE_FLOOR))
+
+
+def test_leaving_out_is_conditioning_on_the_others() -> None:
+    belief = transformed(3)
+    left_out = leave_one_out(replace(belief, latent=replace(belief.latent, stacked=True)))
+    latent, y = belief.latent, belief.observed
+    at = latent.residual + latent.prior_mean(latent.inputs)
+    given = (latent.kernel, latent.prior_mean, latent.frame, latent.weights)
+    for i in range(len(y)):
+        rest = [j for j in range(len(y)) if j != i]
+        without = Gaussian.from_data(latent.X[rest], at[:, rest], latent.noise[:, rest], latent.noise[:, i], *given)
+        said = without.moments(latent.X[i : i + 1], Needs.VARIANCE)
+        sd = (said.variance[:, 0] + latent.frame.scale.square() * latent.noise[:, i]).sqrt()
+        log_density = belief.predicted(said.mean[:, 0], sd, y[i])
+        assert torch.allclose(left_out.log_density[:, i], log_density, atol=1e-6)
+    grid_of_y = torch.linspace(-200.0, 300.0, 400_001, dtype=torch.float64)
+    each = belief.predicted(left_out.component_mean[:, :1], left_out.component_sd[:, :1], grid_of_y).exp()
+    density = (left_out.weights[:, :1] * each).sum(0) * (grid_of_y[1] - grid_of_y[0])
+    assert float(density.sum()) == pytest.approx(1.0, abs=1e-6)
+    mean = float(density @ grid_of_y)
+    assert float(left_out.mean[0]) == pytest.approx(mean, rel=1e-6)
+    assert float(left_out.sd[0]) == pytest.approx(float(density @ (grid_of_y - mean).square()) ** 0.5, rel=1e-5)
+    low = float(left_out.quantiles([0.2])[0, 0])
+    assert float(density[grid_of_y <= low].sum()) == pytest.approx(0.2, abs=1e-3)
+
+
+def test_of_several_outcomes_none_is_transformed() -> None:
+    X, Y = skewed(20)
+    belief = fit_outcomes(X, torch.stack([Y, X[:, 0]], -1), ["a", "b"], space=BOX, hyperparameters="transformed")
+    assert isinstance(belief, Several)
+    alone = fit_outcomes(X, Y, ["a"], space=BOX, hyperparameters="transformed")
+    assert isinstance(alone, Transformed)
+    assert alone.outcomes == ("a",)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_study_with_transformed_outcomes(log: bool) -> None:
+    """Asked, told, decided and shown in pictures; outcomes modelled as logarithms may be transformed as well."""
+    outcomes = {"depth": Outcome(unit="m", log=log)}
+    study = Study(BOX, Minimize("depth"), outcomes=outcomes, hyperparameters="transformed", seed=1)
+    X, Y = skewed(20)
+    values = torch.exp(0.1 * Y) if log else Y
+    names = BOX.names
+    study.attach_many(
+        (dict(zip(names, row, strict=True)), float(value)) for row, value in zip(X.tolist(), values, strict=True)
+    )
+    assert isinstance(study.belief, Transformed)
+    assert study.belief.outcomes == ("depth",)
+    assert bool(study.belief.logs) is log
+    assert "skewed" in study.belief.notes[0]
+    trial = study.ask()
+    study.tell(trial, float(values.min()))
+    verdict = study.decide()
+    assert verdict.heading
+    for what in PICTURES if not log else ("known", "trust"):
+        assert picture(study, what)
+    assert "transformed values" in picture(study, "trust").caption
+
+
+def test_a_computed_outcome_beside_it_leaves_it_untransformed() -> None:
+    outcomes: dict[str, Outcome | Computed] = {"depth": Outcome(), "price": Computed("price", "x1 + 2 * x2")}
+    study = Study(BOX, Target({"depth": -40.0, "price": 1.0}), outcomes=outcomes, hyperparameters="transformed")
+    X, Y = skewed(20)
+    for row, value in zip(X.tolist(), Y.tolist(), strict=True):
+        study.attach(dict(zip(BOX.names, row, strict=True)), value)
+    assert isinstance(study.belief, Several)
