@@ -87,7 +87,7 @@ def _estimates(decision: Decision, belief: Belief, action: Any, seed: int) -> Te
     """Independent estimates of the entropy on draws that did not choose the action; None where it is exact."""
     if isinstance(decision, Solved):
         return decision.replicates(belief.moments(decision.settled_points.to(belief.X), decision.needs), seed + 1)
-    if not decision.drawn:
+    if not decision.drawn(belief):
         return None
     points = torch.as_tensor(decision.points(action)).to(belief.X)
     moments = belief.moments(points, decision.needs)

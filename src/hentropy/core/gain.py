@@ -302,7 +302,7 @@ class Appraisal:
         each = [
             self.nodes(effort.outcomes, q, own if effort.random else None) for own in _seeds(seed, effort.replicates)
         ]
-        drawn = self.decision.drawn and not isinstance(self.decision, Solved)
+        drawn = self.decision.drawn(self.belief) and not isinstance(self.decision, Solved)
         each = each[:1] if each[0].every and not drawn else each
         draws = None
         if drawn:

@@ -151,8 +151,10 @@ def after(moments: Moments, some: slice) -> Moments:
         return values if values.shape[2] == 1 else values[:, :, some]
 
     var, cov, between = (None if x is None else part(x) for x in (moments.var, moments.cov, moments.between))
-    weights, mean = part(moments.weights), part(moments.mean)
-    return replace(moments, weights=weights, mean=mean, var=var, cov=cov, between=between)
+    weights, mean, latent = part(moments.weights), part(moments.mean), moments.latent
+    if latent is not None:
+        latent = replace(latent.changed(part), cov=None if latent.cov is None else part(latent.cov))
+    return replace(moments, weights=weights, mean=mean, var=var, cov=cov, between=between, latent=latent)
 
 
 WIDE, WIDE_SEVERAL = 8, 2

@@ -255,7 +255,7 @@ def refine(
     with torch.no_grad():
         value = loss(u)
     if enough is None:
-        enough = (ENOUGH_DRAWN if decision.drawn else ENOUGH) * (value.max() - value.min())
+        enough = (ENOUGH_DRAWN if decision.drawn(belief) else ENOUGH) * (value.max() - value.min())
     best = value.argsort()[:POLISHED]
     generator = torch.Generator().manual_seed(SEED)
     noise = torch.randn(len(best), domain.size, generator=generator, dtype=torch.float64).to(u)

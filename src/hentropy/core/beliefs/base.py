@@ -174,6 +174,9 @@ class Belief(ABC):
     graded: frozenset[str] = frozenset()
     """Outcomes that are believed as probabilities, of yes or of a grade, and observed as grades."""
 
+    normal: bool = True
+    """Whether values at points are jointly normal in each component, or taken for it."""
+
     latent_view: bool = False
     """Whether these are believed as the probits of their probabilities instead (see `scores`)."""
 

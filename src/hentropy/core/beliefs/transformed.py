@@ -34,6 +34,7 @@ class Transformed(Belief):
     bent: Tensor
     outcomes: tuple[str, ...] = ("value",)
     logs: frozenset[str] = frozenset()
+    normal = False
 
     @property
     def X(self) -> Tensor:  # type: ignore[override]  # noqa: N802 (as in all beliefs)

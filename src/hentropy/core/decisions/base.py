@@ -123,8 +123,7 @@ class Decision(ABC):
         Where several outcomes are named (o of them), f is ... x K x o.
         """
 
-    @property
-    def drawn(self) -> bool:
+    def drawn(self, belief: Belief) -> bool:
         """Whether `expected_loss` averages over draws of the values; not where it has a closed form."""
         return self.needs is Needs.JOINT
 

@@ -249,10 +249,9 @@ class KGuesses(Limited):
         alone = Needs.VARIANCE if self.limited else Needs.MEAN
         self.needs = alone if k == 1 else Needs.JOINT
 
-    @property
-    def drawn(self) -> bool:
-        """Not for two designs without limits, by Clark's formula."""
-        return self.needs is Needs.JOINT and (self.k > 2 or self.limited)
+    def drawn(self, belief: Belief) -> bool:
+        """Not for two designs without limits whose values are normal, by Clark's formula."""
+        return self.needs is Needs.JOINT and (self.k > 2 or self.limited or not belief.normal)
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-max f(a_i), or min f(a_i), of those that meet the limits."""
