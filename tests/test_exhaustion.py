@@ -248,7 +248,7 @@ def test_a_run_ends_and_says_why(folder: Path) -> None:
 
 def test_ask_tells_a_person_and_asks_anyway_where_told_to(folder: Path) -> None:
     lab(folder, text=LONG)
-    rows = "\n".join(f"{x},{bowl(x)}" for x in torch.linspace(-1.0, 3.0, 25).tolist())
+    rows = "\n".join(f"{x},{bowl(x)}" for x in torch.linspace(-1.0, 3.0, 33).tolist())
     (folder / "old.csv").write_text(f"x,value\n{rows}\n", encoding="utf-8")
     done("attach", "lab.toml", "old.csv")
     for _ in range(2):
