@@ -187,12 +187,14 @@ def test_some_of_its_components() -> None:
     assert torch.allclose(belief.component(0).observed, belief.component(1).observed)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ROWS)
 def test_every_decision_on_a_box(name: str) -> None:
     row = ROWS[name]
     check_decision(row.make(0.0), transformed(1), SPACE, moved=row.make, scales=row.linear)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ROWS)
 def test_every_decision_with_a_mixture_on_a_list(name: str) -> None:
     row = ROWS[name]
@@ -309,6 +311,7 @@ def test_of_several_outcomes_none_is_transformed() -> None:
     assert alone.outcomes == ("a",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("log", [False, True])
 def test_a_study_with_transformed_outcomes(log: bool) -> None:
     """Asked, told, decided and shown in pictures; outcomes modelled as logarithms may be transformed as well."""
