@@ -54,7 +54,7 @@ def _draw_panel(axes: Axes, panel: PeerPanel) -> None:
     axes.set(title=panel.title, xlabel=panel.axis, ylabel=panel.score)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.grid(alpha=0.25, linewidth=0.5)
-    axes.legend(frameon=False, loc="upper right" if panel.regret else "lower right", fontsize=6.5, handlelength=3.2)
+    axes.legend(frameon=False, loc="best", fontsize=6.5, handlelength=3.2)
 
 
 def _draw_line(axes: Axes, panel: PeerPanel, line: PeerLine, place: int) -> None:
