@@ -37,7 +37,7 @@ DECISIONS: dict[str, he.Decision] = {
 }
 BELIEFS = [(10, "map"), (10, "families"), (30, "map"), (30, "mixture"), (30, "families")]
 CASES = [(name, *known) for name in DECISIONS for known in BELIEFS]
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 """Of `propose`; whichever they are, errors of different designs average out."""
 
 

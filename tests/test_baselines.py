@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,15 @@ def truth(u: Tensor) -> Tensor:
     return 4.0 + 3.0 * torch.sin(5.0 * u[..., 0]) * torch.cos(3.0 * u[..., 1])
 
 
-def fitted(space: he.Space = BOX, n: int = 9, noise: object = None, kind: str = "map", **options: object) -> Gaussian:
+@cache
+def fitted_once(space: he.Space, n: int, noise: object, kind: str, **options: object) -> Gaussian:
     X = space.sample(n, seed=3)
     return he.fit(X, truth(space.to_unit(X)), space=space, noise=noise, hyperparameters=kind, **options)  # type: ignore[call-overload]
+
+
+def fitted(space: he.Space = BOX, n: int = 9, noise: object = None, kind: str = "map", **options: object) -> Gaussian:
+    """A belief of which nothing is found yet."""
+    return replace(fitted_once(space, n, noise, kind, **options))
 
 
 LEVELS = he.LevelSets([3.0, 5.0], at=BOX.sample(40, seed=8))

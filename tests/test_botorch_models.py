@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from botorch.acquisition.multi_objective import logei
 from scipy import stats
 from torch import Tensor
 
@@ -176,8 +177,13 @@ def test_what_botorch_decides_on_has_the_least_expected_loss_of_its_model() -> N
     assert rule.next_design(space, X[outside], Y[outside], seed=0)[0] >= 0.5  # nothing holds the limit yet
 
 
-def test_botorch_spreads_a_front_by_its_means() -> None:
-    """Outcomes a and 1 - a of one option, less of the other: k designs at equal distances are best."""
+def test_botorch_spreads_a_front_by_its_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outcomes a and 1 - a of one option, less of the other: k designs at equal distances are best.
+
+    BoTorch's own Python computes them. In every new environment it would compile C++ for that, half a minute long, and
+    warn where there is no compiler.
+    """
+    monkeypatch.setattr(logei, "_load_attempted", True)
     space = he.Space(a=he.Real(0.0, 1.0), option=he.Choice(["good", "bad"]))
     X = space.sample(16, 1)
     share = X[:, 0] - 0.5 * X[:, 2]

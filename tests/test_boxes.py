@@ -161,13 +161,16 @@ def test_values_that_are_independent_are_looked_at_apart(groups: list[list[int]]
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_trivariate_distribution_function_is_scipys(seed: int) -> None:
-    """Of 20 points each; the further the correlations are from those of a plane, the smaller the error."""
+    """Of 20 points each; the further the correlations are from those of a plane, the smaller the error.
+
+    SciPy's own error is about 1e-6, a tenth of what is allowed.
+    """
     generator = torch.Generator().manual_seed(seed)
     root = torch.randn(3, 4, generator=generator).double()
     cov = root @ root.mT
     r = cov / (cov.diagonal().sqrt().unsqueeze(-1) * cov.diagonal().sqrt())
     b = torch.randn(20, 3, generator=generator).double()
-    expected = [multivariate_normal.cdf(each, cov=r.numpy(), abseps=1e-9, releps=1e-9, maxpts=10**6) for each in b]
+    expected = [multivariate_normal.cdf(each, cov=r.numpy(), abseps=1e-6, releps=0.0, maxpts=10**6) for each in b]
     assert_close(trivariate(b, r.expand(20, 3, 3)), tensor(expected), atol=1e-5, rtol=0)
     slopes = [each.expand(2, *each.shape[-2:]).clone().requires_grad_() for each in (b[:2].unsqueeze(0), cov)]
     assert torch.autograd.gradcheck(lambda at, c: box_chance(at[0], c, tensor([-INF] * 3), tensor([1.0] * 3)), slopes)

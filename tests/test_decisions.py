@@ -41,7 +41,7 @@ def test_the_rows_cover_every_decision() -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_one_gaussian_process_on_a_box(name: str) -> None:
     row = ROWS[name]
-    check_decision(row.make(0.0), gaussian(1), SPACE, moved=row.make, scales=row.linear)
+    check_decision(row.make(0.0), gaussian(1), SPACE, moved=row.make, scales=row.linear, designs=row.designs)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -49,21 +49,37 @@ def test_mixture_on_a_list(name: str) -> None:
     """Of families; losses that are averaged over draws would need more of them for these variances."""
     row = ROWS[name]
     families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
-    check_decision(row.make(0.0), gaussian(3, covariance=families), POOL, moved=row.make, scales=row.linear)
+    check_decision(
+        row.make(0.0), gaussian(3, covariance=families), POOL, moved=row.make, scales=row.linear, designs=row.designs
+    )
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", SEVERAL_ROWS)
 def test_two_outcomes_on_a_box(name: str) -> None:
     row = SEVERAL_ROWS[name]
-    check_decision(row.make(0.0), two_outcomes(1), SPACE, moved=row.make if row.moves else None, scales=row.linear)
+    check_decision(
+        row.make(0.0),
+        two_outcomes(1),
+        SPACE,
+        moved=row.make if row.moves else None,
+        scales=row.linear,
+        designs=row.designs,
+    )
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", SEVERAL_ROWS)
 def test_mixtures_of_two_outcomes_on_a_list(name: str) -> None:
     row = SEVERAL_ROWS[name]
-    check_decision(row.make(0.0), two_outcomes(3), POOL, moved=row.make if row.moves else None, scales=row.linear)
+    check_decision(
+        row.make(0.0),
+        two_outcomes(3),
+        POOL,
+        moved=row.make if row.moves else None,
+        scales=row.linear,
+        designs=row.designs,
+    )
 
 
 SMALL = Effort(replicates=4, outcomes=4, draws=64, steps=4, rounds=1)

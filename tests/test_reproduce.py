@@ -10,7 +10,7 @@ import pytest
 
 import hentropy as he
 from hentropy.bench.experiments import METHODS, plan
-from hentropy.bench.experiments.figures import FIGURES
+from hentropy.bench.experiments.figures import FIGURES, page
 from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS, TASKS
 from hentropy.bench.experiments.timing import CONTENDERS
 from hentropy.views.cli import paper_results
@@ -96,6 +96,7 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "QUICK_QUERIES", 1)
+    monkeypatch.setattr(page, "DPI", 40)
     first = hentropy("reproduce", "all", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert first.code == 0, first.err
     folder = here / "new"
@@ -152,7 +153,8 @@ def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.Monkey
     assert not (here / "new" / "figures").exists()
 
 
-def test_figure_1_needs_no_runs(here: Path) -> None:
+def test_figure_1_needs_no_runs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "DPI", 40)
     found = hentropy("reproduce", "figure-1", "--out", "new")
     assert found.code == 0, found.err
     assert (here / "new" / "figures" / "figure-1.png").is_file()

@@ -49,7 +49,7 @@ class Site:
 
     def study(self, name: str, told: int = 0) -> he.Study:
         """A new study, of which so many values are known."""
-        made = he.Study(SPACE, he.Maximize(), name=name, first=3, hyperparameters="map", storage=self.store)
+        made = he.Study(SPACE, he.BestObserved(), name=name, first=3, hyperparameters="map", storage=self.store)
         made.attach_many([(point(i), value(i)) for i in range(told)])
         return made
 
@@ -273,7 +273,7 @@ def test_the_verdict_of_a_finished_study_is_said_once_with_what_another_run_is_w
 
 def test_one_change_is_looked_at_once(site: Site) -> None:
     """The form that tells a value and the watcher that sees it both want a look: the second has nothing to wait for."""
-    study = he.Study(he.Space(x=he.Real(0, 1)), he.Maximize(), name="changing", storage=site.store)
+    study = he.Study(he.Space(x=he.Real(0, 1)), he.BestObserved(), name="changing", storage=site.store)
     record = study.log.record
     study.attach({"x": 0.2}, 1.0)
     study.log.sync()
@@ -571,14 +571,23 @@ def taken(site: Site) -> int:
         return int(size) * 1024
 
 
+@pytest.fixture(scope="module")
+def large(site: Site) -> he.Study:
+    """Its covariances with a thousand inducing points have 112 MB, and a fit takes several such matrices."""
+    return site.study("large", told=14_000)
+
+
 @pytest.mark.parametrize("verb", ["ask", "look"])
 def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
-    site: Site, taken: int, verb: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    site: Site,
+    large: he.Study,
+    taken: int,
+    verb: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for setting in HOARDING:
         monkeypatch.delenv(setting, raising=False)
-    # their covariances with a thousand inducing points have 112 MB, and a fit takes several such matrices
-    large = site.study(f"large {verb}", told=14_000)
     with contextlib.closing(JobService(site.url, memory=taken + 100 * 2**20)) as job_service:
         record = large.log.record
         failed = job_service.wait((job_service.ask(record) if verb == "ask" else job_service.look(record)).id, PATIENCE)

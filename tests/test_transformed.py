@@ -191,7 +191,7 @@ def test_some_of_its_components() -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_every_decision_on_a_box(name: str) -> None:
     row = ROWS[name]
-    check_decision(row.make(0.0), transformed(1), SPACE, moved=row.make, scales=row.linear)
+    check_decision(row.make(0.0), transformed(1), SPACE, moved=row.make, scales=row.linear, designs=row.designs)
 
 
 @pytest.mark.thorough
@@ -199,7 +199,9 @@ def test_every_decision_on_a_box(name: str) -> None:
 def test_every_decision_with_a_mixture_on_a_list(name: str) -> None:
     row = ROWS[name]
     families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
-    check_decision(row.make(0.0), transformed(3, covariance=families), POOL, moved=row.make, scales=row.linear)
+    check_decision(
+        row.make(0.0), transformed(3, covariance=families), POOL, moved=row.make, scales=row.linear, designs=row.designs
+    )
 
 
 def skewed(n: int, d: int = 2, seed: int = 0) -> tuple[Tensor, Tensor]:

@@ -38,7 +38,7 @@ from hentropy.lazy import Tensor, torch
 MOST_BRANCHES = 64
 """Of several experiments, all combinations of grades are looked at if they are not more than this."""
 
-ANGLES = 20
+LEGENDRE = np.polynomial.legendre.leggauss(20)
 
 
 def bivariate_excess(h: Tensor, k: Tensor, rho: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ def bivariate_excess(h: Tensor, k: Tensor, rho: Tensor) -> Tensor:
 
     The integral of their density over the correlation, by Gauss-Legendre nodes in its angle (Plackett 1954).
     """
-    nodes, weights = np.polynomial.legendre.leggauss(ANGLES)
+    nodes, weights = LEGENDRE
     t, w = torch.from_numpy(nodes).to(h), torch.from_numpy(weights).to(h)
     top = torch.asin(rho.clamp(-1.0 + 1e-12, 1.0 - 1e-12)).unsqueeze(-1)
     sine = torch.sin(0.5 * top * (t + 1.0))

@@ -16,18 +16,14 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-
 from hentropy.core.beliefs.linalg import scaled_root
 from hentropy.core.clock import pieces
-from hentropy.core.decisions.normal import FAR, density, distribution, truncated
+from hentropy.core.decisions.normal import FAR, LEGENDRE, density, distribution, truncated
 from hentropy.core.spaces import sobol
 from hentropy.lazy import Tensor, torch
 
 NODES = 128
 """Quasi-random nodes for three outcomes and more."""
-
-LEGENDRE = np.polynomial.legendre.leggauss(20)
 
 KNOWN = 1e-140
 """A standard deviation of a value that is known."""

@@ -22,6 +22,7 @@ from hentropy.lazy import Tensor, torch
 
 MAXIMA = 64
 NODES = 36
+LEGENDRE = np.polynomial.legendre.leggauss(NODES)
 
 FAR = 8.0
 """This many standard deviations out, nothing is left to integrate."""
@@ -109,7 +110,7 @@ def information(gamma: Tensor, rho: Tensor) -> Tensor:
 
 def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
     """E[w log w]: Legendre nodes where neither phi(t) nor w log w is zero, however narrow that is."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = LEGENDRE
     node, weight = torch.from_numpy(nodes).to(gamma), torch.from_numpy(weights).to(gamma)
     root = (1.0 - rho.square()).sqrt()
     low = ((gamma - FAR * root) / rho).clamp(-FAR, FAR)

@@ -9,6 +9,9 @@ from hentropy.lazy import Tensor, torch
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
+LEGENDRE = np.polynomial.legendre.leggauss(20)
+"""Nodes and weights: to find them takes as long as to use them."""
+
 
 def density(u: Tensor) -> Tensor:
     """phi(u)."""
@@ -100,7 +103,7 @@ def different_signs(u: Tensor, s: Tensor, sd: Tensor) -> Tensor:
     Phi(h) + Phi(k) - 2 Phi2(h, k; rho) with h = u/s, k = u/sd, rho = s/sd; the bivariate integral by 20 Gauss-Legendre
     nodes in the angle, in a form that stays smooth as rho goes to one.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(20)
+    nodes, weights = LEGENDRE
     t, w = torch.from_numpy(nodes).to(u), torch.from_numpy(weights).to(u)
     sd = sd.clamp_min(1e-150)
     s = torch.minimum(s, sd).clamp_min(1e-150)
@@ -126,7 +129,7 @@ def both_positive(h: Tensor, k: Tensor, rho: Tensor) -> Tensor:
     above `NEARLY_ONE`; there nodes crowd where X and Y are nearly equal. 20 Gauss-Legendre nodes: the error is below
     1e-5, and below 1e-8 where h and k differ as they do for a confidence of 0.95 or more.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(20)
+    nodes, weights = LEGENDRE
     t, w = 0.5 * (torch.from_numpy(nodes).to(h) + 1.0), 0.5 * torch.from_numpy(weights).to(h)
     h, k = h.clamp(-40.0, 40.0), k.clamp(-40.0, 40.0)
     turn = torch.acos(rho.clamp(0.0, 1.0 - 1e-14)).unsqueeze(-1)

@@ -38,11 +38,20 @@ class ListedCommand:
 
 
 class LazyCommand(TyperCommand):
-    """A name and a help text; the command itself is made when it is called."""
+    """A name and a help text, which is read when it is shown; the command itself is made when it is called."""
 
     def __init__(self, name: str, command: ListedCommand) -> None:
-        super().__init__(name, help=command.help, rich_markup_mode="rich")
+        super().__init__(name, rich_markup_mode="rich")
         self._command = command
+
+    @property
+    def help(self) -> str:
+        """The docstring of the command."""
+        return self._command.help
+
+    @help.setter
+    def help(self, text: str | None) -> None:
+        """Typer sets it for every command: here there is nothing to be kept."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """The context of the command itself."""
