@@ -133,7 +133,18 @@ class ContinuousSearch(ActionSearch):
         """The best of the contenders after each outcome, the new design in place of a member included."""
         draws = self.draws if draws is None else draws
         x = self.space.project(x) if self.others else x
-        moments = fantasy.shared_moments(self.decision.points(self.contenders), self.decision.needs)
+        points, needs, parts, start = self.decision.points(self.contenders), self.decision.needs, [], 0
+        for part, moments in fantasy.shared_in_chunks(points, needs):
+            own = x[start : start + moments.mean.shape[1]]
+            parts.append(self._picked(part, own, moments, draws))
+            start += len(own)
+        if len(parts) == 1:
+            return parts[0]
+        each = ([found.loss for found in parts], [found.stay for found in parts], [found.actions for found in parts])
+        return BestAfterOutcome(*map(torch.cat, each))
+
+    def _picked(self, fantasy: Fantasy, x: Tensor, moments: Moments, draws: Tensor) -> BestAfterOutcome:
+        """From the moments at the contenders."""
         losses = expected_loss(self.decision, moments, self.contenders, draws)  # b x N x P
         swapped = self._swapped(x)
         stay = losses[..., 0]
@@ -162,21 +173,22 @@ class ContinuousSearch(ActionSearch):
                 self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws
             )
         own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
-        each = (-1, shared.outcomes)
-        moved = replacements(shared.mean.shape[-1] // shared.outcomes, x.device).unsqueeze(-1)
+        o, q = shared.outcomes, x.shape[1]
+        moved = replacements(shared.mean.shape[-1] // o, x.device)  # V/q x k
+        choose = _choosing(moved, q, o).to(x)
 
         def swap(old: Tensor, new: Tensor) -> Tensor:
-            new, old = new.unflatten(-1, each)[..., None, None, :], old.unflatten(-1, each)[..., None, None, :, :]
-            return torch.where(moved, new, old).flatten(-2).flatten(-3, -2)
+            """From values at the members (... x ko) and at x (... x qo) those of the swapped actions: ... x V x ko."""
+            batch = torch.broadcast_shapes(old.shape[:-1], new.shape[:-1])
+            both = torch.cat([old.expand(*batch, -1), new.expand(*batch, -1)], -1)
+            return (both @ choose).unflatten(-1, (-1, old.shape[-1]))
 
         today = shared.mean[..., 0, :]
-        var = None
-        if shared.var is not None:
-            var = swap(shared.var[..., 0, :].expand(today.shape), own.variance.expand(own.mean.shape))
+        var = None if shared.var is None else swap(shared.var[..., 0, :], own.variance)
         between = None
         if shared.between is not None and own.between is not None:
             old, new = shared.between[..., None, None, 0, :, :, :], own.between[..., None, None, :, :]
-            between = torch.where(moved.unsqueeze(-1), new, old).flatten(-5, -4)
+            between = torch.where(moved[..., None, None], new, old).flatten(-5, -4)
         latent = None
         if shared.latent is not None and own.latent is not None:
             before, there = shared.latent, own.latent
@@ -377,6 +389,18 @@ class ContinuousSearch(ActionSearch):
         H, needs = self.belief.components, self.decision.needs
         each = {Needs.MEAN: 1, Needs.VARIANCE: 2 * H, Needs.JOINT: max(H * K, self.draws.shape[0])}[needs]
         return 2 * outcomes * (self.contenders.shape[0] + K + 1) * K * each
+
+
+def _choosing(moved: Tensor, q: int, outcomes: int) -> Tensor:
+    """Ones and zeros that choose: values at k members and q designs times these are those of the swapped actions.
+
+    `moved` (V/q x k) says which members are replaced: (k + q) o x V k o. A product takes a quarter of the time of a
+    choice by `torch.where`, whose rows are as short as an action.
+    """
+    k, designs = moved.shape[-1], torch.arange(q, device=moved.device)[:, None, None]
+    place = torch.where(moved, k + designs, torch.arange(k, device=moved.device)).flatten()
+    rows = torch.arange(k + q, device=moved.device).unsqueeze(-1)
+    return torch.kron((rows == place).double(), torch.eye(outcomes, dtype=torch.float64, device=moved.device))
 
 
 def _same(
