@@ -4,8 +4,9 @@ Losses of decisions have kinks just where their optima lie (capped distances, ab
 not mind:
 
 `descend`  resilient steps use the signs of the gradient alone: each coordinate of each problem has a step length of its
-           own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). Quick at first;
-           where a kink runs at an angle to the axes it comes to rest on it.
+           own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). A step that
+           raises the loss is taken back. Quick at first; where a kink runs at an angle to the axes it comes to rest
+           on it.
 `polish`   quasi-Newton steps follow such a kink: BFGS with a line search by bisection works without change on losses
            that have no gradient everywhere (Lewis and Overton 2013).
 
@@ -25,6 +26,8 @@ Objective = Callable[[Tensor], Tensor]
 Array = NDArray[Any]
 
 LONGER, SHORTER, LONGEST = 1.2, 0.5, 0.15
+MUCH_SHORTER = 0.25
+"""By so much all steps of a problem are shorter after one that raised its loss."""
 
 ENOUGH_DECREASE, ENOUGH_CURVATURE = 1e-4, 0.7
 FIRST_MOVE, LONGEST_MOVE = 0.02, 0.2
@@ -53,12 +56,14 @@ def descend(loss: Objective, start: Tensor, steps: int, clock: Clock, reach: flo
         if clock.expired:
             break
         value, gradient = value_and_gradient(loss, u)
+        failed = (value > best_value).unsqueeze(-1)
         best, best_value = _better(best, best_value, u, value)
-        sign = gradient.sign_()
+        # back to the best point where a step failed: the sign there is the one that led away from it
+        u, sign = best, torch.where(failed, before, gradient.sign_())
         turned = sign * before
         # 1.2 where the sign stayed, 0.5 where it turned, 1 where either is zero
         factor = torch.where(turned < 0, SHORTER, torch.where(turned > 0, LONGER, 1.0))
-        length = (length * factor).clamp_(max=LONGEST)
+        length = (length * torch.where(failed, MUCH_SHORTER, factor)).clamp_(max=LONGEST)
         u = torch.addcmul(u, length, sign, value=-1.0).clamp_(0.0, 1.0)
         before = sign
     with torch.no_grad():

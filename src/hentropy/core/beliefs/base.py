@@ -146,6 +146,13 @@ class Fantasy(ABC):
     def some(self, index: Tensor) -> "Fantasy":
         """The beliefs after some of the outcomes, by their index."""
 
+    def with_average(self) -> "Fantasy | None":
+        """The same with one more outcome behind the others, after which means are the average over all of them.
+
+        None where there is no such belief.
+        """
+        return None
+
     @property
     @abstractmethod
     def values(self) -> Tensor:

@@ -228,6 +228,22 @@ class GaussianFantasy(Fantasy):
             self.look, self.nodes.some(index), self.V[:, :, index], weights, self.innovation[:, :, index]
         )
 
+    def with_average(self) -> "GaussianFantasy":
+        """With V and weights of the components for which w_h (mean_h + C_h V_h) is the average over the outcomes."""
+        nodes, b = self.nodes, self.V.shape[1]
+        each = self.component_weights.expand(*self.V.shape[:-1]) * nodes.weights  # H x b x N
+        share = each.sum(-1, keepdim=True)
+        V = (each.unsqueeze(-2) @ self.V) / share.clamp_min(1e-300).unsqueeze(-1)
+        weights = torch.cat([self.component_weights.expand(-1, b, nodes.count), share], -1)
+        more = replace(
+            nodes,
+            z=torch.cat([nodes.z, nodes.z[:1]]),
+            weights=torch.cat([nodes.weights, nodes.weights.new_zeros(1)]),
+            component=torch.cat([nodes.component, nodes.component[:1]]),
+        )
+        innovation = torch.cat([self.innovation, self.innovation[..., :1, :]], -2)
+        return GaussianFantasy(self.look, more, torch.cat([self.V, V], -2), weights, innovation)
+
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points of each belief's own, b x (N or 1) x ... x K x d: H x b x N x ... x K."""
         belief, look, H = self.look.belief, self.look, self.look.belief.components

@@ -136,8 +136,15 @@ def ascend_together(
     def minus_gain(u: Tensor) -> Tensor:
         designs, acts = unpack(u)
         fantasy = appraisal.belief.look_ahead(appraisal.together(designs)).fantasy(nodes)
-        stay = (search.loss_after(fantasy, today) * fantasy.weights).sum(-1) if varies else search.value
-        gains = stay - (search.loss_after(fantasy, acts) * fantasy.weights).sum(-1)
+        # what is affine in f has its average at the average mean: today's action as if after one more outcome
+        more = fantasy.with_average() if varies and search.decision.needs is Needs.MEAN else None
+        if more is not None:
+            losses = search.loss_after(more, torch.cat([acts, today], 1))
+            losses, stay = losses[:, :-1], losses[:, -1]
+        else:
+            stay = (search.loss_after(fantasy, today) * fantasy.weights).sum(-1) if varies else search.value
+            losses = search.loss_after(fantasy, acts)
+        gains = stay - (losses * fantasy.weights).sum(-1)
         return -per_cost(gains - known, designs, cost)
 
     start = torch.cat([space.to_cube(x).reshape(R, head), domain.to_cube(actions).reshape(R, -1)], -1)

@@ -120,7 +120,7 @@ class Auto(Solver):
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
         refined = self._with_options(appraisal, self._refine(appraisal, start, cost), cost)
-        return replace(refined, x=torch.cat([refined.x[: self.finalists], start[:1]]))
+        return replace(refined, x=refined.x[: self.finalists])
 
     def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
         """The designs F x q x d that ascent found, or better ones with other options, ascended too."""
