@@ -89,7 +89,9 @@ def polish(
         return value.cpu().numpy(), gradient.cpu().numpy()
 
     with np.errstate(all="ignore"):
-        found = _bfgs(evaluate, start.detach().clamp(0.0, 1.0).cpu().numpy(), steps, clock, _array(metric), _array(fresh))
+        found = _bfgs(
+            evaluate, start.detach().clamp(0.0, 1.0).cpu().numpy(), steps, clock, _array(metric), _array(fresh)
+        )
     best, best_value, M = (torch.from_numpy(each).to(start.device) for each in found)
     return best, best_value, M
 

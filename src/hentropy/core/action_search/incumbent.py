@@ -9,6 +9,8 @@ the domain, refined. Random steps that are kept where they help (probing) find w
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hentropy.core.action_search.base import (
     expected_loss,
     listed_moments,
@@ -298,10 +300,12 @@ def _with_options(
 
 def _apart(unit: Tensor, losses: Tensor) -> Tensor:
     """Indices of actions (S x A) by their loss, without those that lie on a better one."""
-    kept: list[int] = []
-    for i in losses.argsort().tolist():
-        if not kept or float((unit[kept] - unit[i]).abs().amax(-1).min()) > NUDGE:
+    order = losses.argsort()
+    at, kept, near = unit[order].cpu().numpy(), [], np.zeros(len(order), dtype=bool)
+    for place, i in enumerate(order.tolist()):
+        if not near[place]:
             kept.append(i)
+            near |= np.abs(at - at[place]).max(-1) <= NUDGE
     return torch.tensor(kept, device=unit.device)
 
 

@@ -336,9 +336,7 @@ class GaussianFantasy(Fantasy):
         if needs is Needs.MEAN and H > 1:
             yield self, self._averaged(before[:, 0], belief.frame.scale * self.V, C, [P, K])
             return
-        now = tuple(
-            None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs)
-        )
+        now = tuple(None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs))
         for designs, part in chunks(H * P * K):
             own = C[:, designs]
             mean = _moved(before, belief.frame.scale * part.V, own.mT).unflatten(-1, (P, K))
