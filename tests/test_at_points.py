@@ -9,9 +9,12 @@ import torch
 from torch import Tensor
 
 from hentropy import Decision, KGuesses, TopK
-from hentropy.core.action_search import ContinuousSearch, prepare_search
+from hentropy.core.action_search import ContinuousSearch, descend, prepare_search
+from hentropy.core.action_search.continuous import _choosing
+from hentropy.core.action_search.incumbent import replacements
 from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
 from hentropy.core.beliefs.terms import Basis
+from hentropy.core.clock import Clock
 from support.beliefs import composed, designs, gaussian
 from support.decisions import SPACE
 
@@ -73,6 +76,53 @@ def test_outcomes_that_are_known_move_nothing(monkeypatch: pytest.MonkeyPatch, n
     fast = values_and_slopes(belief, x, a, needs, moving=False)
     monkeypatch.setattr(Gaussian, "at_points", None)
     close(fast, values_and_slopes(belief, x, a, needs, moving=False))
+
+
+@pytest.mark.parametrize("needs", list(Needs))
+@pytest.mark.parametrize("belief", [gaussian(H), gaussian(1)], ids=["mixture", "one"])
+def test_moments_of_a_few_designs_at_a_time_are_those_of_all(
+    monkeypatch: pytest.MonkeyPatch, needs: Needs, belief: Gaussian
+) -> None:
+    points, fantasy = designs(5, 3, seed=2), belief.look_ahead(designs(7, 1, seed=1)).fantasy(belief.nodes(4, 1))
+    whole = fantasy.shared_moments(points, needs)
+    averaged = needs is Needs.MEAN and belief.components > 1
+    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CHUNK", 3 * 4 * belief.components * 15)
+    chunks = list(fantasy.shared_in_chunks(points, needs))
+    assert [len(part.values) for part, _ in chunks] == ([7] if averaged else [3, 3, 1])
+    torch.testing.assert_close(torch.cat([part.values for part, _ in chunks]), fantasy.values)
+    found = [parts(moments) for _, moments in chunks]
+    close([torch.cat(each, 1) for each in zip(*found, strict=True)], parts(whole))
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("belief", [gaussian(H), gaussian(1)], ids=["mixture", "one"])
+def test_the_mean_after_the_average_outcome_is_the_average_mean(q: int, belief: Gaussian) -> None:
+    x, a = designs(2, q, seed=1), designs(2, 1, 3, seed=2)
+    fantasy = belief.look_ahead(x).fantasy(belief.nodes(6, q))
+    after = fantasy.moments(a, Needs.MEAN)
+    average = (after.expect_vector(after.mean) * fantasy.weights[:, None]).sum(1)
+    more = fantasy.with_average().moments(a.expand(2, 7, 3, -1), Needs.MEAN)
+    torch.testing.assert_close(more.expect_vector(more.mean)[:, -1], average, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("q", "outcomes"), [(1, 1), (2, 1), (2, 3)])
+def test_swapped_members_are_chosen_by_a_product(q: int, outcomes: int) -> None:
+    moved = replacements(3, torch.device("cpu"))
+    old, new = draw(4, 3, outcomes, seed=1), draw(4, q, outcomes, seed=2)
+    found = torch.cat([old, new], 1).flatten(1) @ _choosing(moved, q, outcomes)
+    expected = torch.stack(
+        [torch.where(which.unsqueeze(-1), new[:, i : i + 1], old) for i in range(q) for which in moved], 1
+    )
+    torch.testing.assert_close(found.reshape(expected.shape), expected)
+
+
+def test_a_step_that_raises_the_loss_is_taken_back() -> None:
+    """Descent whose first step is ten times the way to the minimum still comes close to it."""
+    start, aim = draw(8, 4, seed=1), draw(8, 4, seed=2)
+    aim = (start + 0.0015 * (aim - 0.5).sign()).clamp(0.0, 1.0)
+    u, loss = descend(lambda u: (u - aim).square().sum(-1), start, 7, Clock())
+    assert (loss < 0.5 * (start - aim).square().sum(-1)).all()
+    torch.testing.assert_close(loss, (u - aim).square().sum(-1))
 
 
 def test_features_of_a_point_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
