@@ -32,11 +32,8 @@ AROUND = 24
 WIDTH = 0.25
 """Exchange after an outcome: for how many outcomes, with how many points around the new design, how far from it."""
 
-BESIDE, NUDGE = 2, 0.005
-"""These outcomes also start from so far beside the action that was found: every other one of them where little is
-enough, all where nothing is."""
-
 DRAWS_PER_VALUE = 4
+NUDGE = 0.005
 MOST_POINTS = 96
 MOST_OPTIONS = 64
 """After an outcome, this many exchanges of a member's options are tried at once."""
@@ -247,9 +244,9 @@ class ContinuousSearch(ActionSearch):
         now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
         if rounds >= WIDE:
             # a start on a kink is held by it, one beside it is not
-            generator, few = torch.Generator().manual_seed(0), some[::BESIDE] if enough else some
-            noise = torch.randn(start[:, few].shape, generator=generator, dtype=torch.float64).to(start)
-            beside = self._polished(fantasy.some(few), start[:, few] + NUDGE * noise, None, 2 * steps)
+            generator = torch.Generator().manual_seed(0)
+            noise = torch.randn(start[:, some].shape, generator=generator, dtype=torch.float64).to(start)
+            beside = self._polished(fantasy.some(some), start[:, some] + NUDGE * noise, None, 2 * steps)
             now = (
                 torch.cat([now[0], beside[0]], 1),
                 torch.cat([now[1], beside[1]], 1),
