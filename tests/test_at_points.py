@@ -120,7 +120,7 @@ def test_a_step_that_raises_the_loss_is_taken_back() -> None:
     """Descent whose first step is ten times the way to the minimum still comes close to it."""
     start, aim = draw(8, 4, seed=1), draw(8, 4, seed=2)
     aim = (start + 0.0015 * (aim - 0.5).sign()).clamp(0.0, 1.0)
-    u, loss = descend(lambda u: (u - aim).square().sum(-1), start, 7, Clock())
+    u, loss = descend(lambda u: (u - aim).square().sum(-1), start, 7, Clock(), back=True)
     assert (loss < 0.5 * (start - aim).square().sum(-1)).all()
     torch.testing.assert_close(loss, (u - aim).square().sum(-1))
 

@@ -5,7 +5,7 @@ not mind:
 
 `descend`  resilient steps use the signs of the gradient alone: each coordinate of each problem has a step length of its
            own, longer while the sign stays, half as long where it turns (Riedmiller and Braun 1993). A step that
-           raises the loss is taken back. Quick at first; where a kink runs at an angle to the axes it comes to rest
+           raises the loss may be taken back. Quick at first; where a kink runs at an angle to the axes it comes to rest
            on it.
 `polish`   quasi-Newton steps follow such a kink: BFGS with a line search by bisection works without change on losses
            that have no gradient everywhere (Lewis and Overton 2013).
@@ -44,10 +44,12 @@ def value_and_gradient(loss: Objective, u: Tensor) -> tuple[Tensor, Tensor]:
     return value.detach(), gradient
 
 
-def descend(loss: Objective, start: Tensor, steps: int, clock: Clock, reach: float = 0.015) -> tuple[Tensor, Tensor]:
+def descend(
+    loss: Objective, start: Tensor, steps: int, clock: Clock, reach: float = 0.015, back: bool = False
+) -> tuple[Tensor, Tensor]:
     """Lower each of B losses from start (B x A, in the unit cube): the best points seen and their losses.
 
-    `reach` is the length of the first step of every coordinate.
+    `reach` is the length of the first step of every coordinate. With `back`, a step that raises a loss is taken back.
     """
     u = start.detach().clamp(0.0, 1.0)
     best, best_value = u, u.new_full(u.shape[:1], torch.inf)
@@ -56,10 +58,10 @@ def descend(loss: Objective, start: Tensor, steps: int, clock: Clock, reach: flo
         if clock.expired:
             break
         value, gradient = value_and_gradient(loss, u)
-        failed = (value > best_value).unsqueeze(-1)
+        failed = ((value > best_value) & back).unsqueeze(-1)
         best, best_value = _better(best, best_value, u, value)
         # back to the best point where a step failed: the sign there is the one that led away from it
-        u, sign = best, torch.where(failed, before, gradient.sign_())
+        u, sign = torch.where(failed, best, u), torch.where(failed, before, gradient.sign_())
         turned = sign * before
         # 1.2 where the sign stayed, 0.5 where it turned, 1 where either is zero
         factor = torch.where(turned < 0, SHORTER, torch.where(turned > 0, LONGER, 1.0))

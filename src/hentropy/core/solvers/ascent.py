@@ -148,7 +148,7 @@ def ascend_together(
         return -per_cost(gains - known, designs, cost)
 
     start = torch.cat([space.to_cube(x).reshape(R, head), domain.to_cube(actions).reshape(R, -1)], -1)
-    u, losses = descend(minus_gain, start, steps, appraisal.clock)
+    u, losses = descend(minus_gain, start, steps, appraisal.clock, back=True)
     return *unpack(u), -losses
 
 
