@@ -17,6 +17,7 @@ the covariance of two positive parts has the second derivative t_a t_b phi2 in t
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,18 @@ NODES = 48
 
 
 def distribution(u: Tensor) -> Tensor:
-    """Phi."""
+    """Phi, with all digits in the lower tail."""
     return 0.5 * torch.erfc(u * -math.sqrt(0.5))
 
 
-def rounded(u: Tensor) -> Tensor:
-    """psi: the positive part, rounded."""
-    return u * distribution(u) + torch.exp(-0.5 * u.square()) * (1.0 / math.sqrt(2.0 * math.pi))
+def below(u: Tensor) -> Tensor:
+    """Phi to 1e-16, in half the time: for slopes, to which it is added."""
+    return torch.erf(u * math.sqrt(0.5)).add(1.0).mul(0.5)
+
+
+def density(u: Tensor) -> Tensor:
+    """phi."""
+    return torch.exp(-0.5 * u.square()).mul(1.0 / math.sqrt(2.0 * math.pi))
 
 
 def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
@@ -66,24 +72,25 @@ class _BentMean(AutogradFunction):
 
     @staticmethod
     def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
-        bent = bend.right - bend.left
+        bent, root = bend.right - bend.left, math.sqrt(0.5)
         t = (var + bend.width.square()).sqrt_()
-        u = (mean - bend.corner).div_(t)
-        below = torch.mul(u, -math.sqrt(0.5)).erfc_().mul_(0.5)
-        density = u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
-        ctx.save_for_backward(below, density, t, bend.left, bent)
+        rate = 1.0 / t
+        u = torch.addcmul(rate * -bend.corner, mean, rate)
+        share = torch.mul(u, root).erf_().add_(1.0).mul_(0.5)
+        at = u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
+        ctx.save_for_backward(share, at, rate, bend.left, bent)
         ctx.shapes = mean.shape, var.shape
         # u is not needed any more: its memory is used again, as it is still in the cache
-        return u.mul_(below).add_(density).mul_(bent * t).add_(mean * bend.left).add_(bend.level)
+        return u.mul_(share).add_(at).mul_(bent * t).add_(mean * bend.left).add_(bend.level)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        below, density, t, left, bent = ctx.saved_tensors
+        share, at, rate, left, bent = ctx.saved_tensors
         by_mean = by_var = None
         if ctx.needs_input_grad[0]:
-            by_mean = (below * bent).add_(left).mul_(grad).sum_to_size(ctx.shapes[0])
+            by_mean = (share * bent).add_(left).mul_(grad).sum_to_size(ctx.shapes[0])
         if ctx.needs_input_grad[1]:
-            by_var = (grad * density * (0.5 * bent / t)).sum_to_size(ctx.shapes[1])
+            by_var = (grad * at).sum_to_size(ctx.shapes[1]).mul_(0.5 * bent * rate)
         return by_mean, by_var, None
 
 
@@ -126,11 +133,18 @@ class Bend:
 
     def __call__(self, v: Tensor) -> Tensor:
         """h(v)."""
-        return self.level + self.left * v + self._bent * self.width * rounded((v - self.corner) / self.width)
+        return self.with_slope(v)[0]
 
     def slope(self, v: Tensor) -> Tensor:
         """h'(v)."""
-        return self.left + self._bent * distribution((v - self.corner) / self.width)
+        return self.left + self._bent * below((v - self.corner) / self.width)
+
+    def with_slope(self, v: Tensor) -> tuple[Tensor, Tensor]:
+        """h(v) and h'(v): w psi(u) = (v - corner) Phi(u) + w phi(u)."""
+        u = (v - self.corner) / self.width
+        steeper = self._bent * below(u)
+        value = torch.addcmul(self.level + self.left * v, v - self.corner, steeper)
+        return value.add(density(u) * (self._bent * self.width)), self.left + steeper
 
     def behind(self, y: Tensor) -> Tensor:
         """The v of an outcome y, differentiable.
@@ -142,11 +156,12 @@ class Bend:
             lines = (y - self.level) / self.left, (y - self.level + self._bent * self.corner) / self.right
             v = torch.where(self._bent > 0, torch.minimum(*lines), torch.maximum(*lines))
             for _ in range(STEPS):
-                step = (self(v) - y) / self.slope(v)
+                value, slope = self.with_slope(v)
+                step = (value - y) / slope
                 v = v - step
                 if bool((step.abs() <= 1e-13 * (self.width + v.abs())).all()):
                     break
-            at, slope = self(v), self.slope(v)
+            at, slope = self.with_slope(v)
         return v + (y - at) / slope
 
     def mean(self, mean: Tensor, var: Tensor) -> Tensor:
@@ -158,8 +173,23 @@ class Bend:
         """Cov(h(v), h(v')) of normal values with means, variances and a covariance, which broadcast."""
         t, s = (var + self.width.square()).sqrt(), (other_var + self.width.square()).sqrt()
         u, k = (mean - self.corner) / t, (other - self.corner) / s
-        slopes = (self.left + self._bent * distribution(u)) * (self.left + self._bent * distribution(k))
+        slopes = (self.left + self._bent * below(u)) * (self.left + self._bent * below(k))
         return cov * slopes + self._bent.square() * t * s * curved(u, k, cov / (t * s))
+
+
+def bent_components(bent: Tensor) -> slice | list[int]:
+    """Which of H components are bent (H), as an index: a slice where they are neighbours."""
+    places = [h for h, one in enumerate(bent.tolist()) if one]
+    if places and places[-1] - places[0] + 1 == len(places):
+        return slice(places[0], places[-1] + 1)
+    return places
+
+
+def put(values: Tensor, new: Tensor, own: slice | list[int]) -> Tensor:
+    """Values of H components (H x ...) with new ones for some of them."""
+    if isinstance(own, slice):
+        return torch.cat([values[: own.start], new, values[own.stop :]])
+    return values.index_copy(0, torch.tensor(own, dtype=torch.long, device=values.device), new)
 
 
 @dataclass(frozen=True)
@@ -175,35 +205,39 @@ class Latent:
     var: Tensor
     cov: Tensor | None = None
 
+    @cached_property
+    def own(self) -> slice | list[int]:
+        """The bent components, as an index: neighbours are a view of an array, others a copy."""
+        return bent_components(self.bent)
+
     def variance(self) -> Tensor:
         """The variances of the outcomes: H x ... x m."""
-        m, v = self.mean, self.var
-        return torch.where(self._which(m), self.bend.covariance(m, m, v, v, v).clamp_min(0.0), v)
+        m, v = self.mean[self.own], self.var[self.own]
+        return put(self.var.expand_as(self.mean), self.bend.covariance(m, m, v, v, v).clamp_min(0.0), self.own)
 
     def covariance(self, cov: Tensor) -> Tensor:
         """The covariances of the outcomes, from those of the values behind them: H x ... x m x m."""
-        m, v = self.mean, self.var
-        v = v.expand_as(m)
-        joint = self.bend.covariance(m.unsqueeze(-1), m.unsqueeze(-2), v.unsqueeze(-1), v.unsqueeze(-2), cov)
-        return torch.where(self._which(joint), joint, cov)
+        m, v = self.mean[self.own], self.var.expand_as(self.mean)[self.own]
+        across, down = (m.unsqueeze(-1), m.unsqueeze(-2)), (v.unsqueeze(-1), v.unsqueeze(-2))
+        joint = self.bend.covariance(*across, *down, cov[self.own])
+        return put(cov.expand(len(cov), *joint.shape[1:]), joint, self.own)
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> "Latent":
         """With means and variances picked or moved, without covariances."""
         return replace(self, mean=change(self.mean), var=change(self.var), cov=None)
 
-    def _which(self, like: Tensor, at: int = 0) -> Tensor:
-        """Which components are bent, in the shape of a tensor whose dimension `at` counts them."""
-        return self.bent.view(*[1] * at, -1, *[1] * (like.dim() - at - 1))
-
     def outcomes(self, v: Tensor, at: int = 0) -> Tensor:
         """The outcomes of values of each component; dimension `at` counts the components."""
-        return torch.where(self._which(v, at), self.bend(v), v)
+        own = v.movedim(at, 0)
+        return put(own, self.bend(own[self.own]), self.own).movedim(0, at)
 
     def levels(self, y: Tensor) -> Tensor:
         """The values behind outcomes y (T) in each component: H x T; infinite ones stay."""
+        return torch.where(self.bent.unsqueeze(-1), self._behind(y), y)
+
+    def _behind(self, y: Tensor) -> Tensor:
         finite = torch.isfinite(y)
-        own = torch.where(finite, self.bend.behind(torch.where(finite, y, 0.0)), y)
-        return torch.where(self.bent.unsqueeze(-1), own, y)
+        return torch.where(finite, self.bend.behind(torch.where(finite, y, 0.0)), y)
 
     def standard(self, levels: Tensor) -> Tensor:
         """How many standard deviations the means lie above levels of the outcome (T): H x ... x T x m."""
@@ -214,31 +248,32 @@ class Latent:
     def mean_log_slope(self) -> Tensor:
         """E log h'(v), zero where y = v: H x ... x m, by Gauss-Hermite nodes."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(2 * NODES)
-        sd, total = self.var.sqrt(), torch.zeros_like(self.var)
+        mean, sd = self.mean[self.own], self.var.expand_as(self.mean)[self.own].sqrt()
+        total = torch.zeros_like(sd)
         for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-            total = total + float(weight) * self.bend.slope(self.mean + float(node) * sd).log()
-        return torch.where(self._which(total), total, 0.0)
+            total = total + float(weight) * self.bend.slope(mean + float(node) * sd).log()
+        return put(torch.zeros_like(self.mean), total, self.own)
 
     def truncated(self, about: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """E (y - about)^p 1(low <= y <= high) for p = 0, 1, 2; numbers, or one for each of m.
+        """E (y - about)^p 1(low <= y <= high) of bent components for p = 0, 1, 2; numbers, or one for each of m.
 
         By Gauss-Legendre nodes between the values behind the bounds: y is smooth there.
         """
         nodes, weights = np.polynomial.legendre.leggauss(NODES)
-        t, w = torch.from_numpy(nodes).to(self.mean), torch.from_numpy(weights).to(self.mean)
-        sd = self.var.clamp_min(1e-24 * self.bend.width.square()).sqrt()
+        mean, var = self.mean[self.own], self.var[self.own]
+        t, w = torch.from_numpy(nodes).to(mean), torch.from_numpy(weights).to(mean)
+        sd = var.clamp_min(1e-24 * self.bend.width.square()).sqrt()
         ends = []
         for bound in torch.broadcast_tensors(low.reshape(-1), high.reshape(-1)):
-            own = self.levels(bound.to(self.mean))
-            own = own.view(len(own), *[1] * (self.mean.dim() - 2), -1)
-            ends.append(((own - self.mean) / sd).clamp(-REACH, REACH))
+            own = self._behind(bound.to(mean))
+            ends.append(((own - mean) / sd).clamp(-REACH, REACH))
         a, b = ends
         half = 0.5 * (b - a)
         first = second = torch.zeros_like(half)
         for node, weight in zip(t, w, strict=True):
             z = a + half * (node + 1.0)
-            mass = weight * half * torch.exp(-0.5 * z.square()) / math.sqrt(2.0 * math.pi)
-            gap = self.outcomes(self.mean + sd * z) - about.to(z)
+            mass = weight * half * density(z)
+            gap = self.bend(mean + sd * z) - about.to(z)
             first, second = first + mass * gap, second + mass * gap.square()
         chance = torch.where(a > 0, distribution(-a) - distribution(-b), distribution(b) - distribution(a))
         return chance, first, second

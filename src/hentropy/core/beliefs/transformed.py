@@ -17,7 +17,7 @@ from functools import cached_property
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.linalg import white_outcomes
-from hentropy.core.beliefs.links import Bend, Latent
+from hentropy.core.beliefs.links import Bend, Latent, bent_components, put
 from hentropy.core.beliefs.nodes import Nodes, bayes, mixture_outcomes
 from hentropy.lazy import Tensor, torch
 
@@ -110,8 +110,8 @@ class Transformed(Belief):
 
     def linked(self, latent: Moments, needs: Needs) -> Moments:
         """The moments of outcomes from those of v, which have variances, or covariances where needed: H x ... x m."""
-        bend, index = self.bend, self._index
-        mean = latent.mean.index_copy(0, index, bend.mean(latent.mean[index], latent.variance[index]))
+        bend, own = self.bend, self.own
+        mean = put(latent.mean, bend.mean(latent.mean[own], latent.variance[own]), own)
         if needs is Needs.MEAN:
             return Moments(latent.weights, mean)
         cov = latent.covariance if needs is Needs.JOINT else None
@@ -122,9 +122,9 @@ class Transformed(Belief):
         return self.linked(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
 
     @cached_property
-    def _index(self) -> Tensor:
-        """Which components are bent, by their indices."""
-        return self.bent.nonzero().squeeze(-1)
+    def own(self) -> slice | list[int]:
+        """The bent components, as an index."""
+        return bent_components(self.bent)
 
     @cached_property
     def sides(self) -> "tuple[Side, ...]":
@@ -180,7 +180,8 @@ class Transformed(Belief):
             own = torch.where(which, own, self.bend.behind(own))
 
         def see(v: Tensor) -> tuple[Tensor, Tensor]:
-            return torch.where(which, v, self.bend(v)), torch.where(which, 1.0, self.bend.slope(v))
+            value, slope = self.bend.with_slope(v)
+            return torch.where(which, v, value), torch.where(which, 1.0, slope)
 
         return mixture_outcomes(z, weights, mean, sd, own, see)
 

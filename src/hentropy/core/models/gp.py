@@ -459,9 +459,9 @@ def _transformed(
     if better <= odds:
         return None
     rows = [(one.some(draws - draws // 2), data.outcomes, False) for one in plain]
-    rows += [(one, found.values, True) for one in bent]
-    # neighbours with one kernel are evaluated at once
-    rows.sort(key=lambda row: row[0].target.basis is not None)
+    rows += [(one.some(1), found.values, True) for one in bent]
+    # neighbours with one kernel are evaluated at once, and so are bent ones: terms come last, bent ones in the middle
+    rows.sort(key=lambda row: (row[0].target.basis is not None, row[2] is (row[0].target.basis is None)))
     kernel = joined([one.target.kernel(one.theta) for one, _, _ in rows])
     outcomes = torch.cat([values.expand(len(one.theta), -1) for one, values, _ in rows])
     latent = _mixture(data, kernel, [(one.target, one.theta) for one, _, _ in rows], outcomes)
