@@ -60,6 +60,34 @@ def test_means_and_variances_of_a_bent_normal_value(name: str) -> None:
     assert torch.allclose(one.mean(mean, var), expected, rtol=1e-9, atol=1e-9)
     spread = (y - expected.unsqueeze(-1)).square() @ p
     assert torch.allclose(one.covariance(mean, mean, var, var, var), spread, rtol=1e-6, atol=1e-12)
+    assert torch.allclose(one.variance(mean, var), spread, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_moments_of_a_bent_normal_value_have_slopes(name: str) -> None:
+    """Those of the fused functions are written by hand; variances broadcast against means."""
+    one = bend(name)
+    mean = tensor([[-2.0, 0.3, 0.6], [0.5, 4.0, 0.1]]).requires_grad_()
+    var = tensor([[0.2, 1.0, 5.0]]).requires_grad_()
+    assert torch.autograd.gradcheck(one.mean, (mean, var))
+    assert torch.autograd.gradcheck(one.variance, (mean, var))
+    assert torch.autograd.gradcheck(one, (mean,))
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("name", BENDS)
+def test_average_means_at_fixed_points(name: str, q: int) -> None:
+    """Against the means of each component, and their slopes against differences."""
+    one, (H, b, N, m) = bend(name), (2, 3, 4, 5)
+    generator = torch.Generator().manual_seed(0)
+    shapes = {"before": (H, 1, m), "C": (H, b, q, m), "V": (H, b, N, q), "var": (H, b, m), "weights": (H, b, N)}
+    given = {key: torch.randn(*shape, generator=generator, dtype=torch.float64) for key, shape in shapes.items()}
+    given["var"], given["weights"] = given["var"].exp(), torch.softmax(given["weights"], 0)
+    mean = given["before"].unsqueeze(2) + given["V"] @ given["C"]
+    expected = (given["weights"].unsqueeze(-1) * one.mean(mean, given["var"].unsqueeze(2))).sum(0)
+    assert torch.allclose(one.average_mean(**given), expected)
+    rest = [given[key].requires_grad_() for key in ("C", "V", "var", "weights")]
+    assert torch.autograd.gradcheck(lambda *moved: one.average_mean(given["before"], *moved), rest)
 
 
 @pytest.mark.parametrize("name", BENDS)
@@ -217,7 +245,7 @@ def test_skewed_outcomes_are_also_modelled_transformed() -> None:
     belief = fit(X, Y, space=BOX, hyperparameters="transformed")
     assert isinstance(belief, Transformed)
     assert belief.components == 6
-    assert belief.own == slice(2, 4)  # bent ones are neighbours
+    assert belief.own == slice(4, 6)  # bent ones are neighbours
     assert float(belief.weights.sum()) == pytest.approx(1.0)
     assert torch.allclose(belief.observed, Y, atol=1e-9)
     assert float(belief.bend.left) > float(belief.bend.right)  # they vary more below

@@ -15,6 +15,7 @@ from functools import cached_property
 from hentropy.core.beliefs.base import Moments, Needs
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy
 from hentropy.core.beliefs.kernels import ToSites
+from hentropy.core.beliefs.links import Bend
 from hentropy.core.beliefs.transformed import Transformed, TransformedFantasy
 from hentropy.lazy import Tensor, torch
 
@@ -64,7 +65,7 @@ class FixedPoints:
         var = None if self.var is None else self.var[:, index]
         return FixedPoints(self.belief, self.a[index], self.K[:, index], self.mean[:, index], var)
 
-    def of(self, components: list[int], belief: Gaussian) -> "FixedPoints":
+    def of(self, components: slice | list[int], belief: Gaussian) -> "FixedPoints":
         """The same for a belief of some of the components."""
         var = None if self.var is None else self.var[components]
         return FixedPoints(belief, self.a, self.K[components], self.mean[components], var)
@@ -94,9 +95,20 @@ class FixedPoints:
         mean = torch.addcmul(before, V, C) if V.shape[-1] == 1 else before + V @ C
         if self.var is None:
             return Moments(fantasy.component_weights, mean)
+        return Moments(fantasy.component_weights, mean, self._variances(fantasy, C).unsqueeze(-2))
+
+    def _variances(self, fantasy: GaussianFantasy, C: Tensor) -> Tensor:
+        """After any outcome: H x b x m."""
+        assert self.var is not None
         root = fantasy.look.whiten(C.mT)  # H x b x m x q
-        less = self.belief.frame.scale.square() * root.square().sum(-1).unsqueeze(-2)
-        return Moments(fantasy.component_weights, mean, (self.var[:, None, None] - less).clamp_min(0.0))
+        less = self.belief.frame.scale.square() * root.square().sum(-1)
+        return (self.var[:, None] - less).clamp_min(0.0)
+
+    def bent_means(self, fantasy: GaussianFantasy, bend: Bend) -> Tensor:
+        """The average over components of the means of bent values after each outcome: b x N x m."""
+        C, V = self.cross(fantasy), self.belief.frame.scale * fantasy.V
+        weights = fantasy.component_weights.expand(V.shape[:-1])
+        return bend.average_mean(self.mean[:, None], C, V, self._variances(fantasy, C), weights)
 
 
 @dataclass(frozen=True)
@@ -113,14 +125,14 @@ class TransformedPoints:
         return self.belief.linked(self.whole.now, Needs.VARIANCE)
 
     @classmethod
-    def prepare(cls, belief: Transformed, points: Tensor, needs: Needs) -> "TransformedPoints":
-        """At points m x d."""
+    def prepare(cls, belief: Transformed, points: Tensor, needs: Needs = Needs.VARIANCE) -> "TransformedPoints":
+        """At points m x d, with variances whatever is needed: means depend on them."""
         whole = FixedPoints.prepare(belief.latent, points, Needs.VARIANCE)
         return cls(belief, whole, tuple(whole.of(side.index, side.latent) for side in belief.sides))
 
     def after(self, fantasy: TransformedFantasy, needs: Needs) -> Iterator[Moments]:
         """Moments after each outcome, a few designs at a time: H x b' x N x m; means averaged over components."""
-        each = self.belief.components if needs is not Needs.MEAN else max(1, int(self.belief.bent.sum()))
+        each = self.belief.components if needs is not Needs.MEAN else 2  # arrays that are in use at the same time
         for part in fantasy.latent.chunks(self.whole.count * each):
             yield self._means(part) if needs is Needs.MEAN else self.belief.linked(self.whole.moments(part), needs)
 
@@ -128,10 +140,6 @@ class TransformedPoints:
         total = torch.zeros(()).to(self.whole.mean)
         for side, points in zip(self.belief.sides, self.sides, strict=True):
             share, own = side.after(fantasy)
-            if side.bent:
-                found = points.moments(own)
-                mean = found.expect_vector(self.belief.bend.mean(found.mean, found.variance))
-            else:
-                mean = points.means(own)
+            mean = points.bent_means(own, self.belief.bend) if side.bent else points.means(own)
             total = total + share.unsqueeze(-1) * mean
         return Moments(total.new_ones(1, 1, 1), total.unsqueeze(0))

@@ -11,7 +11,12 @@ Phi(u), for two points a and b with the covariance c of v,
     Cov(y_a, y_b) = c S_a S_b + (right - left)^2 t_a t_b J(u_a, u_b; c / (t_a t_b))
 
 J(u, k; r) is the integral over rho from 0 to r of (r - rho) phi2(u, k; rho), with the bivariate normal density phi2:
-the covariance of two positive parts has the second derivative t_a t_b phi2 in their correlation (Price 1958).
+the covariance of two positive parts has the second derivative t_a t_b phi2 in their correlation (Price 1958). Of a
+point with itself,
+
+    2 pi J(u, u; r) is the integral over theta from 0 to asin r of (r - sin theta) exp(-u^2 / (1 + sin theta))
+
+and its derivatives in r and u are the integrals of the derivatives of the integrand, which is 0 at the upper end.
 """
 
 import math
@@ -24,8 +29,8 @@ import numpy as np
 
 from hentropy.lazy import AutogradFunction, Tensor, torch
 
-ANGLES = 12
-"""Nodes of J: errors are below 1e-9 while v varies by up to three widths."""
+ANGLES, ANGLES_ALONE = 12, 6
+"""Nodes of J, and of J of a point with itself: errors are below 1e-9 while v varies by up to three widths."""
 
 STEPS = 40
 """At most so many steps find v from y; quadratic convergence takes about eight."""
@@ -67,6 +72,21 @@ def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
     return total * half / (2.0 * math.pi)
 
 
+class _Bent(AutogradFunction):
+    """h(v), with one array for the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, bend: "Bend") -> Tensor:
+        value, slope = bend.with_slope(v)
+        ctx.save_for_backward(slope if ctx.needs_input_grad[0] else None)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (slope,) = ctx.saved_tensors
+        return grad * slope, None
+
+
 class _BentMean(AutogradFunction):
     """E h(v) of normal values with means and variances, which broadcast: its derivatives are half of what it takes."""
 
@@ -94,6 +114,106 @@ class _BentMean(AutogradFunction):
         return by_mean, by_var, None
 
 
+class _AverageMean(AutogradFunction):
+    """sum_h w_h E h(v_h) where the means of v_h are before_h + V_h C_h: b x N x m, one component after the other.
+
+    Before is H x (b or 1) x m, C is H x b x q x m, V H x b x N x q, the variances H x b x m, weights w H x b x N. With
+    x = u / sqrt(2), E h(v) is
+
+        level + left corner + sqrt(2) t (x ((left + right) / 2 + (right - left) / 2 erf x) + phi-part)
+        phi-part = (right - left) / 2 exp(-x^2) / sqrt(pi)
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, before: Tensor, C: Tensor, V: Tensor, var: Tensor, weights: Tensor, bend: "Bend"
+    ) -> Tensor:  # fmt: skip
+        half = float(0.5 * (bend.right - bend.left))
+        t = (var + bend.width.square()).sqrt_()  # H x b x m
+        rate = math.sqrt(0.5) / t
+        start, C_x = (before - bend.corner) * rate, C * rate.unsqueeze(-2)
+        b, N, m = V.shape[1], V.shape[2], C.shape[-1]
+        total = (weights.sum(0) * (bend.level + bend.left * bend.corner)).unsqueeze(-1).repeat(1, 1, m)
+        for h in range(len(V)):
+            x = _lines(start[h].expand(b, m), V[h], C_x[h])
+            e = x.square().neg_().exp_()
+            each = torch.erf(x).mul_(half).add_(float(bend.left) + half)
+            each.mul_(x).add_(e, alpha=half / math.sqrt(math.pi)).mul_((math.sqrt(2.0) * t[h]).unsqueeze(-2))
+            total.addcmul_(each, weights[h].unsqueeze(-1))
+        ctx.bend = bend
+        ctx.save_for_backward(before, C, V, var, weights)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """In means and variances: w_h S and w_h (right - left) phi(u) / (2 t)."""
+        before, C, V, var, weights = ctx.saved_tensors
+        bend, b = ctx.bend, V.shape[1]
+        bent, t = bend.right - bend.left, (var + bend.width.square()).sqrt()
+        by_C, by_V, by_var, by_w = [], [], [], []
+        for h in range(len(V)):
+            mean = _lines(before[h].expand(b, -1), V[h], C[h])
+            rate = (1.0 / t[h]).unsqueeze(-2)
+            u = (mean - bend.corner) * rate
+            share, at, weighed = below(u), density(u), grad * weights[h].unsqueeze(-1)
+            by_mean = weighed * (bend.left + bent * share)
+            by_C.append(V[h].mT @ by_mean)
+            by_V.append(by_mean @ C[h].mT)
+            by_var.append((weighed * at).sum(-2) * (0.5 * bent / t[h]))
+            value = (bend.level + bend.left * mean).addcmul_(u.mul_(share).add_(at), bent * t[h].unsqueeze(-2))
+            by_w.append((grad * value).sum(-1))
+        return None, torch.stack(by_C), torch.stack(by_V), torch.stack(by_var), torch.stack(by_w), None
+
+
+def _lines(start: Tensor, V: Tensor, C: Tensor) -> Tensor:
+    """start + V C: b x m, b x N x q and b x q x m to b x N x m."""
+    start = start.unsqueeze(-2)
+    return torch.addcmul(start, V, C) if V.shape[-1] == 1 else start + V @ C
+
+
+class _BentVariance(AutogradFunction):
+    """Var h(v) of normal values with means and variances, which broadcast: see the head of the file.
+
+    With t^2 = var + w^2, it is var S^2 + (right - left)^2 t^2 J(u, u; r), and r = var / t^2.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
+        bent = bend.right - bend.left
+        square = var + bend.width.square()
+        rate, r = square.rsqrt(), var / square
+        u = torch.addcmul(rate * -bend.corner, mean, rate)
+        slope = below(u).mul_(bent).add_(bend.left)
+        nodes, weights = np.polynomial.legendre.leggauss(ANGLES_ALONE)
+        half = torch.asin(r).mul_(0.5)
+        u2 = u.square()
+        total, by_r, by_u = (torch.zeros_like(u2) for _ in range(3))
+        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
+            sine = torch.sin(half * (node + 1.0))  # of the shape of the variances, which are fewer
+            fall, mass = -1.0 / (1.0 + sine), half * (weight / (2.0 * math.pi))
+            e = (u2 * fall).exp_()
+            total.addcmul_(e, mass * (r - sine))
+            by_r.addcmul_(e, mass)
+            by_u.addcmul_(e, mass * (r - sine) * (2.0 * fall))
+        ctx.save_for_backward(mean, var, u, slope, total, by_r, by_u, square, bend.width, bent)
+        return (var * slope.square()).addcmul_(total, square * bent.square())
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        mean, var, u, slope, J, by_r, by_u, square, width, bent = ctx.saved_tensors
+        rate, most = square.rsqrt(), square * bent.square()
+        # in u: the slope S changes by (right - left) phi(u), and J by u times what was summed
+        in_u = (2.0 * bent * var) * slope * density(u) + most * by_u * u
+        by_mean = by_var = None
+        if ctx.needs_input_grad[0]:
+            by_mean = (grad * in_u * rate).sum_to_size(mean.shape)
+        if ctx.needs_input_grad[1]:
+            # d u / d var = -u / (2 t^2), d r / d var = w^2 / t^4
+            each = slope.square() - in_u * u * (0.5 / square) + bent.square() * (J + by_r * (width.square() / square))
+            by_var = (grad * each).sum_to_size(var.shape)
+        return by_mean, by_var, None
+
+
 @dataclass(frozen=True)
 class Bend:
     """Numbers: the two slopes (both above 0), the corner between them, the width of the transition and the level."""
@@ -109,7 +229,7 @@ class Bend:
         """With a width of 1, and an outcome of mean 0 and variance 1 where v is standard normal."""
         zero, one = torch.zeros_like(left), torch.ones_like(left)
         raw = cls(zero, left, right, corner, one)
-        scale = raw.covariance(zero, zero, one, one, one).rsqrt()
+        scale = raw.variance(zero, one).rsqrt()
         return cls(-scale * raw.mean(zero, one), scale * left, scale * right, corner, one)
 
     def one(self, index: int) -> "Bend":
@@ -133,7 +253,8 @@ class Bend:
 
     def __call__(self, v: Tensor) -> Tensor:
         """h(v)."""
-        return self.with_slope(v)[0]
+        value: Tensor = _Bent.apply(v, self)
+        return value
 
     def slope(self, v: Tensor) -> Tensor:
         """h'(v)."""
@@ -169,6 +290,16 @@ class Bend:
         found: Tensor = _BentMean.apply(mean, var, self)
         return found
 
+    def average_mean(self, before: Tensor, C: Tensor, V: Tensor, var: Tensor, weights: Tensor) -> Tensor:
+        """sum_h w_h E h(v_h) at fixed points, where the means of v_h are before_h + V_h C_h: see `_AverageMean`."""
+        found: Tensor = _AverageMean.apply(before, C, V, var, weights, self)
+        return found
+
+    def variance(self, mean: Tensor, var: Tensor) -> Tensor:
+        """Var h(v) of normal values."""
+        found: Tensor = _BentVariance.apply(mean, var, self)
+        return found
+
     def covariance(self, mean: Tensor, other: Tensor, var: Tensor, other_var: Tensor, cov: Tensor) -> Tensor:
         """Cov(h(v), h(v')) of normal values with means, variances and a covariance, which broadcast."""
         t, s = (var + self.width.square()).sqrt(), (other_var + self.width.square()).sqrt()
@@ -178,8 +309,12 @@ class Bend:
 
 
 def bent_components(bent: Tensor) -> slice | list[int]:
-    """Which of H components are bent (H), as an index: a slice where they are neighbours."""
-    places = [h for h, one in enumerate(bent.tolist()) if one]
+    """Which of H components are bent (H), as an index."""
+    return neighbours([h for h, one in enumerate(bent.tolist()) if one])
+
+
+def neighbours(places: list[int]) -> slice | list[int]:
+    """These components as an index: of neighbours a slice, which makes views of arrays and no copies."""
     if places and places[-1] - places[0] + 1 == len(places):
         return slice(places[0], places[-1] + 1)
     return places
@@ -207,13 +342,13 @@ class Latent:
 
     @cached_property
     def own(self) -> slice | list[int]:
-        """The bent components, as an index: neighbours are a view of an array, others a copy."""
+        """The bent components, as an index."""
         return bent_components(self.bent)
 
     def variance(self) -> Tensor:
         """The variances of the outcomes: H x ... x m."""
-        m, v = self.mean[self.own], self.var[self.own]
-        return put(self.var.expand_as(self.mean), self.bend.covariance(m, m, v, v, v).clamp_min(0.0), self.own)
+        own = self.bend.variance(self.mean[self.own], self.var[self.own])
+        return put(self.var.expand_as(self.mean), own, self.own)
 
     def covariance(self, cov: Tensor) -> Tensor:
         """The covariances of the outcomes, from those of the values behind them: H x ... x m x m."""

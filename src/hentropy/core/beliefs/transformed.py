@@ -17,7 +17,7 @@ from functools import cached_property
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.linalg import white_outcomes
-from hentropy.core.beliefs.links import Bend, Latent, bent_components, put
+from hentropy.core.beliefs.links import Bend, Latent, bent_components, neighbours, put
 from hentropy.core.beliefs.nodes import Nodes, bayes, mixture_outcomes
 from hentropy.lazy import Tensor, torch
 
@@ -129,8 +129,9 @@ class Transformed(Belief):
     @cached_property
     def sides(self) -> "tuple[Side, ...]":
         """The plain components and the bent ones, if there are any."""
-        each = [(bent, [h for h, one in enumerate(self.bent.tolist()) if one is bent]) for bent in (False, True)]
-        return tuple(Side(bent, index, self.latent.some(index)) for bent, index in each if index)
+        places = range(self.components)
+        each = [(bent, [h for h in places if bool(self.bent[h]) is bent]) for bent in (False, True)]
+        return tuple(Side(bent, neighbours(index), self.latent.some(index)) for bent, index in each if index)
 
     def means(self, points: Tensor) -> Moments:
         """At points ... x m x d, averaged over the components: 1 x ... x m; plain ones need no variances for it."""
@@ -175,15 +176,17 @@ class Transformed(Belief):
     def quantile(self, z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
         """The v of bent components below which the probability is Phi(z): z b x N, others H x b x 1: b x N."""
         which = self.bent.view(-1, 1, 1)
-        with torch.no_grad():
-            own = mean + sd * z
-            own = torch.where(which, own, self.bend.behind(own))
+        with torch.no_grad():  # the quantiles of the components hold that of the mixture between them
+            each = [(side.bent, (mean + sd * z)[side.index]) for side in self.sides]
+            own = [v if bent else self.bend.behind(torch.stack([v.amin(0), v.amax(0)])) for bent, v in each]
+            ends = torch.cat(own)
+            about = ends.amin(0), ends.amax(0), own[-1].mean(0)
 
         def see(v: Tensor) -> tuple[Tensor, Tensor]:
             value, slope = self.bend.with_slope(v)
             return torch.where(which, v, value), torch.where(which, 1.0, slope)
 
-        return mixture_outcomes(z, weights, mean, sd, own, see)
+        return mixture_outcomes(z, weights, mean, sd, about, see)
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief: points ... x m x d to count x ... x m."""
@@ -200,7 +203,7 @@ class Side:
     """The plain or the bent components, by their indices, with weights that sum to one."""
 
     bent: bool
-    index: list[int]
+    index: slice | list[int]
     latent: Gaussian
 
     def after(self, fantasy: GaussianFantasy) -> tuple[Tensor, GaussianFantasy]:
