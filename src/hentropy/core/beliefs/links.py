@@ -132,7 +132,7 @@ class _AverageMean(AutogradFunction):
         t = (var + bend.width.square()).sqrt_()  # H x b x m
         rate = math.sqrt(0.5) / t
         start, C_x = (before - bend.corner) * rate, C * rate.unsqueeze(-2)
-        b, N, m = V.shape[1], V.shape[2], C.shape[-1]
+        b, m = V.shape[1], C.shape[-1]
         total = (weights.sum(0) * (bend.level + bend.left * bend.corner)).unsqueeze(-1).repeat(1, 1, m)
         for h in range(len(V)):
             x = _lines(start[h].expand(b, m), V[h], C_x[h])
@@ -267,6 +267,19 @@ class Bend:
         value = torch.addcmul(self.level + self.left * v, v - self.corner, steeper)
         return value.add(density(u) * (self._bent * self.width)), self.left + steeper
 
+    def _crossing(self, y: Tensor) -> Tensor:
+        """Where y is crossed by the farther of the two lines, between which h turns."""
+        lines = (y - self.level) / self.left, (y - self.level + self._bent * self.corner) / self.right
+        return torch.where(self._bent > 0, torch.minimum(*lines), torch.maximum(*lines))
+
+    def about(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """Numbers between which the v of outcomes from low to high lie.
+
+        h is beyond both its lines, but by no more than (right - left) w phi(0).
+        """
+        beyond = self._bent * self.width * (1.0 / math.sqrt(2.0 * math.pi))
+        return self._crossing(low - beyond.clamp_min(0.0)), self._crossing(high - beyond.clamp_max(0.0))
+
     def behind(self, y: Tensor) -> Tensor:
         """The v of an outcome y, differentiable.
 
@@ -274,8 +287,7 @@ class Bend:
         come nearer from one side.
         """
         with torch.no_grad():
-            lines = (y - self.level) / self.left, (y - self.level + self._bent * self.corner) / self.right
-            v = torch.where(self._bent > 0, torch.minimum(*lines), torch.maximum(*lines))
+            v = self._crossing(y)
             for _ in range(STEPS):
                 value, slope = self.with_slope(v)
                 step = (value - y) / slope

@@ -178,9 +178,10 @@ class Transformed(Belief):
         which = self.bent.view(-1, 1, 1)
         with torch.no_grad():  # the quantiles of the components hold that of the mixture between them
             each = [(side.bent, (mean + sd * z)[side.index]) for side in self.sides]
-            own = [v if bent else self.bend.behind(torch.stack([v.amin(0), v.amax(0)])) for bent, v in each]
-            ends = torch.cat(own)
-            about = ends.amin(0), ends.amax(0), own[-1].mean(0)
+            ends = [(v.amin(0), v.amax(0)) for _, v in each]
+            ends = [pair if bent else self.bend.about(*pair) for (bent, _), pair in zip(each, ends, strict=True)]
+            low, high = (torch.stack(side) for side in zip(*ends, strict=True))
+            about = low.amin(0), high.amax(0), 0.5 * (ends[-1][0] + ends[-1][1])
 
         def see(v: Tensor) -> tuple[Tensor, Tensor]:
             value, slope = self.bend.with_slope(v)

@@ -19,6 +19,7 @@ from hentropy.core.models import many
 from hentropy.core.models.bending import CANDIDATES, best_bend
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.families import (
+    FAMILIES,
     Fitted,
     doubting,
     fit_families,
@@ -461,7 +462,7 @@ def _families(
 
 
 def _transformed(accounts: list[Account], generator: torch.Generator) -> Transformed | None:
-    """Two draws of each family about the outcomes, one about transformed ones, weighted by stacking.
+    """Two draws of each family about the outcomes, one of the first about transformed ones, weighted by stacking.
 
     None where a transform is not better than none by a margin. Where gross errors are the alternative, a transform also
     pays for having been chosen among many, and it may be that of the observations that are not doubted. The wide draws
@@ -475,18 +476,17 @@ def _transformed(accounts: list[Account], generator: torch.Generator) -> Transfo
             continue
         target = account.fitted[0].target
         noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
-        bent = fit_families(replace(target, outcomes=found.values, noise=noise), 2, generator, wide=False)
-        summits_of = (max(one.summit for one in fitted) for fitted in (bent, account.fitted))
-        odds = account.odds + next(summits_of) - next(summits_of) + float(found.log_slope.sum()) - price
+        told = replace(target, outcomes=found.values, noise=noise)
+        [bent] = fit_families(told, 2, generator, wide=False, families=FAMILIES[:1])
+        odds = account.odds + bent.summit - account.fitted[0].summit + float(found.log_slope.sum()) - price
         if odds > best:
             best, chosen = odds, (account, found, bent)
     if chosen is None:
         return None
     account, found, bent = chosen
-    rows = [(one, account.data.outcomes, False) for one in account.plain()]
-    rows += [(one.some(1), found.values, True) for one in bent]
-    # plain ones, bent ones and those with terms are neighbours each: views of arrays, and no copies
-    rows.sort(key=lambda row: (row[2], row[2] is (row[0].target.basis is None)))
+    rows = [(bent.some(1), found.values, True), *((one, account.data.outcomes, False) for one in account.plain())]
+    # plain ones and those with terms are neighbours: views of arrays, and no copies
+    rows.sort(key=lambda row: row[0].target.basis is not None)
     kernel = joined([one.target.kernel(one.theta) for one, _, _ in rows])
     outcomes = torch.cat([values.expand(len(one.theta), -1) for one, values, _ in rows])
     latent = _mixture(account.data, kernel, [(one.target, one.theta) for one, _, _ in rows], outcomes)
