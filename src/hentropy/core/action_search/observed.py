@@ -51,7 +51,7 @@ class ObservedSearch(ActionSearch):
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best of the data and the new designs after each outcome."""
         b = x.shape[0]
-        losses = self.decision.sign * torch.cat(self._means(fantasy, x), -1)  # b x N x (n + q)
+        losses = self.decision.sign * torch.cat(self._means(fantasy), -1)  # b x N x (n + q)
         if self.among is not None:
             both = torch.cat([self.belief.X.expand(b, -1, -1), x], 1)
             losses = losses + _barred(self.among, both).unsqueeze(1)
@@ -62,11 +62,11 @@ class ObservedSearch(ActionSearch):
         actions = rows[torch.arange(b, device=x.device)[:, None], choice].unsqueeze(-2)
         return BestAfterOutcome(loss, losses[..., self.now], actions)
 
-    def _means(self, fantasy: Fantasy, x: Tensor) -> tuple[Tensor, Tensor]:
-        """After each outcome at x (b x q x d), at the data and at x itself: b x N x n and b x N x q."""
+    def _means(self, fantasy: Fantasy) -> tuple[Tensor, Tensor]:
+        """After each outcome, at the data and at the new designs: b x N x n and b x N x q."""
         if isinstance(fantasy, TransformedFantasy) and isinstance(self.data, TransformedPoints):
             data = torch.cat([part.mean[0] for part in self.data.after(fantasy, Needs.MEAN)])
-            return data, fantasy.moments(x.unsqueeze(1), Needs.MEAN).mean[0]
+            return data, fantasy.own_means()
         if isinstance(fantasy, GaussianFantasy) and isinstance(self.data, FixedPoints):
             data = torch.cat([self.data.means(part) for part in fantasy.chunks(self.data.count)])
             return data, fantasy.own_means()

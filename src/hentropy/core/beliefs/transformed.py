@@ -16,6 +16,7 @@ from functools import cached_property
 
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
+from hentropy.core.beliefs.kernels import whiten
 from hentropy.core.beliefs.linalg import white_outcomes
 from hentropy.core.beliefs.links import Bend, Latent, bent_components, neighbours, put
 from hentropy.core.beliefs.nodes import Nodes, bayes, mixture_outcomes
@@ -293,6 +294,16 @@ class TransformedFantasy(Fantasy):
         if needs is Needs.MEAN:
             return self._means(lambda own, least: own.shared_moments(points, least))
         return self.look.belief.linked(self.latent.shared_moments(points, needs), needs)
+
+    def own_means(self) -> Tensor:
+        """The average over components of the means at x itself after each outcome: b x N x q."""
+        belief, look, own = self.look.belief, self.latent.look, self.look.belief.own
+        mean, C = self.latent.means_at_x()
+        root = whiten(C[own], look.L[own], look.blind[own])
+        left = (C[own].diagonal(dim1=-2, dim2=-1) - root.square().sum(-1)).clamp_min(0.0)
+        var = belief.latent.frame.scale.square() * left.unsqueeze(-2)
+        each = put(mean, belief.bend.mean(mean[own], var), own)
+        return (self.latent.component_weights.unsqueeze(-1) * each).sum(0)
 
     @cached_property
     def _sides(self) -> "tuple[tuple[Side, Tensor, GaussianFantasy], ...]":
