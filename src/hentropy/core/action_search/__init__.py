@@ -51,8 +51,12 @@ def prepare_search(
 def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clock) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
-    fixed = isinstance(belief, Gaussian | Transformed) and len(belief.X) > 0 and space.points is None
-    if type(decision) is BestObserved and fixed:
+    if (
+        type(decision) is BestObserved
+        and isinstance(belief, Gaussian | Transformed)
+        and len(belief.X)
+        and space.points is None
+    ):
         return ObservedSearch.prepare(decision, belief)
     count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
     draws = base_samples(decision, count, values_per_action(decision, space, belief.X), SEED).to(belief.X)

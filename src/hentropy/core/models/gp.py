@@ -199,7 +199,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
-    hyperparameters: Literal["auto", "map", "mixture", "families"] = "auto",
+    hyperparameters: Literal["map", "mixture", "families"],
     draws: int = 8,
     profile: Profile | str | None = None,
     seed: int = 0,
@@ -216,7 +216,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
-    hyperparameters: Treatment,
+    hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
     seed: int = 0,
@@ -243,15 +243,13 @@ def fit(
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "families") the belief
+    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "transformed") the belief
     mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
-    (see `families`). One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
+    (see `families`). Where 10 to 128 outcomes are so skewed that the evidence prefers it (see `bending`), it is a
+    `Transformed`, in units of Y as ever: two draws of each family and one about transformed outcomes. "families" has no
+    transforms. One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
     from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that
     `fit_with` returned for similar data speeds up the fit of one kernel.
-
-    With "transformed", half of the draws of the families are about transformed outcomes, where 10 to 128 outcomes are
-    so skewed that the evidence prefers it (see `bending`); the belief is then a `Transformed`, in units of Y as ever.
-    Where they are not, it is that of "families".
 
     More than 1,500 observations are summarised by 1,000 inducing points, to which the hyperparameters are fitted (see
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
@@ -335,7 +333,7 @@ def fit_with(
 
 
 def settled(hyperparameters: Treatment, profile: Profile | str | None, few: bool) -> Treatment:
-    """What "auto" is: families, or one kernel whose profile somebody wants."""
+    """What "auto" is: families with transforms, or one kernel whose profile somebody wants."""
     if hyperparameters in ("families", "transformed") and profile is not None:
         raise InputError(
             f"families have kernels of their own, and the profile {profile!r} was given; leave it out, or choose"
@@ -344,7 +342,7 @@ def settled(hyperparameters: Treatment, profile: Profile | str | None, few: bool
     if hyperparameters != "auto":
         return hyperparameters
     if profile is None:
-        return "families"
+        return "transformed"
     return "mixture" if few else "map"
 
 
