@@ -31,7 +31,7 @@ from torch import Tensor
 
 import hentropy as he
 from benchmarks.timing import Timed, median_ratio, middle, proposed, timed
-from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs import Gaussian, Transformed
 from hentropy.core.gain import Effort
 from hentropy.core.models.gp import TREATMENTS, Treatment
 
@@ -49,7 +49,7 @@ class Case:
     seed: int
     X: Tensor
     Y: Tensor
-    belief: Gaussian
+    belief: Gaussian | Transformed
     model: SingleTaskGP
     hyperparameters: Treatment
 
@@ -59,7 +59,6 @@ def hartmann_case(seed: int, hyperparameters: Treatment = "auto") -> Case:
     X = SPACE.sample(OBSERVED, seed)
     Y = Hartmann(DIM, negate=True).to(X)(X).unsqueeze(-1)
     belief = he.fit(X, Y, space=SPACE, hyperparameters=hyperparameters, seed=seed)
-    assert isinstance(belief, Gaussian)
     model = SingleTaskGP(X, Y, outcome_transform=Standardize(1))
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     return Case(seed, X, Y, belief, model, hyperparameters)

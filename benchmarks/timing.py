@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import hentropy as he
-from hentropy.core.beliefs import Gaussian
+from hentropy.core.beliefs import Gaussian, Transformed
 from hentropy.core.spaces import DesignSpace
 
 
@@ -20,7 +20,7 @@ class Timed:
     result: Any
 
 
-def proposed(decision: he.Decision, belief: Gaussian, space: DesignSpace, **options: Any) -> he.Proposal:
+def proposed(decision: he.Decision, belief: Gaussian | Transformed, space: DesignSpace, **options: Any) -> he.Proposal:
     """A proposal under a new belief of the same content: nothing that an earlier turn has found out is known."""
     return he.propose(decision, replace(belief), space, **options)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.core.beliefs import Gaussian, Needs
+from hentropy.core.beliefs import Gaussian, Needs, Transformed
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.terms import Basis
 from hentropy.core.models.families import DOUBT, Fitted, doubted, doubting, suspects
@@ -25,7 +25,7 @@ def smooth(x: Tensor) -> Tensor:
     return 3.0 + torch.sin(4.0 * x[:, 0]) + x[:, 1].square()
 
 
-def error(belief: Gaussian) -> float:
+def error(belief: Gaussian | Transformed) -> float:
     points = SPACE.sample(200, seed=9)
     moments = belief.moments(points, Needs.MEAN)
     away = moments.expect_vector(moments.mean) - smooth(points)
@@ -81,7 +81,7 @@ def test_replicates_are_averaged_and_their_spread_is_the_noise() -> None:
     designs, generator = X[:6], torch.Generator().manual_seed(2)
     again = designs.repeat_interleave(4, 0)
     values = smooth(again) + 0.3 * torch.randn(24, generator=generator, dtype=torch.float64)
-    belief = he.fit(again, values, space=SPACE)
+    belief = he.fit(again, values, space=SPACE, hyperparameters="families")
     spread = values.reshape(6, 4).var(-1).mean().sqrt()
     future = (belief.frame.scale * (belief.weights @ belief.future_noise).sqrt()).item()
     assert 0.5 * float(spread) < future < 2.5 * float(spread)

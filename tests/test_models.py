@@ -276,7 +276,7 @@ def test_odd_but_honest_data(treatment: str) -> None:
 def test_given_standard_errors_are_used_in_outcome_units() -> None:
     X, Y = data(10)
     errors = torch.linspace(0.1, 0.5, 10, dtype=torch.float64)
-    belief = fit(X, Y, noise=errors)
+    belief = fit(X, Y, noise=errors, hyperparameters="families")
     torch.testing.assert_close(belief.noise[0].sqrt() * belief.frame.scale, errors)
     assert belief.noise_std == pytest.approx(float(errors.square().mean().sqrt()))
     assert fit(X, Y, noise=0.3).noise_std == pytest.approx(0.3)

@@ -385,7 +385,7 @@ class Fitting:
             return believed(self.model, data, self.measured[0])
         options = {
             "space": self.outcomes.space,
-            "hyperparameters": self._treatment(len(every)),
+            "hyperparameters": self._treatment(len(every), len(names)),
             "seed": self.seed,
             "device": self.device,
             "profile": Profile.MATERN52 if self.one_kernel and self.hyperparameters == "auto" else None,
@@ -413,9 +413,12 @@ class Fitting:
         )
         return parts[0] if len(every) == 1 else Several(parts, every)
 
-    def _treatment(self, outcomes: int) -> Any:
-        """That of the hyperparameters: only a single outcome is transformed."""
-        return "families" if self.hyperparameters == "transformed" and outcomes > 1 else self.hyperparameters
+    def _treatment(self, outcomes: int, measured: int) -> Any:
+        """That of the hyperparameters: an outcome beside others, which may be computed, is not transformed."""
+        chosen = self.hyperparameters == "auto" and measured == 1 and not self.one_kernel
+        return (
+            "families" if outcomes > 1 and (chosen or self.hyperparameters == "transformed") else self.hyperparameters
+        )
 
     def _with_logs(self, part: Part) -> Part:
         """Values come as they are modelled: here is said which of them are logarithms."""

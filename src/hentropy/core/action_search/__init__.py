@@ -9,7 +9,7 @@ from hentropy.core.action_search.listed import ListedSearch, OptionsSearch, all_
 from hentropy.core.action_search.observed import ObservedSearch
 from hentropy.core.action_search.solved import SolvedSearch
 from hentropy.core.action_search.tuples import TupleSearch
-from hentropy.core.beliefs import Belief, Gaussian
+from hentropy.core.beliefs import Belief, Gaussian, Transformed
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import BestObserved, Decision, Points, Solved, base_samples
 from hentropy.core.decisions.actions import Searches
@@ -51,7 +51,12 @@ def prepare_search(
 def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clock) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
-    if type(decision) is BestObserved and isinstance(belief, Gaussian) and len(belief.X) and space.points is None:
+    if (
+        type(decision) is BestObserved
+        and isinstance(belief, Gaussian | Transformed)
+        and len(belief.X)
+        and space.points is None
+    ):
         return ObservedSearch.prepare(decision, belief)
     count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
     draws = base_samples(decision, count, values_per_action(decision, space, belief.X), SEED).to(belief.X)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
-from hentropy.core.beliefs import Fantasy, Gaussian, Needs
-from hentropy.core.beliefs.fixed import FixedPoints
+from hentropy.core.beliefs import Fantasy, Gaussian, Needs, Transformed
+from hentropy.core.beliefs.fixed import FixedPoints, TransformedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
+from hentropy.core.beliefs.transformed import TransformedFantasy
 from hentropy.core.decisions import BestObserved
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
@@ -14,11 +15,11 @@ from hentropy.lazy import Tensor, torch
 
 @dataclass(frozen=True)
 class ObservedSearch(ActionSearch):
-    """`BestObserved` under a Gaussian belief: the data are fixed points, each design adds itself. `now` is the best."""
+    """`BestObserved`, exactly: the data are fixed points, and each design adds itself. `now` is the best one."""
 
     decision: BestObserved
-    belief: Gaussian
-    data: FixedPoints
+    belief: Gaussian | Transformed
+    data: FixedPoints | TransformedPoints
     best: Tensor
     value: Tensor
     now: int
@@ -26,10 +27,16 @@ class ObservedSearch(ActionSearch):
     """Where observed designs must lie to be decided on; anywhere if None."""
 
     @classmethod
-    def prepare(cls, decision: BestObserved, belief: Gaussian, among: DesignSpace | None = None) -> "ObservedSearch":
+    def prepare(
+        cls, decision: BestObserved, belief: Gaussian | Transformed, among: DesignSpace | None = None
+    ) -> "ObservedSearch":
         """The observed design with the best mean."""
-        data = FixedPoints.prepare(belief, belief.X, Needs.MEAN)
-        losses = decision.sign * data.now.expect_vector(data.mean)
+        data: FixedPoints | TransformedPoints
+        if isinstance(belief, Transformed):
+            data = TransformedPoints.prepare(belief, belief.X)
+        else:
+            data = FixedPoints.prepare(belief, belief.X, Needs.MEAN)
+        losses = decision.sign * data.now.expect_vector(data.now.mean)
         if among is not None:
             losses = losses + _barred(among, belief.X)
             if not bool(torch.isfinite(losses).any()):
@@ -43,11 +50,8 @@ class ObservedSearch(ActionSearch):
 
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best of the data and the new designs after each outcome."""
-        if not isinstance(fantasy, GaussianFantasy):
-            raise DecisionError(f"a Gaussian belief looked ahead as {type(fantasy).__name__}")
         b = x.shape[0]
-        data = torch.cat([self.data.means(part) for part in fantasy.chunks(self.data.count)])
-        losses = self.decision.sign * torch.cat([data, fantasy.own_means()], -1)  # b x N x (n + q)
+        losses = self.decision.sign * torch.cat(self._means(fantasy), -1)  # b x N x (n + q)
         if self.among is not None:
             both = torch.cat([self.belief.X.expand(b, -1, -1), x], 1)
             losses = losses + _barred(self.among, both).unsqueeze(1)
@@ -58,9 +62,19 @@ class ObservedSearch(ActionSearch):
         actions = rows[torch.arange(b, device=x.device)[:, None], choice].unsqueeze(-2)
         return BestAfterOutcome(loss, losses[..., self.now], actions)
 
+    def _means(self, fantasy: Fantasy) -> tuple[Tensor, Tensor]:
+        """After each outcome, at the data and at the new designs: b x N x n and b x N x q."""
+        if isinstance(fantasy, TransformedFantasy) and isinstance(self.data, TransformedPoints):
+            data = torch.cat([part.mean[0] for part in self.data.after(fantasy, Needs.MEAN)])
+            return data, fantasy.own_means()
+        if isinstance(fantasy, GaussianFantasy) and isinstance(self.data, FixedPoints):
+            data = torch.cat([self.data.means(part) for part in fantasy.chunks(self.data.count)])
+            return data, fantasy.own_means()
+        raise DecisionError(f"a {type(self.belief).__name__} belief looked ahead as {type(fantasy).__name__}")
+
     def numbers_per_design(self, outcomes: int) -> int:
         """Means at the data after all outcomes."""
-        return 6 * outcomes * (self.data.count + self.belief.components)
+        return 6 * outcomes * (len(self.belief.X) + self.belief.components)
 
 
 def _barred(space: DesignSpace, x: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ from functools import cached_property
 
 from hentropy.core.beliefs.base import Moments, Needs
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy
-from hentropy.core.beliefs.kernels import ToSites
+from hentropy.core.beliefs.kernels import ToSites, whiten
+from hentropy.core.beliefs.links import Bend, neighbours
 from hentropy.core.beliefs.transformed import Transformed, TransformedFantasy
 from hentropy.lazy import Tensor, torch
 
@@ -64,11 +65,6 @@ class FixedPoints:
         var = None if self.var is None else self.var[:, index]
         return FixedPoints(self.belief, self.a[index], self.K[:, index], self.mean[:, index], var)
 
-    def of(self, components: list[int], belief: Gaussian) -> "FixedPoints":
-        """The same for a belief of some of the components."""
-        var = None if self.var is None else self.var[components]
-        return FixedPoints(belief, self.a, self.K[components], self.mean[components], var)
-
     def cross(self, fantasy: GaussianFantasy) -> Tensor:
         """C(a)^T, in the model's units: H x b x q x m."""
         look = fantasy.look
@@ -81,11 +77,7 @@ class FixedPoints:
     def means(self, fantasy: GaussianFantasy) -> Tensor:
         """The average over components of the means after each outcome: b x N x m."""
         C, V = self.cross(fantasy), self.belief.frame.scale * fantasy.V
-        b, m = C.shape[1], C.shape[-1]
-        weights = fantasy.component_weights.expand(V.shape[:-1])
-        moved = (weights.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(2)  # b x N x Hq
-        before = weights.permute(1, 2, 0) @ self.mean  # b x N x m
-        return torch.baddbmm(before, moved, C.transpose(0, 1).reshape(b, -1, m))
+        return _average(fantasy.component_weights.expand(V.shape[:-1]), self.mean, V, C)
 
     def moments(self, fantasy: GaussianFantasy) -> Moments:
         """Means and variances of each component after each outcome: H x b x N x m, variances H x b x 1 x m."""
@@ -94,44 +86,57 @@ class FixedPoints:
         mean = torch.addcmul(before, V, C) if V.shape[-1] == 1 else before + V @ C
         if self.var is None:
             return Moments(fantasy.component_weights, mean)
-        root = fantasy.look.whiten(C.mT)  # H x b x m x q
-        less = self.belief.frame.scale.square() * root.square().sum(-1).unsqueeze(-2)
-        return Moments(fantasy.component_weights, mean, (self.var[:, None, None] - less).clamp_min(0.0))
+        return Moments(fantasy.component_weights, mean, self._variances(fantasy, C).unsqueeze(-2))
+
+    def _variances(self, fantasy: GaussianFantasy, C: Tensor, own: slice | list[int] = slice(None)) -> Tensor:
+        """After any outcome, of some of the components: H x b x m."""
+        assert self.var is not None
+        root = whiten(C[own].mT, fantasy.look.L[own], fantasy.look.blind[own])  # H x b x m x q
+        less = self.belief.frame.scale.square() * root.square().sum(-1)
+        return (self.var[own].unsqueeze(1) - less).clamp_min(0.0)
+
+    def linked_means(self, fantasy: GaussianFantasy, plain: list[int], own: slice | list[int], bend: Bend) -> Tensor:
+        """As `means`, where the values of `own` components are bent, and those of plain ones are not: b x N x m."""
+        C, V = self.cross(fantasy), self.belief.frame.scale * fantasy.V
+        weights = fantasy.component_weights.expand(V.shape[:-1])
+        before = self.mean[own].unsqueeze(1)
+        total = bend.average_mean(before, C[own], V[own], self._variances(fantasy, C, own), weights[own])
+        there = neighbours(plain)
+        return total + _average(weights[there], self.mean[there], V[there], C[there]) if plain else total
+
+
+def _average(weights: Tensor, before: Tensor, V: Tensor, C: Tensor) -> Tensor:
+    """sum_h w_h (before_h + V_h C_h): H x b x N, H x m, H x b x N x q and H x b x q x m to b x N x m."""
+    b, m = C.shape[1], C.shape[-1]
+    moved = (weights.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(2)  # b x N x Hq
+    return torch.baddbmm(weights.permute(1, 2, 0) @ before, moved, C.transpose(0, 1).reshape(b, -1, m))
 
 
 @dataclass(frozen=True)
 class TransformedPoints:
-    """m points as a belief with transformed components sees them: all of its components, or each side of them."""
+    """m points as a belief with transformed components sees them."""
 
     belief: Transformed
-    whole: FixedPoints
-    sides: tuple[FixedPoints, ...]
+    latent: FixedPoints
 
     @property
     def now(self) -> Moments:
         """The moments before any outcome: H x m."""
-        return self.belief.linked(self.whole.now, Needs.VARIANCE)
+        return self.belief.linked(self.latent.now, Needs.VARIANCE)
 
     @classmethod
-    def prepare(cls, belief: Transformed, points: Tensor, needs: Needs) -> "TransformedPoints":
-        """At points m x d."""
-        whole = FixedPoints.prepare(belief.latent, points, Needs.VARIANCE)
-        return cls(belief, whole, tuple(whole.of(side.index, side.latent) for side in belief.sides))
+    def prepare(cls, belief: Transformed, points: Tensor, needs: Needs = Needs.VARIANCE) -> "TransformedPoints":
+        """At points m x d, with variances whatever is needed: means depend on them."""
+        return cls(belief, FixedPoints.prepare(belief.latent, points, Needs.VARIANCE))
 
     def after(self, fantasy: TransformedFantasy, needs: Needs) -> Iterator[Moments]:
         """Moments after each outcome, a few designs at a time: H x b' x N x m; means averaged over components."""
-        each = self.belief.components if needs is not Needs.MEAN else max(1, int(self.belief.bent.sum()))
-        for part in fantasy.latent.chunks(self.whole.count * each):
-            yield self._means(part) if needs is Needs.MEAN else self.belief.linked(self.whole.moments(part), needs)
-
-    def _means(self, fantasy: GaussianFantasy) -> Moments:
-        total = torch.zeros(()).to(self.whole.mean)
-        for side, points in zip(self.belief.sides, self.sides, strict=True):
-            share, own = side.after(fantasy)
-            if side.bent:
-                found = points.moments(own)
-                mean = found.expect_vector(self.belief.bend.mean(found.mean, found.variance))
-            else:
-                mean = points.means(own)
-            total = total + share.unsqueeze(-1) * mean
-        return Moments(total.new_ones(1, 1, 1), total.unsqueeze(0))
+        belief = self.belief
+        if needs is not Needs.MEAN:
+            parts = fantasy.latent.chunks(self.latent.count * belief.components)
+            yield from (belief.linked(self.latent.moments(part), needs) for part in parts)
+            return
+        plain = [h for h, bent in enumerate(belief.bent.tolist()) if not bent]
+        for part in fantasy.latent.chunks(2 * self.latent.count):  # more than one array is in use at the same time
+            mean = self.latent.linked_means(part, plain, belief.own, belief.bend)
+            yield Moments(mean.new_ones(1, 1, 1), mean.unsqueeze(0))

@@ -308,12 +308,15 @@ class GaussianFantasy(Fantasy):
 
     def own_means(self) -> Tensor:
         """The average over components of the means at x itself after each outcome: b x N x q."""
+        return (self.component_weights.unsqueeze(-1) * self.means_at_x()[0]).sum(0)
+
+    def means_at_x(self) -> tuple[Tensor, Tensor]:
+        """The means of each component at x itself after each outcome, H x b x N x q, and C(x), H x b x q x q."""
         belief, look = self.look.belief, self.look
         eye = torch.eye(look.u.shape[-2], dtype=look.u.dtype, device=look.u.device)
         # S = L L^T with the noise of the outcomes; C(x) is S without it. A known outcome moves nothing: V is zero
         C = look.L @ look.L.mT - belief.future_noise.view(-1, 1, 1, 1) * eye
-        each = belief._in_user_units(look.mean).unsqueeze(-2) + belief.frame.scale * (self.V @ C)
-        return (self.component_weights.unsqueeze(-1) * each).sum(0)
+        return belief._in_user_units(look.mean).unsqueeze(-2) + belief.frame.scale * (self.V @ C), C
 
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""

@@ -11,20 +11,26 @@ Phi(u), for two points a and b with the covariance c of v,
     Cov(y_a, y_b) = c S_a S_b + (right - left)^2 t_a t_b J(u_a, u_b; c / (t_a t_b))
 
 J(u, k; r) is the integral over rho from 0 to r of (r - rho) phi2(u, k; rho), with the bivariate normal density phi2:
-the covariance of two positive parts has the second derivative t_a t_b phi2 in their correlation (Price 1958).
+the covariance of two positive parts has the second derivative t_a t_b phi2 in their correlation (Price 1958). Of a
+point with itself,
+
+    2 pi J(u, u; r) is the integral over theta from 0 to asin r of (r - sin theta) exp(-u^2 / (1 + sin theta))
+
+and its derivatives in r and u are the integrals of the derivatives of the integrand, which is 0 at the upper end.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hentropy.lazy import AutogradFunction, Tensor, torch
 
-ANGLES = 12
-"""Nodes of J: errors are below 1e-9 while v varies by up to three widths."""
+ANGLES, ANGLES_ALONE = 12, 6
+"""Nodes of J, and of J of a point with itself: errors are below 1e-9 while v varies by up to three widths."""
 
 STEPS = 40
 """At most so many steps find v from y; quadratic convergence takes about eight."""
@@ -37,13 +43,18 @@ NODES = 48
 
 
 def distribution(u: Tensor) -> Tensor:
-    """Phi."""
+    """Phi, with all digits in the lower tail."""
     return 0.5 * torch.erfc(u * -math.sqrt(0.5))
 
 
-def rounded(u: Tensor) -> Tensor:
-    """psi: the positive part, rounded."""
-    return u * distribution(u) + torch.exp(-0.5 * u.square()) * (1.0 / math.sqrt(2.0 * math.pi))
+def below(u: Tensor) -> Tensor:
+    """Phi to 1e-16, in half the time: for slopes, to which it is added."""
+    return torch.erf(u * math.sqrt(0.5)).add(1.0).mul(0.5)
+
+
+def density(u: Tensor) -> Tensor:
+    """phi."""
+    return torch.exp(-0.5 * u.square()).mul(1.0 / math.sqrt(2.0 * math.pi))
 
 
 def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
@@ -61,29 +72,145 @@ def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
     return total * half / (2.0 * math.pi)
 
 
+class _Bent(AutogradFunction):
+    """h(v), with one array for the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, bend: "Bend") -> Tensor:
+        value, slope = bend.with_slope(v)
+        ctx.save_for_backward(slope if ctx.needs_input_grad[0] else None)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (slope,) = ctx.saved_tensors
+        return grad * slope, None
+
+
 class _BentMean(AutogradFunction):
     """E h(v) of normal values with means and variances, which broadcast: its derivatives are half of what it takes."""
 
     @staticmethod
     def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
-        bent = bend.right - bend.left
+        bent, root = bend.right - bend.left, math.sqrt(0.5)
         t = (var + bend.width.square()).sqrt_()
-        u = (mean - bend.corner).div_(t)
-        below = torch.mul(u, -math.sqrt(0.5)).erfc_().mul_(0.5)
-        density = u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
-        ctx.save_for_backward(below, density, t, bend.left, bent)
+        rate = 1.0 / t
+        u = torch.addcmul(rate * -bend.corner, mean, rate)
+        share = torch.mul(u, root).erf_().add_(1.0).mul_(0.5)
+        at = u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
+        ctx.save_for_backward(share, at, rate, bend.left, bent)
         ctx.shapes = mean.shape, var.shape
         # u is not needed any more: its memory is used again, as it is still in the cache
-        return u.mul_(below).add_(density).mul_(bent * t).add_(mean * bend.left).add_(bend.level)
+        return u.mul_(share).add_(at).mul_(bent * t).add_(mean * bend.left).add_(bend.level)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        below, density, t, left, bent = ctx.saved_tensors
+        share, at, rate, left, bent = ctx.saved_tensors
         by_mean = by_var = None
         if ctx.needs_input_grad[0]:
-            by_mean = (below * bent).add_(left).mul_(grad).sum_to_size(ctx.shapes[0])
+            by_mean = (share * bent).add_(left).mul_(grad).sum_to_size(ctx.shapes[0])
         if ctx.needs_input_grad[1]:
-            by_var = (grad * density * (0.5 * bent / t)).sum_to_size(ctx.shapes[1])
+            by_var = (grad * at).sum_to_size(ctx.shapes[1]).mul_(0.5 * bent * rate)
+        return by_mean, by_var, None
+
+
+class _AverageMean(AutogradFunction):
+    """sum_h w_h E h(v_h) where the means of v_h are before_h + V_h C_h: b x N x m, one component after the other.
+
+    Before is H x (b or 1) x m, C is H x b x q x m, V H x b x N x q, the variances H x b x m, weights w H x b x N. With
+    x = u / sqrt(2), E h(v) is
+
+        level + left corner + sqrt(2) t (x ((left + right) / 2 + (right - left) / 2 erf x) + phi-part)
+        phi-part = (right - left) / 2 exp(-x^2) / sqrt(pi)
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, before: Tensor, C: Tensor, V: Tensor, var: Tensor, weights: Tensor, bend: "Bend"
+    ) -> Tensor:  # fmt: skip
+        half = float(0.5 * (bend.right - bend.left))
+        t = (var + bend.width.square()).sqrt_()  # H x b x m
+        rate = math.sqrt(0.5) / t
+        start, C_x = (before - bend.corner) * rate, C * rate.unsqueeze(-2)
+        b, m = V.shape[1], C.shape[-1]
+        total = (weights.sum(0) * (bend.level + bend.left * bend.corner)).unsqueeze(-1).repeat(1, 1, m)
+        for h in range(len(V)):
+            x = _lines(start[h].expand(b, m), V[h], C_x[h])
+            e = x.square().neg_().exp_()
+            each = torch.erf(x).mul_(half).add_(float(bend.left) + half)
+            each.mul_(x).add_(e, alpha=half / math.sqrt(math.pi)).mul_((math.sqrt(2.0) * t[h]).unsqueeze(-2))
+            total.addcmul_(each, weights[h].unsqueeze(-1))
+        ctx.bend = bend
+        ctx.save_for_backward(before, C, V, var, weights)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """In means and variances: w_h S and w_h (right - left) phi(u) / (2 t)."""
+        before, C, V, var, weights = ctx.saved_tensors
+        bend, b = ctx.bend, V.shape[1]
+        bent, t = bend.right - bend.left, (var + bend.width.square()).sqrt()
+        by_C, by_V, by_var, by_w = [], [], [], []
+        for h in range(len(V)):
+            mean = _lines(before[h].expand(b, -1), V[h], C[h])
+            rate = (1.0 / t[h]).unsqueeze(-2)
+            u = (mean - bend.corner) * rate
+            share, at, weighed = below(u), density(u), grad * weights[h].unsqueeze(-1)
+            by_mean = weighed * (bend.left + bent * share)
+            by_C.append(V[h].mT @ by_mean)
+            by_V.append(by_mean @ C[h].mT)
+            by_var.append((weighed * at).sum(-2) * (0.5 * bent / t[h]))
+            value = (bend.level + bend.left * mean).addcmul_(u.mul_(share).add_(at), bent * t[h].unsqueeze(-2))
+            by_w.append((grad * value).sum(-1))
+        return None, torch.stack(by_C), torch.stack(by_V), torch.stack(by_var), torch.stack(by_w), None
+
+
+def _lines(start: Tensor, V: Tensor, C: Tensor) -> Tensor:
+    """start + V C: b x m, b x N x q and b x q x m to b x N x m."""
+    start = start.unsqueeze(-2)
+    return torch.addcmul(start, V, C) if V.shape[-1] == 1 else start + V @ C
+
+
+class _BentVariance(AutogradFunction):
+    """Var h(v) of normal values with means and variances, which broadcast: see the head of the file.
+
+    With t^2 = var + w^2, it is var S^2 + (right - left)^2 t^2 J(u, u; r), and r = var / t^2.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
+        bent = bend.right - bend.left
+        square = var + bend.width.square()
+        rate, r = square.rsqrt(), var / square
+        u = torch.addcmul(rate * -bend.corner, mean, rate)
+        slope = below(u).mul_(bent).add_(bend.left)
+        nodes, weights = np.polynomial.legendre.leggauss(ANGLES_ALONE)
+        half = torch.asin(r).mul_(0.5)
+        u2 = u.square()
+        total, by_r, by_u = (torch.zeros_like(u2) for _ in range(3))
+        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
+            sine = torch.sin(half * (node + 1.0))  # of the shape of the variances, which are fewer
+            fall, mass = -1.0 / (1.0 + sine), half * (weight / (2.0 * math.pi))
+            e = (u2 * fall).exp_()
+            total.addcmul_(e, mass * (r - sine))
+            by_r.addcmul_(e, mass)
+            by_u.addcmul_(e, mass * (r - sine) * (2.0 * fall))
+        ctx.save_for_backward(mean, var, u, slope, total, by_r, by_u, square, bend.width, bent)
+        return (var * slope.square()).addcmul_(total, square * bent.square())
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        mean, var, u, slope, J, by_r, by_u, square, width, bent = ctx.saved_tensors
+        rate, most = square.rsqrt(), square * bent.square()
+        # in u: the slope S changes by (right - left) phi(u), and J by u times what was summed
+        in_u = (2.0 * bent * var) * slope * density(u) + most * by_u * u
+        by_mean = by_var = None
+        if ctx.needs_input_grad[0]:
+            by_mean = (grad * in_u * rate).sum_to_size(mean.shape)
+        if ctx.needs_input_grad[1]:
+            # d u / d var = -u / (2 t^2), d r / d var = w^2 / t^4
+            each = slope.square() - in_u * u * (0.5 / square) + bent.square() * (J + by_r * (width.square() / square))
+            by_var = (grad * each).sum_to_size(var.shape)
         return by_mean, by_var, None
 
 
@@ -102,7 +229,7 @@ class Bend:
         """With a width of 1, and an outcome of mean 0 and variance 1 where v is standard normal."""
         zero, one = torch.zeros_like(left), torch.ones_like(left)
         raw = cls(zero, left, right, corner, one)
-        scale = raw.covariance(zero, zero, one, one, one).rsqrt()
+        scale = raw.variance(zero, one).rsqrt()
         return cls(-scale * raw.mean(zero, one), scale * left, scale * right, corner, one)
 
     def one(self, index: int) -> "Bend":
@@ -126,11 +253,32 @@ class Bend:
 
     def __call__(self, v: Tensor) -> Tensor:
         """h(v)."""
-        return self.level + self.left * v + self._bent * self.width * rounded((v - self.corner) / self.width)
+        value: Tensor = _Bent.apply(v, self)
+        return value
 
     def slope(self, v: Tensor) -> Tensor:
         """h'(v)."""
-        return self.left + self._bent * distribution((v - self.corner) / self.width)
+        return self.left + self._bent * below((v - self.corner) / self.width)
+
+    def with_slope(self, v: Tensor) -> tuple[Tensor, Tensor]:
+        """h(v) and h'(v): w psi(u) = (v - corner) Phi(u) + w phi(u)."""
+        u = (v - self.corner) / self.width
+        steeper = self._bent * below(u)
+        value = torch.addcmul(self.level + self.left * v, v - self.corner, steeper)
+        return value.add(density(u) * (self._bent * self.width)), self.left + steeper
+
+    def _crossing(self, y: Tensor) -> Tensor:
+        """Where y is crossed by the farther of the two lines, between which h turns."""
+        lines = (y - self.level) / self.left, (y - self.level + self._bent * self.corner) / self.right
+        return torch.where(self._bent > 0, torch.minimum(*lines), torch.maximum(*lines))
+
+    def about(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """Numbers between which the v of outcomes from low to high lie.
+
+        h is beyond both its lines, but by no more than (right - left) w phi(0).
+        """
+        beyond = self._bent * self.width * (1.0 / math.sqrt(2.0 * math.pi))
+        return self._crossing(low - beyond.clamp_min(0.0)), self._crossing(high - beyond.clamp_max(0.0))
 
     def behind(self, y: Tensor) -> Tensor:
         """The v of an outcome y, differentiable.
@@ -139,14 +287,14 @@ class Bend:
         come nearer from one side.
         """
         with torch.no_grad():
-            lines = (y - self.level) / self.left, (y - self.level + self._bent * self.corner) / self.right
-            v = torch.where(self._bent > 0, torch.minimum(*lines), torch.maximum(*lines))
+            v = self._crossing(y)
             for _ in range(STEPS):
-                step = (self(v) - y) / self.slope(v)
+                value, slope = self.with_slope(v)
+                step = (value - y) / slope
                 v = v - step
                 if bool((step.abs() <= 1e-13 * (self.width + v.abs())).all()):
                     break
-            at, slope = self(v), self.slope(v)
+            at, slope = self.with_slope(v)
         return v + (y - at) / slope
 
     def mean(self, mean: Tensor, var: Tensor) -> Tensor:
@@ -154,12 +302,41 @@ class Bend:
         found: Tensor = _BentMean.apply(mean, var, self)
         return found
 
+    def average_mean(self, before: Tensor, C: Tensor, V: Tensor, var: Tensor, weights: Tensor) -> Tensor:
+        """sum_h w_h E h(v_h) at fixed points, where the means of v_h are before_h + V_h C_h: see `_AverageMean`."""
+        found: Tensor = _AverageMean.apply(before, C, V, var, weights, self)
+        return found
+
+    def variance(self, mean: Tensor, var: Tensor) -> Tensor:
+        """Var h(v) of normal values."""
+        found: Tensor = _BentVariance.apply(mean, var, self)
+        return found
+
     def covariance(self, mean: Tensor, other: Tensor, var: Tensor, other_var: Tensor, cov: Tensor) -> Tensor:
         """Cov(h(v), h(v')) of normal values with means, variances and a covariance, which broadcast."""
         t, s = (var + self.width.square()).sqrt(), (other_var + self.width.square()).sqrt()
         u, k = (mean - self.corner) / t, (other - self.corner) / s
-        slopes = (self.left + self._bent * distribution(u)) * (self.left + self._bent * distribution(k))
+        slopes = (self.left + self._bent * below(u)) * (self.left + self._bent * below(k))
         return cov * slopes + self._bent.square() * t * s * curved(u, k, cov / (t * s))
+
+
+def bent_components(bent: Tensor) -> slice | list[int]:
+    """Which of H components are bent (H), as an index."""
+    return neighbours([h for h, one in enumerate(bent.tolist()) if one])
+
+
+def neighbours(places: list[int]) -> slice | list[int]:
+    """These components as an index: of neighbours a slice, which makes views of arrays and no copies."""
+    if places and places[-1] - places[0] + 1 == len(places):
+        return slice(places[0], places[-1] + 1)
+    return places
+
+
+def put(values: Tensor, new: Tensor, own: slice | list[int]) -> Tensor:
+    """Values of H components (H x ...) with new ones for some of them."""
+    if isinstance(own, slice):
+        return torch.cat([values[: own.start], new, values[own.stop :]])
+    return values.index_copy(0, torch.tensor(own, dtype=torch.long, device=values.device), new)
 
 
 @dataclass(frozen=True)
@@ -175,35 +352,39 @@ class Latent:
     var: Tensor
     cov: Tensor | None = None
 
+    @cached_property
+    def own(self) -> slice | list[int]:
+        """The bent components, as an index."""
+        return bent_components(self.bent)
+
     def variance(self) -> Tensor:
         """The variances of the outcomes: H x ... x m."""
-        m, v = self.mean, self.var
-        return torch.where(self._which(m), self.bend.covariance(m, m, v, v, v).clamp_min(0.0), v)
+        own = self.bend.variance(self.mean[self.own], self.var[self.own])
+        return put(self.var.expand_as(self.mean), own, self.own)
 
     def covariance(self, cov: Tensor) -> Tensor:
         """The covariances of the outcomes, from those of the values behind them: H x ... x m x m."""
-        m, v = self.mean, self.var
-        v = v.expand_as(m)
-        joint = self.bend.covariance(m.unsqueeze(-1), m.unsqueeze(-2), v.unsqueeze(-1), v.unsqueeze(-2), cov)
-        return torch.where(self._which(joint), joint, cov)
+        m, v = self.mean[self.own], self.var.expand_as(self.mean)[self.own]
+        across, down = (m.unsqueeze(-1), m.unsqueeze(-2)), (v.unsqueeze(-1), v.unsqueeze(-2))
+        joint = self.bend.covariance(*across, *down, cov[self.own])
+        return put(cov.expand(len(cov), *joint.shape[1:]), joint, self.own)
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> "Latent":
         """With means and variances picked or moved, without covariances."""
         return replace(self, mean=change(self.mean), var=change(self.var), cov=None)
 
-    def _which(self, like: Tensor, at: int = 0) -> Tensor:
-        """Which components are bent, in the shape of a tensor whose dimension `at` counts them."""
-        return self.bent.view(*[1] * at, -1, *[1] * (like.dim() - at - 1))
-
     def outcomes(self, v: Tensor, at: int = 0) -> Tensor:
         """The outcomes of values of each component; dimension `at` counts the components."""
-        return torch.where(self._which(v, at), self.bend(v), v)
+        own = v.movedim(at, 0)
+        return put(own, self.bend(own[self.own]), self.own).movedim(0, at)
 
     def levels(self, y: Tensor) -> Tensor:
         """The values behind outcomes y (T) in each component: H x T; infinite ones stay."""
+        return torch.where(self.bent.unsqueeze(-1), self._behind(y), y)
+
+    def _behind(self, y: Tensor) -> Tensor:
         finite = torch.isfinite(y)
-        own = torch.where(finite, self.bend.behind(torch.where(finite, y, 0.0)), y)
-        return torch.where(self.bent.unsqueeze(-1), own, y)
+        return torch.where(finite, self.bend.behind(torch.where(finite, y, 0.0)), y)
 
     def standard(self, levels: Tensor) -> Tensor:
         """How many standard deviations the means lie above levels of the outcome (T): H x ... x T x m."""
@@ -214,31 +395,32 @@ class Latent:
     def mean_log_slope(self) -> Tensor:
         """E log h'(v), zero where y = v: H x ... x m, by Gauss-Hermite nodes."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(2 * NODES)
-        sd, total = self.var.sqrt(), torch.zeros_like(self.var)
+        mean, sd = self.mean[self.own], self.var.expand_as(self.mean)[self.own].sqrt()
+        total = torch.zeros_like(sd)
         for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-            total = total + float(weight) * self.bend.slope(self.mean + float(node) * sd).log()
-        return torch.where(self._which(total), total, 0.0)
+            total = total + float(weight) * self.bend.slope(mean + float(node) * sd).log()
+        return put(torch.zeros_like(self.mean), total, self.own)
 
     def truncated(self, about: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """E (y - about)^p 1(low <= y <= high) for p = 0, 1, 2; numbers, or one for each of m.
+        """E (y - about)^p 1(low <= y <= high) of bent components for p = 0, 1, 2; numbers, or one for each of m.
 
         By Gauss-Legendre nodes between the values behind the bounds: y is smooth there.
         """
         nodes, weights = np.polynomial.legendre.leggauss(NODES)
-        t, w = torch.from_numpy(nodes).to(self.mean), torch.from_numpy(weights).to(self.mean)
-        sd = self.var.clamp_min(1e-24 * self.bend.width.square()).sqrt()
+        mean, var = self.mean[self.own], self.var[self.own]
+        t, w = torch.from_numpy(nodes).to(mean), torch.from_numpy(weights).to(mean)
+        sd = var.clamp_min(1e-24 * self.bend.width.square()).sqrt()
         ends = []
         for bound in torch.broadcast_tensors(low.reshape(-1), high.reshape(-1)):
-            own = self.levels(bound.to(self.mean))
-            own = own.view(len(own), *[1] * (self.mean.dim() - 2), -1)
-            ends.append(((own - self.mean) / sd).clamp(-REACH, REACH))
+            own = self._behind(bound.to(mean))
+            ends.append(((own - mean) / sd).clamp(-REACH, REACH))
         a, b = ends
         half = 0.5 * (b - a)
         first = second = torch.zeros_like(half)
         for node, weight in zip(t, w, strict=True):
             z = a + half * (node + 1.0)
-            mass = weight * half * torch.exp(-0.5 * z.square()) / math.sqrt(2.0 * math.pi)
-            gap = self.outcomes(self.mean + sd * z) - about.to(z)
+            mass = weight * half * density(z)
+            gap = self.bend(mean + sd * z) - about.to(z)
             first, second = first + mass * gap, second + mass * gap.square()
         chance = torch.where(a > 0, distribution(-a) - distribution(-b), distribution(b) - distribution(a))
         return chance, first, second

@@ -243,8 +243,11 @@ def mixture_quantiles(shares: Sequence[float], weights: Tensor, mean: Tensor, sd
     return 0.5 * (low + high)
 
 
-BRACKETING = 14
-NEWTON = 3
+STEPS = 40
+"""At most so many steps find the quantile of a mixture; quadratic convergence takes about five."""
+
+NEAR = 1e-7
+"""A step that short, compared with the interval that holds the quantile, was the last but one."""
 
 
 Coordinate = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -252,37 +255,51 @@ Coordinate = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def mixture_outcomes(
-    z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor, own: Tensor | None = None, see: Coordinate | None = None
+    z: Tensor,
+    weights: Tensor,
+    mean: Tensor,
+    sd: Tensor,
+    about: tuple[Tensor, Tensor, Tensor] | None = None,
+    see: Coordinate | None = None,
 ) -> Tensor:
     """The quantiles of mixtures at probability Phi(z): z b x N, weights, mean and sd H x b x 1: b x N.
 
     Differentiable in weights, mean and sd: the last Newton step from a solution has the derivative of the solution.
-    Where components `see` a number as different normal values, `own` are the quantiles of each of them: H x b x N.
+    Where components `see` a number as different normal values, it lies between two numbers, and `about` are these and a
+    guess: b x N each.
     """
 
-    def below(y: Tensor) -> Tensor:
-        return _distribution(y if see is None else see(y)[0], weights, mean, sd)
+    side = torch.where(z < 0, -1.0, 1.0)
 
-    def density(y: Tensor) -> Tensor:
-        if see is None:
-            return _density(y, weights, mean, sd)
-        seen, slope = see(y)
-        return _density(seen, weights * slope, mean, sd)
+    def beyond(y: Tensor) -> tuple[Tensor, Tensor]:
+        """The probability of the tail from y on, on the side of z, and the density: b x N each."""
+        seen, slope = (y, 1.0) if see is None else see(y)
+        gap = (seen - mean) / sd
+        tail = (weights * torch.erfc(gap * (side * 0.5**0.5))).sum(0) * 0.5
+        each = weights / sd * slope * torch.exp(-0.5 * gap.square())
+        return tail, each.sum(0).clamp_min(1e-300) * 0.3989422804014327
 
     with torch.no_grad():
-        share = 0.5 * torch.erfc(z * -(0.5**0.5))
-        own = mean + sd * z if own is None else own
-        low, high = own.amin(0), own.amax(0)
-        for _ in range(BRACKETING):
-            middle = 0.5 * (low + high)
-            less = below(middle) < share
-            low, high = torch.where(less, middle, low), torch.where(less, high, middle)
-        y = 0.5 * (low + high)
-        for _ in range(NEWTON):
-            step = (below(y) - share) / density(y)
-            y = torch.minimum(torch.maximum(y - step, low), high)
-        slope = density(y)
-    return y - (below(y) - share) / slope
+        aim = 0.5 * torch.erfc(z.abs() * 0.5**0.5)
+        if about is None:
+            own = mean + sd * z
+            about = own.amin(0), own.amax(0), (weights * own).sum(0)
+        low, high, y = about
+        near = NEAR * (high - low)
+        y = y.clamp(low, high)
+        for _ in range(STEPS):  # Newton steps for the log of the tail, which is nearly straight; else halves
+            tail, density = beyond(y)
+            less = (tail > aim) == (side > 0)
+            low, high = torch.where(less, y, low), torch.where(less, high, y)
+            step = side * (tail.clamp_min(1e-300) / aim).log() * tail / density
+            new = y + step
+            new = torch.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+            done = bool(((new - y).abs() <= near).all())
+            y = new
+            if done:
+                break
+        slope = beyond(y)[1]
+    return y + side * (beyond(y)[0] - aim) / slope
 
 
 def bayes(weights: Tensor, log_density: Tensor) -> Tensor:
@@ -309,11 +326,3 @@ def outcomes_in_turn(z: Tensor, weights: Tensor, mean: Tensor, L: Tensor, blind:
             likely = torch.where(known, 0.0, -0.5 * white[-1].square() - sd.log())
             weights = bayes(weights, likely)
     return torch.stack(found, -1) if found else z
-
-
-def _distribution(y: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-    return (weights * torch.erfc((mean - y) / sd * 0.5**0.5)).sum(0) * 0.5
-
-
-def _density(y: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-    return (weights * torch.exp(-0.5 * ((y - mean) / sd).square()) / sd).sum(0).clamp_min(1e-300) * 0.3989422804014327

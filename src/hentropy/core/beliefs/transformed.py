@@ -16,8 +16,9 @@ from functools import cached_property
 
 from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
+from hentropy.core.beliefs.kernels import whiten
 from hentropy.core.beliefs.linalg import white_outcomes
-from hentropy.core.beliefs.links import Bend, Latent
+from hentropy.core.beliefs.links import Bend, Latent, bent_components, neighbours, put
 from hentropy.core.beliefs.nodes import Nodes, bayes, mixture_outcomes
 from hentropy.lazy import Tensor, torch
 
@@ -110,8 +111,8 @@ class Transformed(Belief):
 
     def linked(self, latent: Moments, needs: Needs) -> Moments:
         """The moments of outcomes from those of v, which have variances, or covariances where needed: H x ... x m."""
-        bend, index = self.bend, self._index
-        mean = latent.mean.index_copy(0, index, bend.mean(latent.mean[index], latent.variance[index]))
+        bend, own = self.bend, self.own
+        mean = put(latent.mean, bend.mean(latent.mean[own], latent.variance[own]), own)
         if needs is Needs.MEAN:
             return Moments(latent.weights, mean)
         cov = latent.covariance if needs is Needs.JOINT else None
@@ -122,15 +123,16 @@ class Transformed(Belief):
         return self.linked(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
 
     @cached_property
-    def _index(self) -> Tensor:
-        """Which components are bent, by their indices."""
-        return self.bent.nonzero().squeeze(-1)
+    def own(self) -> slice | list[int]:
+        """The bent components, as an index."""
+        return bent_components(self.bent)
 
     @cached_property
     def sides(self) -> "tuple[Side, ...]":
         """The plain components and the bent ones, if there are any."""
-        each = [(bent, [h for h, one in enumerate(self.bent.tolist()) if one is bent]) for bent in (False, True)]
-        return tuple(Side(bent, index, self.latent.some(index)) for bent, index in each if index)
+        places = range(self.components)
+        each = [(bent, [h for h in places if bool(self.bent[h]) is bent]) for bent in (False, True)]
+        return tuple(Side(bent, neighbours(index), self.latent.some(index)) for bent, index in each if index)
 
     def means(self, points: Tensor) -> Moments:
         """At points ... x m x d, averaged over the components: 1 x ... x m; plain ones need no variances for it."""
@@ -175,14 +177,18 @@ class Transformed(Belief):
     def quantile(self, z: Tensor, weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
         """The v of bent components below which the probability is Phi(z): z b x N, others H x b x 1: b x N."""
         which = self.bent.view(-1, 1, 1)
-        with torch.no_grad():
-            own = mean + sd * z
-            own = torch.where(which, own, self.bend.behind(own))
+        with torch.no_grad():  # the quantiles of the components hold that of the mixture between them
+            each = [(side.bent, (mean + sd * z)[side.index]) for side in self.sides]
+            ends = [(v.amin(0), v.amax(0)) for _, v in each]
+            ends = [pair if bent else self.bend.about(*pair) for (bent, _), pair in zip(each, ends, strict=True)]
+            low, high = (torch.stack(side) for side in zip(*ends, strict=True))
+            about = low.amin(0), high.amax(0), 0.5 * (ends[-1][0] + ends[-1][1])
 
         def see(v: Tensor) -> tuple[Tensor, Tensor]:
-            return torch.where(which, v, self.bend(v)), torch.where(which, 1.0, self.bend.slope(v))
+            value, slope = self.bend.with_slope(v)
+            return torch.where(which, v, value), torch.where(which, 1.0, slope)
 
-        return mixture_outcomes(z, weights, mean, sd, own, see)
+        return mixture_outcomes(z, weights, mean, sd, about, see)
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief: points ... x m x d to count x ... x m."""
@@ -199,7 +205,7 @@ class Side:
     """The plain or the bent components, by their indices, with weights that sum to one."""
 
     bent: bool
-    index: list[int]
+    index: slice | list[int]
     latent: Gaussian
 
     def after(self, fantasy: GaussianFantasy) -> tuple[Tensor, GaussianFantasy]:
@@ -288,6 +294,16 @@ class TransformedFantasy(Fantasy):
         if needs is Needs.MEAN:
             return self._means(lambda own, least: own.shared_moments(points, least))
         return self.look.belief.linked(self.latent.shared_moments(points, needs), needs)
+
+    def own_means(self) -> Tensor:
+        """The average over components of the means at x itself after each outcome: b x N x q."""
+        belief, look, own = self.look.belief, self.latent.look, self.look.belief.own
+        mean, C = self.latent.means_at_x()
+        root = whiten(C[own], look.L[own], look.blind[own])
+        left = (C[own].diagonal(dim1=-2, dim2=-1) - root.square().sum(-1)).clamp_min(0.0)
+        var = belief.latent.frame.scale.square() * left.unsqueeze(-2)
+        each = put(mean, belief.bend.mean(mean[own], var), own)
+        return (self.latent.component_weights.unsqueeze(-1) * each).sum(0)
 
     @cached_property
     def _sides(self) -> "tuple[tuple[Side, Tensor, GaussianFantasy], ...]":

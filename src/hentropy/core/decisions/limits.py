@@ -20,7 +20,7 @@ from hentropy.core.beliefs.links import Latent
 from hentropy.core.decisions.base import Decision, Stated, in_belief
 from hentropy.core.decisions.boxes import one_within
 from hentropy.core.decisions.headlines import Quantity
-from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated_values
+from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated_outcomes, truncated_values
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Chain, Expression, Literal, Name, nearest, parse
 from hentropy.errors import DecisionError, DocPage, InputError, explained_in
@@ -127,7 +127,7 @@ class Limit:
         for sign, bound, low, high in ((-1.0, self.low, -math.inf, self.low), (1.0, self.high, self.high, math.inf)):
             if math.isfinite(bound):
                 at, *ends = (latent.mean.new_tensor(number) for number in (bound, low, high))
-                sides.append(sign * latent.truncated(at, *ends)[1])
+                sides.append(sign * truncated_outcomes(latent, at, *ends)[1])
         return torch.stack(sides).sum(0)
 
 
@@ -364,5 +364,5 @@ class Limited(Decision):
                 chance = chance * chance_within(mean, var, self._own.low, self._own.high)
             else:
                 low, high = (mean.new_tensor(side) for side in self._own.sides())
-                chance = chance * moments.latent.truncated(low, low, high)[0]
+                chance = chance * truncated_outcomes(moments.latent, low.new_zeros(()), low, high)[0]
         return moments.expect_vector(chance)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from hentropy.core.beliefs import Moments
+from hentropy.core.beliefs.links import Latent, put
 from hentropy.lazy import Tensor, torch
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -86,8 +87,16 @@ def truncated_values(
     Of moments of a single outcome whose values may not be normal.
     """
     if moments.latent is not None:
-        return moments.latent.truncated(about, low, high)
+        return truncated_outcomes(moments.latent, about, low, high)
     return truncated(gap, var, low - about, high - about)
+
+
+def truncated_outcomes(latent: Latent, about: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of outcomes (H x ... x m), some of which are bent: a closed form for the others."""
+    plain = truncated(latent.mean - about, latent.var.expand_as(latent.mean), low - about, high - about)
+    bent = latent.truncated(about, low, high)
+    both = [put(one, other, latent.own) for one, other in zip(plain, bent, strict=True)]
+    return both[0], both[1], both[2]
 
 
 def _standardised(bound: Tensor, mean: Tensor, s: Tensor) -> Tensor:

@@ -102,14 +102,20 @@ class Fitted:
         return Fitted(replace(self.target, outcomes=outcomes), theta, self.summit + len(outcomes) * float(scale.log()))
 
 
-def fit_families(target: LogPosterior, draws: int, generator: torch.Generator, wide: bool = True) -> list[Fitted]:
+def fit_families(
+    target: LogPosterior,
+    draws: int,
+    generator: torch.Generator,
+    wide: bool = True,
+    families: Sequence[Family] = FAMILIES,
+) -> list[Fitted]:
     """Each family given the data of `target`, with at most `draws` rows of its hyperparameters, the last one `wide`.
 
     The most probable row is too sure of itself, and stands alone only where a single one is wanted.
     """
     basis = basis_of(target.inputs.shape[-1], target.scales)
     fitted = []
-    for family in FAMILIES:
+    for family in families:
         own = replace(target, profile=family.profile, basis=basis if family.with_terms else None)
         found = summits(own, target.inputs.new_empty(0, own.size), generator)
         theta = found.theta[found.value.argmax()].unsqueeze(0)
@@ -257,21 +263,18 @@ def evened(belief: Gaussian, count: int) -> Gaussian:
 
 def carried(belief: Gaussian | Transformed) -> dict[str, float]:
     """The weight that each family carries, by name; nothing for a belief of another fit."""
-    if isinstance(belief, Transformed):
-        return {
-            name + (", transformed" if side.bent else ""): float(belief.weights[side.index].sum()) * weight
-            for side in belief.sides
-            for name, weight in carried(side.latent).items()
-        }
-    kernel = belief.kernel
+    normal = belief.latent if isinstance(belief, Transformed) else belief
+    kernel = normal.kernel
     if not isinstance(kernel, Composed):
         return {}
+    bent = belief.bent.tolist() if isinstance(belief, Transformed) else [False] * belief.components
     names = {family.profile: family.name for family in FAMILIES}
     weights = dict.fromkeys((family.name for family in FAMILIES), 0.0)
     profiles = kernel.stationary.profiles
     each = profiles * belief.components if len(profiles) == 1 else profiles
-    for profile, weight in zip(each, belief.weights.tolist(), strict=True):
-        weights[names[profile]] += weight
+    for profile, is_bent, weight in zip(each, bent, normal.weights.tolist(), strict=True):
+        name = names[profile] + (", transformed" if is_bent else "")
+        weights[name] = weights.get(name, 0.0) + weight
     return weights
 
 

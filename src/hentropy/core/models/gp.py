@@ -7,6 +7,7 @@ ensemble of chains explores the posterior; a few states that stand for all of th
 Data come as people hand them in; they are checked and brought to the unit cube and to standardised outcomes.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, overload
@@ -15,9 +16,10 @@ from hentropy.core.beliefs import Frame, Gaussian, Transformed
 from hentropy.core.beliefs.kernels import Kernel, Profile
 from hentropy.core.given import as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
-from hentropy.core.models.bending import best_bend
+from hentropy.core.models.bending import CANDIDATES, best_bend
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.families import (
+    FAMILIES,
     Fitted,
     doubting,
     fit_families,
@@ -197,7 +199,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
-    hyperparameters: Literal["auto", "map", "mixture", "families"] = "auto",
+    hyperparameters: Literal["map", "mixture", "families"],
     draws: int = 8,
     profile: Profile | str | None = None,
     seed: int = 0,
@@ -214,7 +216,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
-    hyperparameters: Treatment,
+    hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
     seed: int = 0,
@@ -241,15 +243,13 @@ def fit(
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "families") the belief
+    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "transformed") the belief
     mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
-    (see `families`). One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
+    (see `families`). Where 10 to 128 outcomes are so skewed that the evidence prefers it (see `bending`), it is a
+    `Transformed`, in units of Y as ever: two draws of each family and one about transformed outcomes. "families" has no
+    transforms. One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
     from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that
     `fit_with` returned for similar data speeds up the fit of one kernel.
-
-    With "transformed", half of the draws of the families are about transformed outcomes, where 10 to 128 outcomes are
-    so skewed that the evidence prefers it (see `bending`); the belief is then a `Transformed`, in units of Y as ever.
-    Where they are not, it is that of "families".
 
     More than 1,500 observations are summarised by 1,000 inducing points, to which the hyperparameters are fitted (see
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
@@ -321,9 +321,9 @@ def fit_with(
     if hyperparameters in ("families", "transformed"):
         own = max(1, draws // 2) if few else 1
         belief: Gaussian | Transformed
-        belief, trusting, odds = _families(data, target, own, generator)
+        belief, accounts = _families(data, target, own, generator)
         if hyperparameters == "transformed" and own > 1 and len(data.X) >= LEAST:
-            belief = _transformed(data, trusting, own, odds, generator) or belief
+            belief = _transformed(accounts, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
     if hyperparameters == "mixture":
         theta, state = draw(target, known, draws, generator)
@@ -333,7 +333,7 @@ def fit_with(
 
 
 def settled(hyperparameters: Treatment, profile: Profile | str | None, few: bool) -> Treatment:
-    """What "auto" is: families, or one kernel whose profile somebody wants."""
+    """What "auto" is: families with transforms, or one kernel whose profile somebody wants."""
     if hyperparameters in ("families", "transformed") and profile is not None:
         raise InputError(
             f"families have kernels of their own, and the profile {profile!r} was given; leave it out, or choose"
@@ -342,7 +342,7 @@ def settled(hyperparameters: Treatment, profile: Profile | str | None, few: bool
     if hyperparameters != "auto":
         return hyperparameters
     if profile is None:
-        return "families"
+        return "transformed"
     return "mixture" if few else "map"
 
 
@@ -412,18 +412,35 @@ LOOKS = 2
 """So often gross errors are looked for: once the first are doubted, others may stand out, or no longer."""
 
 
+@dataclass(frozen=True)
+class Account:
+    """The data and the families given them, where all observations are trusted, or some are held for gross errors.
+
+    Then these have `odds` against none, and `beside` are the families that trust all.
+    """
+
+    data: Observations
+    fitted: list[Fitted]
+    odds: float = 0.0
+    beside: tuple[Fitted, ...] = ()
+
+    def plain(self) -> list[Fitted]:
+        """Two draws of each family, with the wide ones: where some observations are doubted, one of them trusts all."""
+        return [one.some(1 if self.beside else 2) for one in self.fitted] + [one.some(1) for one in self.beside]
+
+
 def _families(
     data: Observations, target: LogPosterior, draws: int, generator: torch.Generator
-) -> tuple[Gaussian, list[Fitted], float]:
+) -> tuple[Gaussian, list[Account]]:
     """The mixture of several families, weighted by stacking; most of it doubts what looks like gross errors.
 
-    And the families as they trust all observations, and the log odds of gross errors, 0 if none are doubted.
+    And the account that trusts all observations, with the one that doubts some behind it if it is the more probable.
     """
     trusting = fit_families(target, draws, generator)
     belief = seen = _stacked(data, trusting)
-    best = 0.0
+    accounts = [Account(data, trusting)]
     if target.noise is not None or not LEAST <= len(data.X) <= MOST:
-        return belief, trusting, best
+        return belief, accounts
     before = torch.zeros_like(data.outcomes, dtype=torch.bool)
     for _ in range(LOOKS):
         wrong = suspects(standard_residuals(seen))
@@ -433,40 +450,47 @@ def _families(
         again = data.standardised(shift, scale)
         retold = replace(target, outcomes=again.outcomes)
         doubtful = fit_families(doubting(retold, wrong), max(1, draws - 1), generator)
-        believing = [one.retold(again.outcomes, shift, scale) for one in trusting]
+        believing = tuple(one.retold(again.outcomes, shift, scale) for one in trusting)
         odds, before = log_odds(doubtful, believing, wrong), wrong
         seen = _stacked(again, doubtful)
-        if odds > best:
-            best, belief = odds, _stacked(again, [*doubtful, *(one.some(1) for one in believing)])
-    return belief, trusting, best
+        if odds > accounts[-1].odds:
+            belief = _stacked(again, [*doubtful, *(one.some(1) for one in believing)])
+            accounts = [accounts[0], Account(again, doubtful, odds, believing)]
+    return belief, accounts
 
 
-def _transformed(
-    data: Observations, plain: list[Fitted], draws: int, odds: float, generator: torch.Generator
-) -> Transformed | None:
-    """Half of the draws of each family about the outcomes, half about transformed ones, weighted by stacking.
+def _transformed(accounts: list[Account], generator: torch.Generator) -> Transformed | None:
+    """Two draws of each family about the outcomes, one of the first about transformed ones, weighted by stacking.
 
-    None where a transform is not better than none by a margin, or than gross errors with these log odds. The wide draws
+    None where a transform is not better than none by a margin. Where gross errors are the alternative, a transform also
+    pays for having been chosen among many, and it may be that of the observations that are not doubted. The wide draws
     are among the plain ones: transformed, they would expect outcomes far beyond all that were seen.
     """
-    found = best_bend(plain)
-    if found is None:
+    best, chosen = accounts[-1].odds, None
+    price = math.log(CANDIDATES) if len(accounts) > 1 else 0.0
+    for account in accounts:
+        found = best_bend(account.fitted)
+        if found is None:
+            continue
+        target = account.fitted[0].target
+        noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
+        told = replace(target, outcomes=found.values, noise=noise)
+        [bent] = fit_families(told, 2, generator, wide=False, families=FAMILIES[:1])
+        odds = account.odds + bent.summit - account.fitted[0].summit + float(found.log_slope.sum()) - price
+        if odds > best:
+            best, chosen = odds, (account, found, bent)
+    if chosen is None:
         return None
-    target = plain[0].target
-    noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
-    bent = fit_families(replace(target, outcomes=found.values, noise=noise), draws // 2, generator, wide=False)
-    better = max(one.summit for one in bent) + float(found.log_slope.sum()) - max(one.summit for one in plain)
-    if better <= odds:
-        return None
-    rows = [(one.some(draws - draws // 2), data.outcomes, False) for one in plain]
-    rows += [(one, found.values, True) for one in bent]
-    # neighbours with one kernel are evaluated at once
+    account, found, bent = chosen
+    rows = [(bent.some(1), found.values, True), *((one, account.data.outcomes, False) for one in account.plain())]
+    # plain ones and those with terms are neighbours: views of arrays, and no copies
     rows.sort(key=lambda row: row[0].target.basis is not None)
     kernel = joined([one.target.kernel(one.theta) for one, _, _ in rows])
     outcomes = torch.cat([values.expand(len(one.theta), -1) for one, values, _ in rows])
-    latent = _mixture(data, kernel, [(one.target, one.theta) for one, _, _ in rows], outcomes)
+    latent = _mixture(account.data, kernel, [(one.target, one.theta) for one, _, _ in rows], outcomes)
     which = torch.tensor([is_bent for one, _, is_bent in rows for _ in one.theta], device=outcomes.device)
-    belief = Transformed(replace(latent, stacked=True), found.bend.within(data.frame.shift, data.frame.scale), which)
+    frame = account.data.frame
+    belief = Transformed(replace(latent, stacked=True), found.bend.within(frame.shift, frame.scale), which)
     return belief.weighted(stacked(leave_one_out(belief).log_density))
 
 

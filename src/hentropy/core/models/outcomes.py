@@ -60,9 +60,9 @@ def fit_outcomes(
     few = int(measured.sum(0).max()) <= MIXTURE_LIMIT
     if hyperparameters == "auto" and len(names) > 1 and not few:
         hyperparameters = "map"  # the same for all: components are paired
+    hyperparameters = settled(hyperparameters, profile, few)
     if hyperparameters == "transformed" and len(names) > 1:
         hyperparameters = "families"  # components of all outcomes are paired, and have one transform or none
-    hyperparameters = settled(hyperparameters, profile, few)
     probabilities: dict[str, Graded] = {}
     for i, name in enumerate(names):
         if name in (grades or {}):

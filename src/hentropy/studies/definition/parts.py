@@ -41,7 +41,7 @@ class ModelWords(Words):
         Field(
             description='"map" fits one model, "mixture" averages over several of one kind, "families" over several'
             ' kinds, by how well they predict, "transformed" also over models of transformed outcomes where these are'
-            ' skewed; "auto" is "families".'
+            ' skewed; "auto" is "transformed".'
         ),
     ] = "auto"
     python: Annotated[

@@ -283,7 +283,7 @@ def _cost(of: float | str | None) -> str:
 
 _MODEL = """\
 # How the model of the outcomes is fitted: map (one model, fast), mixture (several, averaged), families (several kinds,
-# averaged by how well they predict), which auto takes, or transformed (the same, some about transformed outcomes).
+# averaged by how well they predict) or transformed (also one about transformed outcomes, if skewed), which auto takes.
 [model]
 # hyperparameters = "auto"
 # failures = "learn"   # from failed experiments, where others would fail; "ignore": only keep a little away from them

@@ -128,11 +128,12 @@ def _them(conditions: int) -> str:
 
 
 MODELS = {
-    "auto": "models of two kinds are averaged, weighted by how well they predict",
+    "auto": "models of two kinds, one of them about transformed outcomes where these are skewed, are averaged, weighted"
+    " by how well they predict",
     "map": "one model is fitted",
     "mixture": "several models of one kind are averaged",
     "families": "models of two kinds are averaged, weighted by how well they predict",
-    "transformed": "models of two kinds, some of them about transformed outcomes where these are skewed, are averaged,"
+    "transformed": "models of two kinds, one of them about transformed outcomes where these are skewed, are averaged,"
     " weighted by how well they predict",
 }
 
