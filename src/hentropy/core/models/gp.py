@@ -328,7 +328,9 @@ def fit_with(
     if hyperparameters in ("families", "transformed"):
         own = max(1, draws // 2) if few else 1
         belief: Gaussian | Transformed
-        belief, accounts = _families(*_warped(data, fit_families(target, own, generator), own, generator), own, generator)
+        belief, accounts = _families(
+            *_warped(data, fit_families(target, own, generator), own, generator), own, generator
+        )
         if hyperparameters == "transformed" and own > 1 and len(data.X) >= LEAST:
             belief = _transformed(accounts, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
