@@ -30,7 +30,7 @@ from hentropy.core.models.families import (
     suspects,
 )
 from hentropy.core.models.hyperparameters import NOISE_FLOOR, KernelPosterior, LogPosterior, maximise, summits
-from hentropy.core.models.warping import MARGIN, Stretches, Warped, best_stretches, stretched
+from hentropy.core.models.warping import ENOUGH, MARGIN, Stretches, Warped, best_stretches, stretched
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -442,7 +442,7 @@ def _warped(
     data: Observations, plain: list[Fitted], draws: int, generator: torch.Generator
 ) -> tuple[Observations, list[Fitted]]:
     """The data and the families given them, with coordinates stretched where that is clearly more probable."""
-    stretches = best_stretches(plain) if LEAST <= len(data.X) <= MOST else None
+    stretches = best_stretches(plain) if ENOUGH <= len(data.X) <= MOST else None
     if stretches is None:
         return data, plain
     warped = data.warped(stretches)

@@ -31,6 +31,9 @@ from hentropy.lazy import Tensor, torch
 MARGIN = 3.5
 """Nats of log likelihood that a stretched coordinate must earn."""
 
+ENOUGH = 30
+"""With fewer observations a stretch is a guess: with 20 some made predictions worse."""
+
 ROUNDS = 2
 """So often all coordinates are looked at: the best stretch of one depends on the others."""
 
