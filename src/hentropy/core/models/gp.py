@@ -250,9 +250,10 @@ def fit(
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
     observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "families") the belief
     mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
-    (see `families`); coordinates are stretched where 30 to 500 observations clearly ask for it (see `warping`). One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
-    from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that
-    `fit_with` returned for similar data speeds up the fit of one kernel.
+    (see `families`); coordinates are stretched where 30 to 500 observations clearly ask for it (see `warping`). One
+    kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws` from their posterior
+    ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that `fit_with` returned for
+    similar data speeds up the fit of one kernel.
 
     With "transformed", half of the draws of the families are about transformed outcomes, where 10 to 128 outcomes are
     so skewed that the evidence prefers it (see `bending`); the belief is then a `Transformed`, in units of Y as ever.
