@@ -174,3 +174,14 @@ def test_the_caption_says_which_family_carries_the_weight() -> None:
     assert said == [round(100 * weight) for weight in ordered]
     assert "functions" in caption
     assert not information(begun(PLANE, count=5)).families
+
+
+def test_a_stretched_parameter_is_named() -> None:
+    space = he.Space(x=he.Real(0.0, 10.0), y=he.Real(-1.0, 1.0))
+    study = he.Study(space, he.Maximize())
+    for row in space.sample(40, seed=1):
+        x, y = space.to_unit(row).tolist()
+        study.attach(space.decode(row), math.sin(30.0 * math.expm1(3.0 * x) / math.expm1(3.0)) + y)
+    info = information(study)
+    assert info.stretched == {"x": "upper end"}
+    assert "stretches: x (its upper end)" in trust_picture(info).caption

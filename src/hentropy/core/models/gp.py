@@ -31,6 +31,7 @@ from hentropy.core.models.families import (
     suspects,
 )
 from hentropy.core.models.hyperparameters import NOISE_FLOOR, KernelPosterior, LogPosterior, maximise, summits
+from hentropy.core.models.warping import ENOUGH, MARGIN, Stretches, Warped, best_stretches, stretched
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -103,6 +104,11 @@ class Observations:
         frame = replace(self.frame, shift=self.frame.shift + self.frame.scale * shift, scale=self.frame.scale * scale)
         noise = None if self.noise is None else self.noise / scale.square()
         return replace(self, frame=frame, outcomes=(self.outcomes - shift) / scale, noise=noise)
+
+    def warped(self, stretches: Stretches) -> "Observations":
+        """The same, their coordinates stretched."""
+        frame = replace(self.frame, transform=Warped(self.frame.transform, stretches))
+        return replace(self, frame=frame, inputs=stretched(self.inputs, stretches))
 
     def as_told(self) -> many.InUserUnits:
         """In the user's units."""
@@ -245,11 +251,12 @@ def fit(
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
     observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "transformed") the belief
     mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
-    (see `families`). Where 10 to 128 outcomes are so skewed that the evidence prefers it (see `bending`), it is a
-    `Transformed`, in units of Y as ever: two draws of each family and one about transformed outcomes. "families" has no
-    transforms. One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws`
-    from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that
-    `fit_with` returned for similar data speeds up the fit of one kernel.
+    (see `families`), and coordinates are stretched where 30 to 500 observations clearly ask for it (see `warping`).
+    Where 10 to 128 outcomes are so skewed that the evidence prefers it (see `bending`), it is a `Transformed`, in units
+    of Y as ever: two draws of each family and one about transformed outcomes. "families" has no such transforms. One
+    kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws` from their posterior
+    ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that `fit_with` returned for
+    similar data speeds up the fit of one kernel.
 
     More than 1,500 observations are summarised by 1,000 inducing points, to which the hyperparameters are fitted (see
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
@@ -321,7 +328,9 @@ def fit_with(
     if hyperparameters in ("families", "transformed"):
         own = max(1, draws // 2) if few else 1
         belief: Gaussian | Transformed
-        belief, accounts = _families(data, target, own, generator)
+        belief, accounts = _families(
+            *_warped(data, fit_families(target, own, generator), own, generator), own, generator
+        )
         if hyperparameters == "transformed" and own > 1 and len(data.X) >= LEAST:
             belief = _transformed(accounts, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
@@ -429,14 +438,28 @@ class Account:
         return [one.some(1 if self.beside else 2) for one in self.fitted] + [one.some(1) for one in self.beside]
 
 
+def _warped(
+    data: Observations, plain: list[Fitted], draws: int, generator: torch.Generator
+) -> tuple[Observations, list[Fitted]]:
+    """The data and the families given them, with coordinates stretched where that is clearly more probable."""
+    stretches = best_stretches(plain) if ENOUGH <= len(data.X) <= MOST else None
+    if stretches is None:
+        return data, plain
+    warped = data.warped(stretches)
+    fitted = fit_families(replace(plain[0].target, inputs=warped.inputs), draws, generator)
+    earned = max(one.summit for one in fitted) - max(one.summit for one in plain)
+    price = MARGIN * sum(one is not None for one in stretches)
+    return (warped, fitted) if earned > price else (data, plain)
+
+
 def _families(
-    data: Observations, target: LogPosterior, draws: int, generator: torch.Generator
+    data: Observations, trusting: list[Fitted], draws: int, generator: torch.Generator
 ) -> tuple[Gaussian, list[Account]]:
     """The mixture of several families, weighted by stacking; most of it doubts what looks like gross errors.
 
     And the account that trusts all observations, with the one that doubts some behind it if it is the more probable.
     """
-    trusting = fit_families(target, draws, generator)
+    target = trusting[0].target
     belief = seen = _stacked(data, trusting)
     accounts = [Account(data, trusting)]
     if target.noise is not None or not LEAST <= len(data.X) <= MOST:

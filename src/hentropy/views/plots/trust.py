@@ -6,12 +6,13 @@ import numpy as np
 
 from hentropy.core.beliefs import Gaussian, Graded, Transformed
 from hentropy.core.models.families import carried, doubted, leave_one_out
+from hentropy.core.models.warping import Warped
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role, Rule
 from hentropy.views.plots.relevance import length_scales, relevance
 from hentropy.views.plots.reliability import ReliabilityInfo, reliability_info, reliability_picture
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import varying
+from hentropy.views.plots.shown_fields import owner, varying
 from hentropy.views.plots.terrain import SHARES, bars_to
 
 FEW = 4
@@ -61,7 +62,8 @@ class TrustInfo:
     as these, or rarer, are with a model that is right. `reach` is None for a model without length scales; `relevance`
     (F) is how much the expected value changes along each field, as a share of all its variation. `varies` says which
     fields do, `choices` names those that are choices. `families` has the weight that each family of models carries, and
-    is empty where there is one only; `doubted` (n) is how probably each observation is a gross error.
+    is empty where there is one only; `doubted` (n) is how probably each observation is a gross error. `stretched` says
+    of fields that the model sees on a stretched scale which part of their range is stretched.
     """
 
     names: tuple[str, ...]
@@ -79,6 +81,7 @@ class TrustInfo:
     reach: ReachInfo | None
     families: dict[str, float]
     doubted: np.ndarray
+    stretched: dict[str, str]
 
 
 def trust_info(scene: Scene) -> TrustInfo | ReliabilityInfo:
@@ -115,7 +118,22 @@ def predictions_info(scene: Scene) -> TrustInfo:
         reach=_reach(scene),
         families=carried(belief),
         doubted=doubted(belief).cpu().numpy(),
+        stretched=_stretched(belief, scene),
     )
+
+
+def _stretched(belief: Gaussian | Transformed, scene: Scene) -> dict[str, str]:
+    """Which part of a field's range is stretched, by its name."""
+    transform = (belief.latent if isinstance(belief, Transformed) else belief).frame.transform
+    if not isinstance(transform, Warped):
+        return {}
+    found = {}
+    for index, field in enumerate(scene.space.fields):
+        name, _, k = owner(scene.space, index)
+        stretch = transform.stretches[scene.space.places[name].start + k]
+        if stretch is not None:
+            found[field.name] = str(stretch)
+    return found
 
 
 def coverage(inside: np.ndarray, level: float) -> Coverage:
@@ -235,6 +253,9 @@ def _caption(info: TrustInfo) -> str:
             "A length scale is the distance over which values are correlated, as a share of the parameter's range:"
             " small means that the value varies quickly along the parameter, large that it varies slowly." + whose
         )
+    if info.stretched:
+        parts = ", ".join(f"{name} (its {part})" for name, part in info.stretched.items())
+        said.append(f"The value varies faster in a part of the range, which the model stretches: {parts}.")
     if info.choices:
         said.append(
             f"For {' and '.join(info.choices)}, the range is the distance between two options: small means that the"
