@@ -1,6 +1,6 @@
 """Data that were measured before, from the columns of a CSV file."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hentropy.core.given import closest
@@ -10,7 +10,7 @@ from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Failed, Values
 from hentropy.studies.records.csv_tables import cells, csv_table, number_in
 from hentropy.studies.study.tables import outcome_columns
-from hentropy.views.text.formats import counted
+from hentropy.views.text.formats import counted, listed
 from hentropy.views.text.trial_files import measured_in, titles_read, unguarded, values_in
 
 STATUS, NOTES = ("status", "state"), ("note", "reason")
@@ -166,7 +166,8 @@ def _check_taken_once(uses: Iterable[tuple[str, str | None]]) -> None:
 
 def _datum(row: Mapping[str, str], columns: Columns, outcomes: Outcomes) -> tuple[Params, Values | Failed]:
     params = outcomes.space.cleaned(values_in(row, columns.parameters, outcomes.space))
-    if has_failed(row, columns):
+    values = measured_in(row, columns.outcomes, outcomes)
+    if has_failed(row, columns, values):
         return params, Failed("" if columns.note is None else unguarded(row[columns.note].strip()))
     if len(outcomes.measured) == 1:  # an empty cell is a mistake where nothing else is measured
         [name] = outcomes.measured
@@ -175,14 +176,19 @@ def _datum(row: Mapping[str, str], columns: Columns, outcomes: Outcomes) -> tupl
             number_in(column, row.get(column, ""))
         elif not row.get(column, "").strip():
             raise InputError(f"{column} is empty; it must be one of {', '.join(outcomes.words(name))}")
-    found = outcomes.given(measured_in(row, columns.outcomes, outcomes))
+    found = outcomes.given(values)
     return params, {name: outcomes.as_told(name, one) for name, one in found.items()}
 
 
-def has_failed(row: Mapping[str, str], columns: Columns) -> bool:
-    """Whether the status of a row says that its experiment failed."""
+def has_failed(row: Mapping[str, str], columns: Columns, values: Collection[str]) -> bool:
+    """Whether the status of a row says that its experiment failed; then it has no values."""
     said = "" if columns.status is None else row[columns.status].strip().lower()
     if said not in (*FAILED, *SUCCEEDED):
         known = ", ".join((*FAILED, *SUCCEEDED[1:]))
         raise InputError(f"{columns.status} is {said!r}; it must be one of {known}, or empty for a success")
+    if said in FAILED and values:
+        were = "was" if len(values) == 1 else "were"
+        raise InputError(
+            f"{columns.status} says that it failed, but {listed(list(values))} {were} measured; which is it?"
+        )
     return said in FAILED

@@ -93,9 +93,7 @@ class NothingEnteredError(InputError):
 def _told(log: TrialLog, old: Entry, row: Mapping[str, str], columns: Columns, replace: bool, dry_run: bool) -> Entry:
     values = measured_in(row, columns.outcomes, log.outcomes)
     said = unguarded(row.get(columns.note or "note", "").strip())
-    failed = has_failed(row, columns)
-    if failed and values:
-        raise InputError(f"{columns.status} says that it failed, but {listed(list(values))} was measured; which is it?")
+    failed = has_failed(row, columns, values)
     if not (failed or values):
         raise NothingEnteredError(f"nothing is entered for {listed(log.outcomes.measured)}")
     cost = number_in("cost", row["cost"]) if row.get("cost", "").strip() else None
