@@ -203,6 +203,24 @@ def test_a_table_tells_failures_too(folder: Path) -> None:
     assert "there is no column 'yield' or 'impurity' for the values" in hentropy("tell", "lab.toml", "plate.csv").err
 
 
+@pytest.mark.parametrize(
+    ("column", "meant"),
+    [("yeild", "yield"), ("Yield", "yield"), ("impurty_se", "impurity_se"), ("Impurity_SE", "impurity_se")],
+)
+def test_a_misspelt_column_of_an_outcome_is_refused(folder: Path, column: str, meant: str) -> None:
+    done("ask", "lab.toml")
+    said = f"the column '{column}' is neither a parameter nor an outcome; did you mean {meant}?"
+    (folder / "results.csv").write_text(f"number,impurity,{column}\n0,1.5,44\n")
+    (folder / "old.csv").write_text(f"loading,minutes,impurity,{column}\n1,10,1.5,44\n")
+    for arguments in (("tell", "lab.toml", "results.csv"), ("attach", "lab.toml", "old.csv")):
+        told = hentropy(*arguments)
+        assert told.code == 1
+        assert f"{said} Rename it, or use --map COLUMN=NAME" in " ".join(told.err.split())
+        assert measurements() == [{}]
+    (folder / "other.csv").write_text("number,impurity,operator,rate_se,shield\n0,1.5,me,1,2\n")
+    assert "unused columns: operator, rate_se, shield" in hentropy("tell", "lab.toml", "other.csv").err
+
+
 def test_results_are_known_by_their_designs(folder: Path) -> None:
     asked = json.loads(done("ask", "lab.toml", "--count", "3", "--json"))
     full, short = (asked[i]["params"] for i in (0, 1))

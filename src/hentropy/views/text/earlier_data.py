@@ -9,6 +9,7 @@ from hentropy.errors import Advice, DocPage, InputError, explained_in
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Failed, Values
 from hentropy.studies.records.csv_tables import cells, csv_table, number_in
+from hentropy.studies.records.outcome import ERROR_COLUMN
 from hentropy.studies.study.tables import outcome_columns
 from hentropy.views.text.formats import counted, listed
 from hentropy.views.text.trial_files import measured_in, titles_read, unguarded, values_in
@@ -66,6 +67,8 @@ def earlier_data(
     table = csv_table(text, where, most_rows)
     names = tuple(unguarded(name) for name in table.columns)
     columns = matched_columns(names, outcomes, renamed, where)
+    known = (*columns.parameters.values(), *titles_read(outcomes).values(), *columns.outcomes.values())
+    unused = unused_columns(names, (*known, columns.status, columns.note), columns, outcomes)
     good, notes, bad = [], [], []
     for line, given in table.rows:
         try:
@@ -74,9 +77,7 @@ def earlier_data(
             notes.append("" if columns.note is None else unguarded(row[columns.note].strip()))
         except InputError as error:
             bad.append(f"line {line}: {error}")
-    known = (*columns.parameters.values(), *titles_read(outcomes).values(), *columns.outcomes.values())
-    used = (*known, columns.status, columns.note)
-    return Data(tuple(good), tuple(notes), tuple(bad), tuple(name for name in names if name not in used))
+    return Data(tuple(good), tuple(notes), tuple(bad), unused)
 
 
 @explained_in(DocPage.CSV)
@@ -127,6 +128,29 @@ def matched_columns(
         raise InputError(f"there is no column {wanted} for the values; {there}", Advice.MAP_COLUMN, between=": ")
     _check_taken_once([*chosen.items(), *found.items()])
     return columns
+
+
+MISSPELT = 0.8
+"""How alike the name of a column and that of an outcome without one are where the column is taken for misspelt."""
+
+
+def unused_columns(
+    names: Sequence[str], used: Collection[str | None], columns: Columns, outcomes: Outcomes
+) -> tuple[str, ...]:
+    """The columns that nobody uses; an `InputError` where one is probably the misspelt column of an outcome."""
+    unused = tuple(name for name in names if name not in used)
+    missing = [name for name in outcome_columns(outcomes.measured) if name not in columns.outcomes]
+    ending = ERROR_COLUMN.format("")
+    for name in unused:
+        stem = name.lower().removesuffix(ending)
+        by_stem = {one.removesuffix(ending): one for one in missing if one.endswith(ending) == (stem != name.lower())}
+        if close := closest(stem, by_stem, MISSPELT):
+            raise InputError(
+                f"the column {name!r} is neither a parameter nor an outcome; did you mean {by_stem[close]}?",
+                Advice.MAP_COLUMN,
+                between=" Rename it, or ",
+            )
+    return unused
 
 
 def _with_status(columns: Columns, names: Sequence[str]) -> Columns:

@@ -12,7 +12,7 @@ from hentropy.studies.records.csv_tables import cells, csv_table, number_in
 from hentropy.studies.records.numbers import plain_number, plain_whole
 from hentropy.studies.study.rules import told
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.views.text.earlier_data import Columns, has_failed, matched_columns
+from hentropy.views.text.earlier_data import Columns, has_failed, matched_columns, unused_columns
 from hentropy.views.text.formats import brief, counted, listed, results, value_text
 from hentropy.views.text.trial_files import measured_in, unguarded, values_in
 from hentropy.views.text.trials import not_asked_for
@@ -62,6 +62,10 @@ def tell_table(
     names = tuple(unguarded(name) for name in table.columns)
     numbered = next((name for name in NUMBERS if name in names and name not in log.space.names), None)
     columns = matched_columns(names, log.outcomes, renamed, where, design=numbered is None)
+    known = (*columns.parameters.values(), *columns.outcomes.values())
+    extra = ("measures",) if log.outcomes.assays else ()
+    used = (*known, columns.status, columns.note, numbered, "note", "cost", *extra)
+    unused = unused_columns(names, used, columns, log.outcomes)
     done: set[int] = set()
     new: list[Entry] = []
     same: list[Entry] = []
@@ -79,10 +83,6 @@ def tell_table(
         except HentropyError as error:
             skipped.append(f"line {line}: {error.what if error.advice is Advice.CORRECT else error}")
             refused += not isinstance(error, NothingEnteredError)
-    known = (*columns.parameters.values(), *columns.outcomes.values())
-    extra = ("measures",) if log.outcomes.assays else ()
-    used = (*known, columns.status, columns.note, numbered, "note", "cost", *extra)
-    unused = tuple(n for n in names if n not in used)
     return ToldTable(tuple(new), tuple(same), tuple(skipped), unused, refused)
 
 
