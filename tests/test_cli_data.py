@@ -301,6 +301,10 @@ def test_a_pool_with_ids_is_told_by_ids(folder: Path) -> None:
     ]:
         (folder / "bad.csv").write_text(row)
         assert told in hentropy("attach", "lab.toml", "bad.csv").err
+    (folder / "bad.csv").write_text("sample,value\nA2,1\nA3,1\n")
+    told = hentropy("tell", "lab.toml", "bad.csv").err
+    assert "line 2: no design has sample 'A2'; did you mean A3?" in told
+    assert "line 3: no trial has this design; results that were not asked for are added by `hentropy attach`" in told
     (folder / "good.csv").write_text("alloy,x,value\nTi,1,1\n")
     done("attach", "lab.toml", "good.csv")
     assert study.records[-1].params["sample"] == "9"

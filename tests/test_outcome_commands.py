@@ -229,6 +229,7 @@ def test_results_are_known_by_their_designs(folder: Path) -> None:
         f"{full['loading']!r},{full['minutes']!r},50,1",
         f"{short['loading']:.5g},{short['minutes']:.5g},60,2",  # as it stands in the table that ask prints
         "1,10,70,3",
+        "99,10,70,3",
         f"{full['loading']!r},{full['minutes']!r},51,1",
     ]
     (folder / "results.csv").write_text("\n".join(rows) + "\n")
@@ -237,8 +238,11 @@ def test_results_are_known_by_their_designs(folder: Path) -> None:
     assert "no column y for the values" in missing.err
     told = hentropy("tell", "lab.toml", "results.csv", "--map", "Y=yield")
     assert [one.get("yield") for one in measurements()] == [(50.0, None), (60.0, None), None]
-    assert "line 4: no trial waits with this design; data that were not asked for are attached" in told.err
-    assert "line 5: no trial waits with this design; trial 0, which has it, is complete" in told.err
+    assert (
+        "line 4: no trial has this design; results that were not asked for are added by `hentropy attach`" in told.err
+    )
+    assert "line 5: parameter loading is 99.0, outside" in told.err
+    assert "line 6: no trial waits with this design; trial 0, which has it, is complete" in told.err
     wrong = f"number,loading,yield\n2,{full['loading']!r},1\n"
     (folder / "wrong.csv").write_text(wrong)
     refused = hentropy("tell", "lab.toml", "wrong.csv")

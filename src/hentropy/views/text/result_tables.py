@@ -129,7 +129,8 @@ def _trial(log: TrialLog, row: Mapping[str, str], numbered: str | None, columns:
             f"no trial waits with this design; trial {last.number}, which has it, is {last.state.value}; to tell it,"
             " give its number in a column number"
         )
-    raise InputError("no trial waits with this design; data that were not asked for are attached")
+    log.space.cleaned(values)  # one outside the space, or an id that is not in the pool, is named
+    raise InputError("no trial has this design; results that were not asked for are added by `hentropy attach`")
 
 
 def _values(log: TrialLog, row: Mapping[str, str], columns: Mapping[str, str]) -> Params:
