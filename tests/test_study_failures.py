@@ -183,6 +183,16 @@ def test_a_pool_whose_designs_have_all_failed_says_one_thing() -> None:
             attempt()
 
 
+def test_without_a_time_limit_no_proposal_is_said_to_have_stopped() -> None:
+    """Of a list, rows that probably fail may not be decided on, and are left out of the search: no limit was met."""
+    rows = SQUARE.sample(700, 3)
+    it = Study(he.Pool(rows, names=["x", "y"]), he.TopK(3), first=4, hyperparameters="map")
+    designs = [it.space.decode(row) for row in rows[:16]]
+    values = [outcome(design) for design in designs]
+    it.attach_many([(row, he.Failed("") if y is None else y) for row, y in zip(designs, values, strict=True)])
+    assert it.propose().note == it.ask().note == ""
+
+
 def test_experiments_asked_together_are_different_ones() -> None:
     """What one of them teaches about failures is not counted again for another."""
     it = study(24)
