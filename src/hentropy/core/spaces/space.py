@@ -240,7 +240,7 @@ class DesignSpace(ABC):
             return self.free_filling(torch.rand(FIRST_DRAWN, self.cube, generator=generator, dtype=torch.float64))
 
         def feasible() -> Tensor:
-            return self.sample(m + max(FIRST_DRAWN, 2 * count), seed)[m:]
+            return self.sample(max(FIRST_DRAWN, 2 * count), seed + m + 1)  # another seed: not the numbers above again
 
         return taking_turns(numbers, drawn, feasible, tables, before, self.holds, seed + m)
 
