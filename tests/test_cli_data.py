@@ -297,10 +297,17 @@ def test_a_pool_with_ids_is_told_by_ids(folder: Path) -> None:
     for row, told in [
         ("sample,value\nA2,1\n", "line 2: no design has sample 'A2'; did you mean A3?"),
         ("sample,alloy,value\nA3,Fe,1\n", "line 2: sample 'A3' has alloy = AlCu in the pool, not 'Fe'"),
-        ("alloy,value\nFe,1\n", "no column 'x' for the parameter x"),
+        ("alloy,value\nFe,1\n", "neither a column 'x' for the parameter x, nor a column 'sample' for the ids"),
+        ("sample,vlue,status\nA3,1,\n", "the column 'vlue' is neither a parameter nor an outcome; did you mean value?"),
+        ("sample,status\nA3,failed\n007,\n", "line 3: there is no column value for its value, and status says no"),
     ]:
         (folder / "bad.csv").write_text(row)
         assert told in hentropy("attach", "lab.toml", "bad.csv").err
+    (folder / "bad.csv").write_text("x,value\n1,1\n")
+    lacks = (
+        "there is neither a column 'alloy' for the parameter alloy, nor a column number for the trials, nor a column"
+    )
+    assert lacks in hentropy("tell", "lab.toml", "bad.csv").err
     (folder / "bad.csv").write_text("sample,value\nA2,1\nA3,1\n")
     told = hentropy("tell", "lab.toml", "bad.csv").err
     assert "line 2: no design has sample 'A2'; did you mean A3?" in told

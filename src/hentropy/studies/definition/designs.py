@@ -293,6 +293,9 @@ def designs_from(
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """The same of a text; `where` is how messages call it."""
     table = _table(text, where, "a line with the names of the parameters and at least one design")
+    for name in (*([] if id is None else [id]), *ignore, *choices):  # before cells that are wrong for its sake
+        if name not in table.columns:
+            raise InputError(f"{where} has no column {name!r}; {nearest(name, table.columns, what='columns')}")
     columns = list(zip(*(cells for _, cells in table.rows), strict=True))
     lines = [line for line, _ in table.rows]
     values: list[Sequence[Any]] = []

@@ -97,9 +97,17 @@ def columns_by_parameter(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def matched_columns(
-    names: Sequence[str], outcomes: Outcomes, renamed: Mapping[str, str], where: str, design: bool = True
+    names: Sequence[str],
+    outcomes: Outcomes,
+    renamed: Mapping[str, str],
+    where: str,
+    design: bool = True,
+    instead: Sequence[str] = (),
 ) -> Columns:
-    """Which column is what, by their names; without `design`, those of parameters need not be there."""
+    """Which column is what, by their names; without `design`, those of parameters need not be there.
+
+    A message about those that are missing names the columns that would do `instead`.
+    """
     space, measured = outcomes.space, outcome_columns(outcomes.measured)
     unknown = [name for name in renamed if name not in (*space.names, *measured)]
     if unknown:
@@ -112,11 +120,14 @@ def matched_columns(
     there = f"the columns of {where} are {', '.join(names)}"
     if not design:
         chosen = {name: column for name, column in chosen.items() if column in names}
-    for name, column in chosen.items():
-        if column not in names:
-            raise InputError(
-                f"there is no column {column!r} for the parameter {name}; {there}", Advice.MAP_COLUMN, between=": "
-            )
+    absent = [(name, column) for name, column in chosen.items() if column not in names]
+    if absent:
+        name, column = absent[0]
+        ids = [repr(renamed.get(space.id, space.id))] if isinstance(space, Pool) and space.id else []
+        others = [*instead, *(f"a column {each} for the ids" for each in ids)]
+        what = f"a column {column!r} for the parameter {name}"
+        lacks = f"neither {', nor '.join([what, *others])}" if others else f"no {what.removeprefix('a ')}"
+        raise InputError(f"there is {lacks}; {there}", Advice.MAP_COLUMN, between=": ")
     values = {name: renamed.get(name, name) for name in measured}
     titled = {name: title for name, title in outcomes.titles.items() if title in names and name not in renamed}
     found = {name: column for name, column in {**values, **titled}.items() if column in names and name in measured}
@@ -196,6 +207,8 @@ def _datum(row: Mapping[str, str], columns: Columns, outcomes: Outcomes) -> tupl
     if len(outcomes.measured) == 1:  # an empty cell is a mistake where nothing else is measured
         [name] = outcomes.measured
         column = columns.outcomes.get(name, name)
+        if column not in row:
+            raise InputError(f"there is no column {column} for its value, and {columns.status} says no failure")
         if not outcomes.words(name):
             number_in(column, row.get(column, ""))
         elif not row.get(column, "").strip():

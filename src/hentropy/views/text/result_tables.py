@@ -61,7 +61,8 @@ def tell_table(
     table = csv_table(text, where, most_rows)
     names = tuple(unguarded(name) for name in table.columns)
     numbered = next((name for name in NUMBERS if name in names and name not in log.space.names), None)
-    columns = matched_columns(names, log.outcomes, renamed, where, design=numbered is None)
+    by_number = [f"a column {NUMBERS[0]} for the trials"]
+    columns = matched_columns(names, log.outcomes, renamed, where, design=numbered is None, instead=by_number)
     known = (*columns.parameters.values(), *columns.outcomes.values())
     extra = ("measures",) if log.outcomes.assays else ()
     used = (*known, columns.status, columns.note, numbered, "note", "cost", *extra)
