@@ -99,6 +99,10 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"space": {"x": {"type": "choice", "options": ["a", "b"], "descriptor": {}}}}, ["did you mean descriptors?"]),
     (
         {"space": {"x": {"type": "choice", "options": ["a", "b"], "descriptors": {"size": [1.0]}}}},
+        ["space.x: descriptor size has 1 number for 2 options; give one for each"],
+    ),
+    (
+        {"space": {"x": {"type": "choice", "options": ["a", "b"], "descriptors": {"a": [1.0]}}}},
         ["space.x: descriptors must be"],
     ),
     (
