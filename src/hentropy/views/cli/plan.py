@@ -107,7 +107,7 @@ def completed(plan: FilePlan) -> FilePlan:
 
 def _defaults(plan: FilePlan, decision: str) -> dict[str, Any]:
     """The options of a decision that were not given; of several outcomes, the first one counts."""
-    asks = asks_for(decision, plan.parameters, scaled=plan.options.get("scaled") is True)
+    asks = asks_for(decision, plan.parameters, scaled=plan.options.get("scaled"))
     found = {ask.option: ask.default for ask in asks}
     several = takes(decision, "outcome") and len(plan.outcomes) > 1
     return {**found, "outcome": next(iter(plan.outcomes))} if several else found

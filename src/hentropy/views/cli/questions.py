@@ -89,7 +89,7 @@ def _options(plan: FilePlan) -> FilePlan:
     found: dict[str, Any] = {}
     for position in range(len(asks)):
         # whether distances are scaled is asked before the distance itself
-        ask = asks_for(plan.decision or "", plan.parameters, found.get("scaled", False))[position]
+        ask = asks_for(plan.decision or "", plan.parameters, found.get("scaled"))[position]
         found[ask.option] = _option(ask)
     return replace(plan, options={**found, **plan.options})
 
