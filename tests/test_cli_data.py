@@ -94,6 +94,16 @@ def test_bad_rows_are_named_and_nothing_is_attached(folder: Path, content: str, 
     assert not (folder / "hentropy.db").exists()
 
 
+def test_it_is_said_how_many_rows_failed(folder: Path) -> None:
+    lab(folder)
+    (folder / "old.csv").write_text("x,value,status\n0.5,1,\n-1,,failed\n2,,failed\n")
+    for more, said in (
+        (["--dry-run"], "3 rows would be attached, of which 2 failed"),
+        ([], "3 rows attached, of which 2"),
+    ):
+        assert said in done("attach", "lab.toml", "old.csv", *more)
+
+
 def test_bad_rows_can_be_left_out(folder: Path) -> None:
     lab(folder)
     (folder / "old.csv").write_text("x,value\n0,1\n7,1\n")

@@ -74,6 +74,7 @@ def test_it_is_said_how_many_are_to_come_and_why(states: str, said: str) -> None
     trials = [Trial(n, {}, kinds[s], origin="attached" if s == "a" else "first") for n, s in enumerate(states)]
     assert to_come(12, 24, trials).startswith(said)
     assert bool(to_come(12, 24, trials)) == bool(said)
+    assert to_come(12, 24, trials).endswith("count; trials that failed or were withdrawn do not.") == ("f" in states)
 
 
 def test_a_number_of_ones_own_is_said_to_be_given() -> None:
