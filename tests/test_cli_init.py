@@ -172,6 +172,9 @@ def test_costs_limits_plates_and_fidelities_by_flags(folder: Path) -> None:
     assert read(folder / "one.toml").cost is not None
     done("init", "plain.toml", *space, "--cost", "2.5")
     assert "Every experiment costs 2.5." in " ".join(done("check", "plain.toml").split())
+    done("init", "hours.toml", *space, "--cost", "2.5", "--cost-unit", "hours")
+    assert "Every experiment costs 2.5 hours." in " ".join(done("check", "hours.toml").split())
+    assert "a unit needs --cost" in hentropy("init", "h.toml", *space, "--cost-unit", "hours").err
 
 
 def test_a_pool_with_ids_is_shown(folder: Path) -> None:

@@ -70,6 +70,7 @@ class FilePlan:
     decide_on: Mapping[str, Any] = field(default_factory=dict)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     cost: float | str | None = None
+    cost_unit: str = ""
     decision: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     objective: str | None = None
@@ -140,6 +141,7 @@ def text_of(plan: FilePlan, file: Path) -> str:
         outcomes=plan.outcomes,
         decide_on=plan.decide_on,
         cost=plan.cost,
+        cost_unit=plan.cost_unit,
         trials=plan.trials or 1,
     )
     if read is not None:

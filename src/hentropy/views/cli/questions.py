@@ -181,7 +181,7 @@ def _more(plan: FilePlan) -> FilePlan:
     if plan.cost is None:
         plan = _cost(plan)
     if not plan.decide_on:
-        question = "Values that what is decided has, such as fidelity = 1 (nothing: any)?"
+        question = "Values that the recommended design must have, such as fidelity = 1 (nothing: any)?"
         plan = replace(plan, decide_on=answered(question, "", _held(plan)))
     return plan
 
