@@ -284,7 +284,11 @@ def test_the_command_line_says_what_to_measure(tmp_path: Path, monkeypatch: pyte
     told = done("tell", "lab.toml", "1", "yield=70", "impurity=2")
     assert "are recorded; yield was not asked for, and counts as well." in told
     assert "impurity 2 % is recorded; yield may be told later." in done("tell", "lab.toml", "0", "impurity=2")
+    assert "expected cost (h)" in asked
+    done("tell", "lab.toml", "0", "impurity=2", "--cost", "3.25")
     shown = done("show", "lab.toml")
+    assert "3.25" in shown
+    assert shown.count("cost") == 2  # the expected, and the actual one
     assert "Trials that measured yield in 1 and impurity in 2." in shown
     assert "to measure: impurity (titration)" in done("show", "lab.toml", "--number", "1")
     assert [trial["measures"] for trial in json.loads(done("show", "lab.toml", "--json"))["trials"]] == [

@@ -111,6 +111,16 @@ def test_designs_that_are_not_in_the_space(params: dict, said: str) -> None:
     assert made.records == ()
 
 
+@pytest.mark.parametrize(
+    "row", [{"x": 0.5, "value": 3.0, "steps": 2}, {"x": 0.5, "value": 3.0}, ({"x": 0.5},), (0.5, 3), 3.0]
+)
+def test_earlier_data_that_are_no_pairs(row: Any) -> None:
+    made = study()
+    with pytest.raises(he.InputError, match=r"row 1 of the data is .*; each must be a pair of a design and its value"):
+        made.attach_many([({"x": 0.5}, 3.0), row])
+    assert made.records == ()
+
+
 def test_a_design_that_is_not_in_the_pool() -> None:
     made = study(he.Pool([0.0, 1.0, 2.0], names=["x"]))
     with pytest.raises(he.InputError, match=re.escape("{'x': 0.5} is not in the pool of 3 designs")):

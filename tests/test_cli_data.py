@@ -94,6 +94,16 @@ def test_bad_rows_are_named_and_nothing_is_attached(folder: Path, content: str, 
     assert not (folder / "hentropy.db").exists()
 
 
+def test_it_is_said_how_many_rows_failed(folder: Path) -> None:
+    lab(folder)
+    (folder / "old.csv").write_text("x,value,status\n0.5,1,\n-1,,failed\n2,,failed\n")
+    for more, said in (
+        (["--dry-run"], "3 rows would be attached, of which 2 failed"),
+        ([], "3 rows attached, of which 2"),
+    ):
+        assert said in done("attach", "lab.toml", "old.csv", *more)
+
+
 def test_bad_rows_can_be_left_out(folder: Path) -> None:
     lab(folder)
     (folder / "old.csv").write_text("x,value\n0,1\n7,1\n")
@@ -297,10 +307,21 @@ def test_a_pool_with_ids_is_told_by_ids(folder: Path) -> None:
     for row, told in [
         ("sample,value\nA2,1\n", "line 2: no design has sample 'A2'; did you mean A3?"),
         ("sample,alloy,value\nA3,Fe,1\n", "line 2: sample 'A3' has alloy = AlCu in the pool, not 'Fe'"),
-        ("alloy,value\nFe,1\n", "no column 'x' for the parameter x"),
+        ("alloy,value\nFe,1\n", "neither a column 'x' for the parameter x, nor a column 'sample' for the ids"),
+        ("sample,vlue,status\nA3,1,\n", "the column 'vlue' is neither a parameter nor an outcome; did you mean value?"),
+        ("sample,status\nA3,failed\n007,\n", "line 3: there is no column value for its value, and status says no"),
     ]:
         (folder / "bad.csv").write_text(row)
         assert told in hentropy("attach", "lab.toml", "bad.csv").err
+    (folder / "bad.csv").write_text("x,value\n1,1\n")
+    lacks = (
+        "there is neither a column 'alloy' for the parameter alloy, nor a column number for the trials, nor a column"
+    )
+    assert lacks in hentropy("tell", "lab.toml", "bad.csv").err
+    (folder / "bad.csv").write_text("sample,value\nA2,1\nA3,1\n")
+    told = hentropy("tell", "lab.toml", "bad.csv").err
+    assert "line 2: no design has sample 'A2'; did you mean A3?" in told
+    assert "line 3: no trial has this design; results that were not asked for are added by `hentropy attach`" in told
     (folder / "good.csv").write_text("alloy,x,value\nTi,1,1\n")
     done("attach", "lab.toml", "good.csv")
     assert study.records[-1].params["sample"] == "9"

@@ -172,6 +172,9 @@ def test_costs_limits_plates_and_fidelities_by_flags(folder: Path) -> None:
     assert read(folder / "one.toml").cost is not None
     done("init", "plain.toml", *space, "--cost", "2.5")
     assert "Every experiment costs 2.5." in " ".join(done("check", "plain.toml").split())
+    done("init", "hours.toml", *space, "--cost", "2.5", "--cost-unit", "hours")
+    assert "Every experiment costs 2.5 hours." in " ".join(done("check", "hours.toml").split())
+    assert "a unit needs --cost" in hentropy("init", "h.toml", *space, "--cost-unit", "hours").err
 
 
 def test_a_pool_with_ids_is_shown(folder: Path) -> None:
@@ -183,7 +186,10 @@ def test_a_pool_with_ids_is_shown(folder: Path) -> None:
     assert "alloy │ choice │ AlCu, Fe" in said
     assert "x │ column │ 0.5 to 2" in said
     refused = hentropy("init", "b.toml", "--pool", "shelf.csv", "--id", "smple", "--ignore", "price").err
-    assert "pool: the pool has no column 'smple'; did you mean sample?" in refused
+    assert "shelf.csv has no column 'smple'; did you mean sample?" in refused
+    (folder / "gaps.csv").write_text("sample,comment,x\nA1,,1\nA2,new,2\n")  # a gap is allowed where it is ignored
+    misspelt = hentropy("init", "b.toml", "--pool", "gaps.csv", "--id", "sample", "--ignore", "coment").err
+    assert "gaps.csv has no column 'coment'; did you mean comment?" in misspelt
 
 
 def test_a_file_that_is_there_is_left_alone(folder: Path) -> None:

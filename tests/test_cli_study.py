@@ -15,7 +15,7 @@ from hentropy.errors import NoStore
 from hentropy.studies.storage import open_store
 from hentropy.views.cli.app import COMMANDS, app
 from hentropy.views.cli.opening import as_typed, shown
-from support.commands import STUDY, done, function, hentropy, lab
+from support.commands import STUDY, done, function, hentropy, lab, refused
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,22 @@ def test_what_computes_nothing_is_done_without_large_libraries(folder: Path) -> 
     )
     for command, modules in imported_by(*(command.split() for command in commands)).items():
         assert not modules & {*LARGE}, command
+
+
+def test_several_trials_fail_or_are_withdrawn_at_once(folder: Path) -> None:
+    lab(folder, text=STUDY.replace("trials = 4", "trials = 9"))
+    done("ask", "lab.toml", "--count", "6")
+    assert done("fail", "lab.toml", "0", "2", "--reason", "no conversion") == (
+        "0: failed (no conversion)\n2: failed (no conversion). 0 results so far, 4 pending (1, 3, 4, 5).\n"
+    )
+    assert "3: withdrawn (the plate was dropped). 0 results so far, 2 pending (4, 5)." in done(
+        "withdraw", "lab.toml", "1", "3", "the plate was dropped"
+    )
+    assert refused("fail", "lab.toml", "4", "9").startswith("error: there is no trial 9")
+    assert [each["number"] for each in json.loads(done("fail", "lab.toml", "4", "5", "--json"))] == [4, 5]
+    notes = [(t.state.value, t.note) for t in he.Study.from_file(folder / "lab.toml").records]
+    failed, withdrawn = ("failed", "no conversion"), ("withdrawn", "the plate was dropped")
+    assert notes == [failed, withdrawn, failed, withdrawn, *[("failed", "no reason given")] * 2]
 
 
 def test_a_study_by_hand(folder: Path) -> None:

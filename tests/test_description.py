@@ -215,6 +215,11 @@ def test_descriptors_in_a_file(tmp_path: Path) -> None:
     assert {space.decode(row)["x"] for row in space.sample(9, 0)} == {"water", 3}
     for table, said in [
         ("solvent,boils\nTHF,66\n3,78\nwatr,100\n", r"has no row for the option water; did you mean watr\?"),
+        ("solvent,boils\nTHF,66\n3,78\n", "has no row for the option water"),
+        (
+            "solvent,boils\nwater,100\nheptane,98\n",
+            "has no row for the options THF, 3; the other rows are heptane",
+        ),
         ("solvent,boils\nTHF,66\n3,78\nwater,hot\n", "solvents.csv, line 4: boils is 'hot': not a number"),
         ("solvent\nTHF\n3\nwater\n", "needs a column of options and at least one column of numbers"),
         ("solvent,boils\n", "needs a line with the names of its columns and a row for each option"),

@@ -99,6 +99,10 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"space": {"x": {"type": "choice", "options": ["a", "b"], "descriptor": {}}}}, ["did you mean descriptors?"]),
     (
         {"space": {"x": {"type": "choice", "options": ["a", "b"], "descriptors": {"size": [1.0]}}}},
+        ["space.x: descriptor size has 1 number for 2 options; give one for each"],
+    ),
+    (
+        {"space": {"x": {"type": "choice", "options": ["a", "b"], "descriptors": {"a": [1.0]}}}},
         ["space.x: descriptors must be"],
     ),
     (
@@ -121,7 +125,11 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"where": [3]}, ["where[0]: got 3; it must be a text"]),
     ({"tables": {"price": {"a": "dear"}}}, ['tables.price.a: got "dear"; it must be a number']),
     ({"tables": {"price": 3}}, ["tables.price: got 3; it must be a table of keys and values"]),
-    ({"same_in_batch": ["t"]}, ["same_in_batch: same_in_batch must name parameters (x), got ('t',)"]),
+    ({"same_in_batch": ["t"]}, ["same_in_batch must name parameters, and 't' is none; the parameters are x"]),
+    (
+        {"space": {"temperature": REAL, "x": REAL}, "same_in_batch": ["temprature"]},
+        ["same_in_batch: same_in_batch must name parameters, and 'temprature' is none; did you mean temperature?"],
+    ),
     ({"space": None, "pool": {"rows": [[1.0]]}, "where": ["x1 > 0"]}, ["where: conditions go with a space"]),
     ({"space": None, "pool": {"rows": [[1.0, "a"], [2.0, 3.0]]}}, ["pool: row 1 of the pool has the value 3.0"]),
     (

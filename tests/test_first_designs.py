@@ -74,6 +74,7 @@ def test_it_is_said_how_many_are_to_come_and_why(states: str, said: str) -> None
     trials = [Trial(n, {}, kinds[s], origin="attached" if s == "a" else "first") for n, s in enumerate(states)]
     assert to_come(12, 24, trials).startswith(said)
     assert bool(to_come(12, 24, trials)) == bool(said)
+    assert to_come(12, 24, trials).endswith("count; trials that failed or were withdrawn do not.") == ("f" in states)
 
 
 def test_a_number_of_ones_own_is_said_to_be_given() -> None:
@@ -156,3 +157,23 @@ def test_first_designs_fill_what_each_option_allows() -> None:
         assert len(each) == 80
         assert sum(share > 0.5 for share in each) / 80 == pytest.approx(0.5, abs=0.25)
     assert sum(share > 0.75 for share in found["DMF"]) >= 8  # 20 are expected, with a standard deviation of 3.9
+
+
+def test_no_two_first_designs_of_a_plate_have_the_same_numbers() -> None:
+    """Also where the plate's temperature forbids a solvent, whatever the other numbers are."""
+    where, tables = ["t <= boils[solvent]"], {"boils": BOILS}
+    space = he.Space(
+        solvent=list(BOILS),
+        t=he.Real(20.0, 140.0),
+        c=he.Real(0.0, 1.0),
+        where=where,
+        tables=tables,
+        same_in_batch=["t"],
+    )
+    for seed in range(20):
+        study = he.Study(space, he.Maximize(), first=12, seed=seed)
+        for _ in range(2):
+            plate = study.ask_many(6)
+            assert len({trial.params["t"] for trial in plate}) == 1
+        assert len({trial.params["c"] for trial in study.records}) == 12
+        assert bool(space.holds(space.encode_many([trial.params for trial in study.records])).all())

@@ -181,14 +181,14 @@ def test_a_search_says_what_another_run_is_worth_unless_it_was_ended_early() -> 
 
 SAVINGS = [
     (he.Maximize(), "about 0.5 % yield"),
-    (he.TopK(2), "about 0.25 % yield each"),
+    (he.TopK(2), "about 0.25 % yield per recommended design"),
     (he.Improve(70.0), "a probability of 50 % to be above 70 %"),
     (he.Improve(70.0, above=False), "a probability of 50 % to be below 70 %"),
     (he.LevelSets(60.0), "about 0.5 % yield, summed over all points"),
     (he.LevelSets(60.0, relation="misclassification"), "about 0.5 more right labels"),
     (he.Estimate(), "about 0.5 of squared error in yield, summed over all points"),
     (he.Identify("max"), "about 0.5 nats of information"),
-    (he.Sequence([55.0, 60.0], power=1), "about 0.25 % yield each, nearer to the targets"),
+    (he.Sequence([55.0, 60.0], power=1), "about 0.25 % yield per recommended design, nearer to the targets"),
     (he.Sequence([55.0, 60.0]), "about 0.5 of the squared distance to the targets, summed over all designs"),
     (he.Target({"yield": 60.0}), "about 0.5 % yield, nearer to the target"),
     (he.Target({"yield": 60.0}, scale={"yield": 2.0}), "about 0.5 of the distance to the target, as scaled"),

@@ -203,6 +203,24 @@ def test_a_table_tells_failures_too(folder: Path) -> None:
     assert "there is no column 'yield' or 'impurity' for the values" in hentropy("tell", "lab.toml", "plate.csv").err
 
 
+@pytest.mark.parametrize(
+    ("column", "meant"),
+    [("yeild", "yield"), ("Yield", "yield"), ("impurty_se", "impurity_se"), ("Impurity_SE", "impurity_se")],
+)
+def test_a_misspelt_column_of_an_outcome_is_refused(folder: Path, column: str, meant: str) -> None:
+    done("ask", "lab.toml")
+    said = f"the column '{column}' is neither a parameter nor an outcome; did you mean {meant}?"
+    (folder / "results.csv").write_text(f"number,impurity,{column}\n0,1.5,44\n")
+    (folder / "old.csv").write_text(f"loading,minutes,impurity,{column}\n1,10,1.5,44\n")
+    for arguments in (("tell", "lab.toml", "results.csv"), ("attach", "lab.toml", "old.csv")):
+        told = hentropy(*arguments)
+        assert told.code == 1
+        assert f"{said} Rename it, or use --map COLUMN=NAME" in " ".join(told.err.split())
+        assert measurements() == [{}]
+    (folder / "other.csv").write_text("number,impurity,operator,rate_se,shield\n0,1.5,me,1,2\n")
+    assert "unused columns: operator, rate_se, shield" in hentropy("tell", "lab.toml", "other.csv").err
+
+
 def test_results_are_known_by_their_designs(folder: Path) -> None:
     asked = json.loads(done("ask", "lab.toml", "--count", "3", "--json"))
     full, short = (asked[i]["params"] for i in (0, 1))
@@ -211,6 +229,7 @@ def test_results_are_known_by_their_designs(folder: Path) -> None:
         f"{full['loading']!r},{full['minutes']!r},50,1",
         f"{short['loading']:.5g},{short['minutes']:.5g},60,2",  # as it stands in the table that ask prints
         "1,10,70,3",
+        "99,10,70,3",
         f"{full['loading']!r},{full['minutes']!r},51,1",
     ]
     (folder / "results.csv").write_text("\n".join(rows) + "\n")
@@ -219,8 +238,11 @@ def test_results_are_known_by_their_designs(folder: Path) -> None:
     assert "no column y for the values" in missing.err
     told = hentropy("tell", "lab.toml", "results.csv", "--map", "Y=yield")
     assert [one.get("yield") for one in measurements()] == [(50.0, None), (60.0, None), None]
-    assert "line 4: no trial waits with this design; data that were not asked for are attached" in told.err
-    assert "line 5: no trial waits with this design; trial 0, which has it, is complete" in told.err
+    assert (
+        "line 4: no trial has this design; results that were not asked for are added by `hentropy attach`" in told.err
+    )
+    assert "line 5: parameter loading is 99.0, outside" in told.err
+    assert "line 6: no trial waits with this design; trial 0, which has it, is complete" in told.err
     wrong = f"number,loading,yield\n2,{full['loading']!r},1\n"
     (folder / "wrong.csv").write_text(wrong)
     refused = hentropy("tell", "lab.toml", "wrong.csv")

@@ -12,6 +12,8 @@ from rich.console import Console
 from torch import Tensor
 
 import hentropy as he
+from hentropy.core.spaces import Parameter
+from hentropy.studies.definition import asks_for
 from support.commands import done, lab
 from support.studies import LINE, begun, hill
 
@@ -158,3 +160,25 @@ def test_files_are_warned_and_can_scale(tmp_path: Path, monkeypatch: pytest.Monk
     assert isinstance(made.decision, he.TopK)
     assert made.decision.scaled
     assert repr(he.load_study("lab", "sqlite:///hentropy.db").decision) == repr(made.decision)
+
+
+SOLVENT, TIME = he.Choice(["THF", "water"]), he.Real(0, 50, unit="min")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "scaled", "cap"),
+    [
+        ({"x": he.Real(0, 1), "y": he.Real(0, 3)}, False, 0.4),
+        ({"x": TIME, "y": he.Real(0, 30, unit="min")}, False, 8.0),
+        ({"x": TIME, "y": he.Real(0, 30, unit="°C")}, True, 0.2),
+        ({"x": TIME, "s": SOLVENT}, True, 0.2),
+        ({"s": SOLVENT, "t": he.Choice([1, 2])}, True, 0.2),
+    ],
+)
+def test_shares_of_ranges_are_the_default_where_units_cannot_be_added(
+    parameters: dict[str, Parameter], scaled: bool, cap: float
+) -> None:
+    default = {ask.option: ask.default for ask in asks_for("top_k", parameters)}
+    assert (default["scaled"], default["cap"]) == (scaled, cap)
+    said = {ask.option: ask.default for ask in asks_for("top_k", parameters, scaled=True)}
+    assert said["cap"] == pytest.approx(0.1 * len(parameters))

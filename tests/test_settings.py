@@ -353,7 +353,11 @@ def test_files_and_stores_know_settings(tmp_path: Path, sqlite_url: str) -> None
     [
         ("fidelity = 1.0", "fidelity = 0.7", "decide_on: parameter fidelity is 0.7; the options are 0.2, 1"),
         ("fidelity < 1 else", "fidelty < 1 else", "cost.of: .*fidelity"),
-        ('of = "1 if fidelity < 1 else 20"', 'of = "x - 0.5"', "cost.of: the cost of the design .* above 0"),
+        (
+            'of = "1 if fidelity < 1 else 20"',
+            'of = "x - 0.5"',
+            "cost.of: the cost of the design x 0.[0-9]{1,5}, .* above 0",
+        ),
         ("[cost]\n", "[prices]\n", "prices"),
     ],
 )

@@ -153,6 +153,17 @@ def test_a_table_with_a_status_column() -> None:
     assert "'stuck'" in data.bad[0]
 
 
+def test_earlier_data_that_failed_have_no_values() -> None:
+    outcomes = Outcomes.of({"yield": he.Outcome(), "impurity": he.Outcome()}, SQUARE)
+    text = "x,y,yield,impurity,status\n0.1,0.2,52.5,,failed\n0.9,0.2,52.5,2,failed\n0.2,0.2,,,failed\n"
+    data = earlier_data(text, "old.csv", outcomes, {})
+    assert data.good == (({"x": 0.2, "y": 0.2}, he.Failed("")),)
+    assert data.bad == (
+        "line 2: status says that it failed, but yield was measured; which is it?",
+        "line 3: status says that it failed, but yield and impurity were measured; which is it?",
+    )
+
+
 def test_the_notes_of_earlier_data_are_kept_also_of_those_that_succeeded(tmp_path: Path) -> None:
     text = "x,y,value,note\n0.1,0.2,1.5,old batch\n0.9,0.2,2,\n"
     data = earlier_data(text, "old.csv", Outcomes.of(None, SQUARE), {})
@@ -170,6 +181,16 @@ def test_a_pool_whose_designs_have_all_failed_says_one_thing() -> None:
     for attempt in (study.ask, study.propose, study.decide):
         with pytest.raises(he.StudyError, match="every design of the pool has failed, so nothing can be decided"):
             attempt()
+
+
+def test_without_a_time_limit_no_proposal_is_said_to_have_stopped() -> None:
+    """Of a list, rows that probably fail may not be decided on, and are left out of the search: no limit was met."""
+    rows = SQUARE.sample(700, 3)
+    it = Study(he.Pool(rows, names=["x", "y"]), he.TopK(3), first=4, hyperparameters="map")
+    designs = [it.space.decode(row) for row in rows[:16]]
+    values = [outcome(design) for design in designs]
+    it.attach_many([(row, he.Failed("") if y is None else y) for row, y in zip(designs, values, strict=True)])
+    assert it.propose().note == it.ask().note == ""
 
 
 def test_experiments_asked_together_are_different_ones() -> None:

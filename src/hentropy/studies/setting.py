@@ -19,12 +19,13 @@ from hentropy.core.given import closest, is_finite
 from hentropy.core.models import fit
 from hentropy.core.solvers import Assay, Cost, CostFunction, NetOfCost
 from hentropy.core.solvers.base import checked_cost
-from hentropy.core.spaces import DesignSpace, Pool, Space
+from hentropy.core.spaces import DesignSpace, Params, Pool, Space
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import Expression, parse
 from hentropy.errors import DocPage, InputError, StudyError, explained_in
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.records import Trial
+from hentropy.studies.records.numbers import value_text
 from hentropy.studies.records.outcome import check_text
 
 
@@ -182,6 +183,10 @@ FEWEST = 4
 Stated = float | str | CostFunction
 
 
+def _in_short(params: Params) -> str:
+    return ", ".join(f"{name} {value_text(value)}" for name, value in params.items())
+
+
 @dataclass(frozen=True)
 class Costs:
     """What experiments on a space cost, in some `unit`, and the `price` of one in units of the loss, if it has one."""
@@ -225,8 +230,8 @@ class Costs:
         if len(bad):
             row = int(bad[0])
             raise InputError(
-                f"the cost of the design {self.space.decode(rows[row])} is {float(each[row]):g}; all costs must be"
-                " finite and above 0"
+                f"the cost of the design {_in_short(self.space.decode(rows[row]))} is {float(each[row]):g}; all costs"
+                " must be finite and above 0"
             )
 
     @property

@@ -215,7 +215,7 @@ class TopK(Limited):
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """For each of the designs, by their values and their distance."""
-        return f"{about.difference(amount / self.k, error / self.k)}{' each' if self.k > 1 else ''}"
+        return f"{about.difference(amount / self.k, error / self.k)}{' per recommended design' if self.k > 1 else ''}"
 
     def _reward_of_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """Of points m x d and p x d that are in the units of distances already: m x p."""
@@ -446,7 +446,8 @@ class Sequence(Limited):
             what = f"{'squared ' * (self.power == 2)}distance to the targets"
             return f"{roughly(amount, error)} of the {what}, summed over all designs"
         k = len(self.targets)
-        return f"{about.difference(amount / k, error / k)}{' each' if k > 1 else ''}, nearer to the targets"
+        per = " per recommended design" if k > 1 else ""
+        return f"{about.difference(amount / k, error / k)}{per}, nearer to the targets"
 
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each design with its target."""

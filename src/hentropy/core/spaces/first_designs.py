@@ -48,12 +48,15 @@ def taking_turns(
             found = _allowed(drawn(generator), options, holds)
         if not len(found):
             left = feasible() if left is None else left
-            found = _allowed(left, options, holds)
-        if not len(found):  # conditions forbid the combination: one whose options were used least
-            assert left is not None
-            positions = [table.index(left[:, place]) for place, table in tables]
-            least = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0).argmin()
-            found, left = left[least].unsqueeze(0), torch.cat([left[:least], left[least + 1 :]])
+            wanted = _with_options(left, options)
+            allowed = holds(wanted).nonzero()[:, 0]
+            if len(allowed):
+                used_up, found = int(allowed[0]), wanted[allowed]
+            else:  # conditions forbid the combination: one whose options were used least
+                positions = [table.index(left[:, place]) for place, table in tables]
+                least = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0).argmin()
+                used_up, found = int(least), left[least].unsqueeze(0)
+            left = torch.cat([left[:used_up], left[used_up + 1 :]])
         chosen.append(found[0])
         for (place, table), used in zip(tables, uses, strict=True):
             used[table.index(chosen[-1][place])] += 1.0
@@ -62,10 +65,15 @@ def taking_turns(
 
 def _allowed(rows: Tensor, options: Sequence[tuple[slice, Tensor]], holds: Callable[[Tensor], Tensor]) -> Tensor:
     """Designs n x d with these options, those that satisfy all conditions."""
+    wanted = _with_options(rows, options)
+    return wanted[holds(wanted)]
+
+
+def _with_options(rows: Tensor, options: Sequence[tuple[slice, Tensor]]) -> Tensor:
     wanted = rows.clone()
     for place, row in options:
         wanted[:, place] = row
-    return wanted[holds(wanted)]
+    return wanted
 
 
 def uses_of(table: ValueTable, coordinates: Tensor) -> Tensor:

@@ -183,6 +183,17 @@ class Choice(OneOf):
         return (f"{what} {', '.join(same)} of {name} left out: the same for all options",)
 
 
+def _another_count(table: Mapping[Any, Any], values: Sequence[Any]) -> str:
+    """Which column has not one number for each option, where the table is one of columns; else nothing."""
+    are_columns = (
+        isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) for column in table.values()
+    )
+    if any(option in table for option in values) or not all(are_columns):
+        return ""
+    counts = {name: len(column) for name, column in table.items() if len(column) != len(values)}
+    return next((f"{name} has {count} number{'s' * (count != 1)}" for name, count in counts.items()), "")
+
+
 def _described(values: tuple[Any, ...], table: Any) -> dict[str, tuple[float, ...]]:
     """Descriptors as columns, in the order of the options."""
     if table is None:
@@ -199,6 +210,8 @@ def _described(values: tuple[Any, ...], table: Any) -> dict[str, tuple[float, ..
         isinstance(column, Sequence | np.ndarray) and len(column) == len(values) for column in table.values()
     ):
         by_option = {option: {str(c): table[c][i] for c in table} for i, option in enumerate(values)}
+    elif isinstance(table, Mapping) and (short := _another_count(table, values)):
+        raise InputError(f"descriptor {short} for {len(values)} options; give one for each")
     else:
         missing = [str(option) for option in values if not isinstance(table, Mapping) or option not in table]
         raise InputError(

@@ -13,7 +13,7 @@ from hentropy.core.spaces.first_designs import uses_of
 from hentropy.core.spaces.options import Choice, DataFrameLike, Levels
 from hentropy.core.spaces.parameters import LEAST_LOG, Number, Parameter, check_unit, nearest
 from hentropy.core.spaces.rows import RowIndex
-from hentropy.core.spaces.space import DesignSpace, Params, sobol
+from hentropy.core.spaces.space import DesignSpace, Params, check_shared, sobol
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
@@ -82,8 +82,9 @@ class Pool(DesignSpace):
             for name in modelled
         }
         self._lay_out({name: parameter for name, (parameter, _) in made.items()})
-        if isinstance(same_in_batch, str) or not set(same_in_batch) <= set(made):
-            raise InputError(f"same_in_batch must name columns ({', '.join(made)}), got {same_in_batch!r}")
+        if isinstance(same_in_batch, str):
+            raise InputError(f"same_in_batch is a list of columns: write [{same_in_batch!r}]")
+        check_shared(same_in_batch, list(made), "columns")
         self.same_in_batch = tuple(same_in_batch)
         self.names = tuple(name for name in table.columns)
         self._points = torch.cat([coordinates for _, coordinates in made.values()], -1)

@@ -240,7 +240,7 @@ class DesignSpace(ABC):
             return self.free_filling(torch.rand(FIRST_DRAWN, self.cube, generator=generator, dtype=torch.float64))
 
         def feasible() -> Tensor:
-            return self.sample(m + max(FIRST_DRAWN, 2 * count), seed)[m:]
+            return self.sample(max(FIRST_DRAWN, 2 * count), seed + m + 1)  # another seed: not the numbers above again
 
         return taking_turns(numbers, drawn, feasible, tables, before, self.holds, seed + m)
 
@@ -349,9 +349,7 @@ class Space(DesignSpace):
         self.where, self.tables, self.held = tuple(where) if not isinstance(where, str) else where, dict(tables), held
         if isinstance(same_in_batch, str):
             raise InputError(f"same_in_batch is a list of parameters: write [{same_in_batch!r}]")
-        if not set(same_in_batch) <= set(parameters):
-            known = ", ".join(parameters)
-            raise InputError(f"same_in_batch must name parameters ({known}), got {same_in_batch!r}")
+        check_shared(same_in_batch, list(parameters), "parameters")
         if set(same_in_batch) == set(parameters):
             raise InputError(
                 "same_in_batch names all parameters, so the designs of a batch would all be the same; leave one out"
@@ -467,6 +465,15 @@ def _as_parameter(name: str, given: Any) -> Parameter:
 
 MOST_PARAMETERS = 5_000
 """No model learns from experiments with more, and the points that fill a space end soon after."""
+
+
+def check_shared(names: Sequence[str], known: Sequence[str], what: str) -> None:
+    """Refuse what is to be the same in a batch and is not there."""
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"same_in_batch must name {what}, and {name!r} is none; {nearest(str(name), known, what=what)}"
+            )
 
 
 def check_size(parameters: int) -> None:

@@ -293,6 +293,9 @@ def designs_from(
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """The same of a text; `where` is how messages call it."""
     table = _table(text, where, "a line with the names of the parameters and at least one design")
+    for name in (*([] if id is None else [id]), *ignore, *choices):  # before cells that are wrong for its sake
+        if name not in table.columns:
+            raise InputError(f"{where} has no column {name!r}; {nearest(name, table.columns, what='columns')}")
     columns = list(zip(*(cells for _, cells in table.rows), strict=True))
     lines = [line for line, _ in table.rows]
     values: list[Sequence[Any]] = []
@@ -358,12 +361,14 @@ def descriptors_in(file: Path, options: Sequence[Any]) -> dict[str, list[float]]
         raise InputError(f"{file} needs a column of options and at least one column of numbers")
     rows = {row[0].strip(): (line, row) for line, row in table.rows}
     found: dict[str, list[float]] = {name: [] for name in table.columns[1:]}
-    for option in options:
-        key = written(option)
-        if key not in rows:
-            raise InputError(
-                f"{file} has no row for the option {key}; {nearest(key, list(rows), what=table.columns[0] + 's')}"
-            )
+    keys = [written(option) for option in options]
+    missing = [key for key in keys if key not in rows]
+    if missing:
+        several = "s" if len(missing) > 1 else ""
+        free = [key for key in rows if key not in keys]  # a row of another option is not misspelt
+        said = f"; {nearest(missing[0], free, what='other rows')}" if free else ""
+        raise InputError(f"{file} has no row for the option{several} {', '.join(missing)}{said}")
+    for key in keys:
         line, row = rows[key]
         for name, cell in zip(table.columns[1:], row[1:], strict=True):
             try:

@@ -280,21 +280,23 @@ REACH = 0.1
 """Designs differ enough from this share of the largest distance on, unless something else is said."""
 
 
-def asks_for(decision: str, parameters: Mapping[str, Parameter], scaled: bool = False) -> tuple[Question, ...]:
-    """The options to ask for, with defaults that go with the sizes of the parameters.
+def asks_for(decision: str, parameters: Mapping[str, Parameter], scaled: bool | None = None) -> tuple[Question, ...]:
+    """The options to ask for, with defaults that go with the parameters.
 
     Distances are in the units of the parameters, or shares of their ranges if they are `scaled`, and 1 between two
-    options: designs that differ enough are worth 1 by default, in any units.
+    options: designs that differ enough are worth 1 by default, in any units. Unless it is said, distances are shares
+    where there are options without an order, or numbers with different units.
     """
     goal = goal_of(decision)
     asks = goal.asks if goal else ()
     fields = [field for name, p in parameters.items() for field in p.fields(name)]
-    reach = REACH * sum(
-        1.0 if scaled or (field.options and not field.ordered) else field.high - field.low for field in fields
-    )
+    options = [field for field in fields if field.options and not field.ordered]
+    shares = bool(options) or len({field.unit for field in fields}) > 1
+    scaled = shares if scaled is None else scaled
+    reach = REACH * sum(1.0 if scaled or field in options else field.high - field.low for field in fields)
     if not reach:
         return asks
-    sizes = {"cap": _rounded(reach), "weight": _rounded(1.0 / reach)}
+    sizes: dict[str, Any] = {"scaled": shares, "cap": _rounded(reach), "weight": _rounded(1.0 / reach)}
     return tuple(replace(ask, default=sizes.get(ask.option, ask.default)) for ask in asks)
 
 

@@ -40,6 +40,7 @@ def template(
     outcomes: Mapping[str, Outcome] | None = None,
     decide_on: Mapping[str, Any] | None = None,
     cost: float | str | None = None,
+    cost_unit: str = "",
     trials: int = 60,
 ) -> str:
     """The text of a study file in TOML.
@@ -60,7 +61,7 @@ def template(
         *_decide_on(decide_on or {}),
         _decision(decision, given, parameters),
         _outcomes({**(outcomes or {}), **{each: None for each in named_in(given) if each not in (outcomes or {})}}),
-        _cost(cost),
+        _cost(cost, cost_unit),
         _MODEL,
         _SOLVER,
         _objective(objective, function, command),
@@ -269,14 +270,15 @@ def _objective(kind: str, function: str, command: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _cost(of: float | str | None) -> str:
+def _cost(of: float | str | None, unit: str) -> str:
     off = "# " if of is None else ""
+    off_unit = "" if unit else "# "
     return f"""\
 # What experiments cost: a number, an expression over the parameters, or "told" if each result comes with its cost.
 # Experiments are then chosen by gain per cost; with a price, by gain less price times cost.
 {off}[cost]
 {off}of = {toml_value("told" if of is None else of)}
-# unit = "hours"
+{off_unit}unit = {toml_value(unit or "hours")}
 # price = 0.1   # what a unit of cost is worth, in the units of the loss
 """
 

@@ -13,6 +13,7 @@ from hentropy.studies.records.trial import (
     Trial,
     Value,
     Values,
+    earlier_rows,
     first_left,
     in_state,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Value",
     "Values",
     "Verdict",
+    "earlier_rows",
     "first_left",
     "in_state",
 ]

@@ -1,14 +1,14 @@
 """Trials, one experiment each, and what a store keeps of them: entries, all that was ever told, verdicts."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Final, Literal
 
 from hentropy.core.spaces import Params
 from hentropy.errors import InputError
-from hentropy.studies.records.numbers import number_told
+from hentropy.studies.records.numbers import brief, number_told
 from hentropy.studies.records.verdict import Verdict
 
 Value = float | str | tuple[float | str, float | None]
@@ -190,6 +190,17 @@ class StoredVerdict:
 
     at: float
     verdict: Verdict
+
+
+def earlier_rows(data: Iterable[Any]) -> Iterator[tuple[Mapping[str, Any], Values | Failed]]:
+    """Earlier experiments, each a pair of its design and what came of it; an `InputError` for anything else."""
+    for number, row in enumerate(data):
+        if not isinstance(row, tuple | list) or len(row) != 2 or not isinstance(row[0], Mapping):
+            raise InputError(
+                f"row {number} of the data is {brief(row)}; each must be a pair of a design and its value, such as"
+                ' ({"x": 0.5}, 2.1)'
+            )
+        yield row[0], row[1]
 
 
 def in_state(trials: Iterable[Trial], *states: State) -> tuple[Trial, ...]:

@@ -282,7 +282,9 @@ class Asker:
             decide_on=self.decide_on,
             success=self.success(),
         )
-        return replace(found, measures=measures)
+        # without a time limit nothing was cut short: rows that may not be decided on are just not valued
+        note = found.note if self.limits.max_seconds is not None else ""
+        return replace(found, measures=measures, note=note)
 
 
 def _none_left(trials: Sequence[Trial]) -> NoReturn:

@@ -342,7 +342,10 @@ class Study:
         return self.log.attach([(params, what)], cost=cost, note=note)[0].trial
 
     def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Values | Failed]]) -> list[Trial]:
-        """Add many earlier measurements: all of them, or none if one is invalid."""
+        """Add many earlier measurements: all of them, or none if one is invalid.
+
+        Each is a pair (params, value), such as `({"x": 0.5}, 2.1)`; values are as in `tell`, or `Failed("why")`.
+        """
         return [entry.trial for entry in self.log.attach(data)]
 
     @property

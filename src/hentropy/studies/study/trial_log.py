@@ -16,7 +16,18 @@ from hentropy.core.spaces import DesignSpace, Params, Pool
 from hentropy.errors import Advice, InputError, NoSuchTrial, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Outcomes
-from hentropy.studies.records import Entry, Failed, Measurement, State, StudyRecord, ToldCost, Trial, Values, first_left
+from hentropy.studies.records import (
+    Entry,
+    Failed,
+    Measurement,
+    State,
+    StudyRecord,
+    ToldCost,
+    Trial,
+    Values,
+    earlier_rows,
+    first_left,
+)
 from hentropy.studies.records.numbers import brief
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Change, Store
@@ -191,7 +202,7 @@ class TrialLog:
         notes = repeat(note) if isinstance(note, str) else note
         ended = [
             ended_before(params, outcome, self.outcomes, cost, kept)
-            for (params, outcome), kept in zip(data, notes, strict=not isinstance(note, str))
+            for (params, outcome), kept in zip(earlier_rows(data), notes, strict=not isinstance(note, str))
         ]
         while True:
             self.sync()

@@ -67,11 +67,12 @@ def ask(
 
 
 def _print(study: Study, asked: list[Trial], called: str) -> None:
+    unit = study.costs.unit
     if asked:
         say("Run this experiment:" if len(asked) == 1 else "Run these experiments:", "bold")
         together = [trial for trial in asked if trial.gain is not None]
         worths = {trial.number: study.worth_of(trial) for trial in together} if len(together) < 2 else None
-        console().print(asked_table(asked, study.outcomes, worths, _chances(study, asked)))
+        console().print(asked_table(asked, study.outcomes, worths, _chances(study, asked), unit))
         if len(together) > 1:
             who = "together they are" if len(together) == len(asked) else f"the last {len(together)} are together"
             say(f"{who[0].upper()}{who[1:]} worth {study.worth_of(*together)}.")
@@ -84,7 +85,7 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
     if by_hand:
         say("Still pending, asked earlier:", "bold")
-        console().print(asked_table(by_hand, study.outcomes, chances=_chances(study, by_hand)))
+        console().print(asked_table(by_hand, study.outcomes, None, _chances(study, by_hand), unit))
     if len(waiting) > len(by_hand):
         say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
     if asked or by_hand:

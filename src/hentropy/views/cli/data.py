@@ -9,7 +9,7 @@ import typer
 from hentropy.errors import InputError
 from hentropy.studies.definition import made_outcomes
 from hentropy.studies.files import MOST_IN_TABLE, read_text
-from hentropy.studies.records import State
+from hentropy.studies.records import Failed, State
 from hentropy.studies.study.rules import violations
 from hentropy.views.cli.arguments import Force, Mapped, StoreUrl, StudyName, renamed_columns
 from hentropy.views.cli.files import check_new, write_new
@@ -49,12 +49,14 @@ def attach(
         note(f"unused columns: {', '.join(data.unused)}")
     if data.good and (said := violations(space, space.encode_many([params for params, _ in data.good]))):
         note(said)
+    failed = sum(isinstance(outcome, Failed) for _, outcome in data.good)
+    failures = f", of which {failed} failed" if failed else ""
     if dry_run:
-        say(f"{counted(len(data.good), 'row')} would be attached; nothing was changed")
+        say(f"{counted(len(data.good), 'row')} would be attached{failures}; nothing was changed")
         return
     with opened(place, begin=True) as it:
         it.log.attach(data.good, again=again, note=data.notes)
-        say(f"{counted(len(data.good), 'row')} attached")
+        say(f"{counted(len(data.good), 'row')} attached{failures}")
         say_first(it)
 
 

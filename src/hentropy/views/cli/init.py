@@ -74,7 +74,8 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help='A value that what is decided has, such as "fidelity=1"; others may be run too. Can be repeated.',
+            help='A value that the recommended design must have, such as "fidelity=1"; experiments may have others.'
+            " Can be repeated.",
         ),
     ] = None,
     cost: Annotated[
@@ -84,6 +85,9 @@ def init(
             help='What an experiment costs: a number, an expression such as "2 + 0.1 * minutes", or "told" if each'
             " result comes with its cost.",
         ),
+    ] = None,
+    cost_unit: Annotated[
+        str | None, typer.Option(metavar="UNIT", help='The unit of the cost, such as "hours" or "€".')
     ] = None,
     outcome: Annotated[
         list[str] | None,
@@ -104,7 +108,7 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="LIMIT",
-            help='A limit on an outcome that what is decided has to meet, such as "impurity <= 3". Can be repeated.',
+            help='A limit on an outcome that recommended designs must meet, such as "impurity <= 3". Can be repeated.',
         ),
     ] = None,
     objective: Annotated[Objectives | None, typer.Option(help="Who runs the experiments.")] = None,
@@ -156,6 +160,8 @@ def init(
         raise typer.BadParameter(f"{decision!r} is none of {', '.join(DECISIONS)}", param_hint="--decision")
     if option and decision is None:
         raise typer.BadParameter("an option needs --decision", param_hint="--option")
+    if cost_unit and cost is None:
+        raise typer.BadParameter("a unit needs --cost", param_hint="--cost-unit")
     options = read_options(decision, option or [])
     if subject_to:
         if "subject_to" in options:
@@ -173,6 +179,7 @@ def init(
         choices=choice or (),
         decide_on=read_values(decide_on or [], "--decide-on"),
         cost=None if cost is None else plain(cost),
+        cost_unit=cost_unit or "",
         outcomes=read_outcomes(outcome or []),
         decision=decision,
         options=options,

@@ -70,6 +70,7 @@ class FilePlan:
     decide_on: Mapping[str, Any] = field(default_factory=dict)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     cost: float | str | None = None
+    cost_unit: str = ""
     decision: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     objective: str | None = None
@@ -107,7 +108,7 @@ def completed(plan: FilePlan) -> FilePlan:
 
 def _defaults(plan: FilePlan, decision: str) -> dict[str, Any]:
     """The options of a decision that were not given; of several outcomes, the first one counts."""
-    asks = asks_for(decision, plan.parameters, scaled=plan.options.get("scaled") is True)
+    asks = asks_for(decision, plan.parameters, scaled=plan.options.get("scaled"))
     found = {ask.option: ask.default for ask in asks}
     several = takes(decision, "outcome") and len(plan.outcomes) > 1
     return {**found, "outcome": next(iter(plan.outcomes))} if several else found
@@ -140,6 +141,7 @@ def text_of(plan: FilePlan, file: Path) -> str:
         outcomes=plan.outcomes,
         decide_on=plan.decide_on,
         cost=plan.cost,
+        cost_unit=plan.cost_unit,
         trials=plan.trials or 1,
     )
     if read is not None:

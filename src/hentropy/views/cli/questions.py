@@ -89,7 +89,7 @@ def _options(plan: FilePlan) -> FilePlan:
     found: dict[str, Any] = {}
     for position in range(len(asks)):
         # whether distances are scaled is asked before the distance itself
-        ask = asks_for(plan.decision or "", plan.parameters, found.get("scaled", False))[position]
+        ask = asks_for(plan.decision or "", plan.parameters, found.get("scaled"))[position]
         found[ask.option] = _option(ask)
     return replace(plan, options={**found, **plan.options})
 
@@ -181,7 +181,7 @@ def _more(plan: FilePlan) -> FilePlan:
     if plan.cost is None:
         plan = _cost(plan)
     if not plan.decide_on:
-        question = "Values that what is decided has, such as fidelity = 1 (nothing: any)?"
+        question = "Values that the recommended design must have, such as fidelity = 1 (nothing: any)?"
         plan = replace(plan, decide_on=answered(question, "", _held(plan)))
     return plan
 

@@ -123,7 +123,8 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
     if last:
         say("All trials:" if len(last) == len(entries) else f"The last {len(last)}:", "bold")
         trials = [entry.trial for entry in last]
-        console().print(trials_table(trials, it.log.outcomes, worths_of(trials, description)))
+        unit = "" if description.cost is None else description.cost.unit
+        console().print(trials_table(trials, it.log.outcomes, worths_of(trials, description), unit))
     verdicts = it.store.verdicts(it.record)
     if verdicts:
         say(f"Last decided {ago(verdicts[-1].at)}:", "bold")

@@ -1,8 +1,8 @@
 """`hentropy tell`, `fail` and `withdraw`: what came of an experiment, and what is said then."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -42,14 +42,17 @@ def log_of(study: str, store: str | None) -> Iterator[TrialLog]:
         yield it.log
 
 
-def confirm(log: TrialLog, entry: Entry, json: bool) -> None:
+def confirm(log: TrialLog, entries: Sequence[Entry], json: bool) -> None:
     """Say what is recorded now, and what is still open."""
     if json:
-        print_json(as_json(entry))
+        print_json(as_json(entries[0]) if len(entries) == 1 else [as_json(entry) for entry in entries])
         return
     values = len(in_state(log.trials, State.COMPLETE))
     waiting = [str(other.number) for other in in_state(log.trials, State.RUNNING)]
-    say(f"{entry.trial.number}: {_outcome(entry.trial, log)}. {_standing(values, waiting)}")
+    *before, last = [f"{entry.trial.number}: {_outcome(entry.trial, log)}" for entry in entries]
+    for line in before:
+        say(line)
+    say(f"{last}. {_standing(values, waiting)}")
     if stopped := log.stopped():
         say(f"The study is finished: {stopped}.")
 
@@ -156,9 +159,8 @@ def tell(
         raise typer.BadParameter("only for a file of results", param_hint="--map" if mapped else "--dry-run")
     with log_of(study, store) as log:
         given = _given(values, std_error, log.outcomes)
-        confirm(
-            log, log.tell(_number_of(which, log), given, note=remark, replace_value=replace, cost=_cost(cost)), json
-        )
+        told = log.tell(_number_of(which, log), given, note=remark, replace_value=replace, cost=_cost(cost))
+        confirm(log, [told], json)
 
 
 def _tell_file(
@@ -251,10 +253,39 @@ def _number(what: str, text: str) -> float:
         raise InputError(f"{what} is {text!r}, which is not a number; write it like 0.83 or -1.2e-3{fail}") from None
 
 
+More = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NUMBER]... [WHY]", help="More trials, and what happened.", show_default=False),
+]
+
+Reason = Annotated[str | None, typer.Option("--reason", metavar="WHY", help="What happened, behind several trials.")]
+
+
+def _named(number: str, more: list[str], reason: str | None, log: TrialLog) -> tuple[list[int], str]:
+    """The trials that were typed, and the reason: the last word, unless it is a trial or the option says it."""
+    names, why = [number, *more], reason
+    if reason is None and more and not _is_trial(more[-1], log):
+        *names, why = names
+    found = [_number_of(name, log) for name in names]
+    for each in found:
+        log.find(each)  # all of them are there before the first is changed
+    return list(dict.fromkeys(found)), why or ""
+
+
+def _is_trial(text: str, log: TrialLog) -> bool:
+    """Whether a word is the number of a trial, or the id of its design."""
+    if text.isdecimal() or not isinstance(log.space, Pool) or log.space.id is None:
+        return text.isdecimal()
+    with suppress(NoSuchTrial):
+        return bool(log.with_id(text))
+    return False
+
+
 def fail(
     study: StudyName,
     number: TrialName,
-    why: Annotated[str, typer.Argument(metavar="WHY", help="What went wrong.", show_default=False)] = "",
+    more: More = None,
+    reason: Reason = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Correct an earlier result, which stays in the history.")
     ] = False,
@@ -262,32 +293,38 @@ def fail(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
-    """Record that an experiment was run and failed.
+    """Record that experiments were run and failed.
 
-    Its design is not asked for again, and similar designs become less likely. Use `hentropy withdraw` for an experiment
-    that will not be run at all.
+    Their designs are not asked for again, and similar designs become less likely. Use `hentropy withdraw` for an
+    experiment that will not be run at all, or that was lost by an accident that says nothing about its design.
 
     Example: hentropy fail lab.toml 7 "the sample broke"
+
+    Example: hentropy fail lab.toml 4 5 6 7 --reason "no conversion in the whole plate"
     """
     with log_of(study, store) as log:
-        told = log.tell(
-            _number_of(number, log), failed=why or "no reason given", replace_value=replace, cost=_cost(cost)
-        )
+        numbers, why = _named(number, more or [], reason, log)
+        failed = why or "no reason given"
+        told = [log.tell(each, failed=failed, replace_value=replace, cost=_cost(cost)) for each in numbers]
         confirm(log, told, json)
 
 
 def withdraw(
     study: StudyName,
     number: TrialName,
-    why: Annotated[str, typer.Argument(metavar="WHY", help="Why it is not run.", show_default=False)] = "",
+    more: More = None,
+    reason: Reason = None,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
-    """Withdraw an experiment that will not be run.
+    """Withdraw experiments that will not be run, or that were lost by an accident.
 
-    It is no longer pending, and the model ignores it.
+    They are no longer pending, and the model ignores them.
 
     Example: hentropy withdraw lab.toml 7 "no material left"
+
+    Example: hentropy withdraw lab.toml 4 5 6 7 --reason "the plate was dropped"
     """
     with log_of(study, store) as log:
-        confirm(log, log.withdraw(_number_of(number, log), note=why), json)
+        numbers, why = _named(number, more or [], reason, log)
+        confirm(log, [log.withdraw(each, note=why) for each in numbers], json)

@@ -15,7 +15,7 @@ from hentropy.studies.definition import Description, verdict_units_of
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import CHANCE, Trial, Verdict
 from hentropy.views.cli.printing import console, printable, say, table
-from hentropy.views.text.formats import counted, design, one_line, result, units_of, value_text
+from hentropy.views.text.formats import counted, design, number, one_line, result, short, titled, units_of, value_text
 from hentropy.views.text.sentences import decided_sentence
 from hentropy.views.text.trials import to_measure, why
 
@@ -131,20 +131,37 @@ def asked_table(
     outcomes: Outcomes,
     worths: Mapping[int, str] | None = None,
     chances: Mapping[int, float] | None = None,
+    cost_unit: str = "",
 ) -> TrialTable:
-    """What to run: number, parameters, what to measure if not everything, and why; with what probability it succeeds,
-    where some have failed. What a trial is worth is said by number; nothing is said of why without `worths`.
+    """What to run: number, parameters, what to measure if not everything, why, and the cost where that is known; with
+    what probability it succeeds, where some have failed. What a trial is worth is said by number; nothing is said of
+    why without `worths`.
     """
+    costs = _costs(trials, cost_unit)
     more = [
         ({"measure": to_measure(trial, outcomes)} if outcomes.assays else {})
         | ({} if worths is None else {"gain": why(trial, worths)})
+        | cost
         | ({CHANCE: percent(chances[trial.number])} if chances else {})
-        for trial in trials
+        for trial, cost in zip(trials, costs, strict=True)
     ]
     return TrialTable(outcomes.space, [TrialRow(*each) for each in zip(trials, more, strict=True)], between="\n")
 
 
-def trials_table(trials: Sequence[Trial], outcomes: Outcomes, worths: Mapping[int, str]) -> TrialTable:
+def _costs(trials: Sequence[Trial], unit: str) -> list[dict[str, str]]:
+    """The expected and the actual cost of each trial, by heading: what is known of at least one of them."""
+    expected = [trial.expected_cost for trial in trials]
+    spent = [trial.cost for trial in trials]
+    known = {
+        titled("expected cost", unit): ["" if one is None else short(one, least=3) for one in expected],
+        titled("cost", unit): [number(one) for one in spent],
+    }
+    return [{heading: texts[i] for heading, texts in known.items() if any(texts)} for i in range(len(trials))]
+
+
+def trials_table(
+    trials: Sequence[Trial], outcomes: Outcomes, worths: Mapping[int, str], cost_unit: str = ""
+) -> TrialTable:
     """What was run, and what came of it: a column for each outcome. What a trial was worth is said by number."""
     rows = [
         TrialRow(
@@ -156,10 +173,11 @@ def trials_table(trials: Sequence[Trial], outcomes: Outcomes, worths: Mapping[in
                     for name, one in outcomes.shown(trial).items()
                 },
                 "gain": why(trial, worths),
+                **cost,
                 "note": one_line(trial.note.partition("\n")[0], LONGEST_NOTE),
             },
         )
-        for trial in trials
+        for trial, cost in zip(trials, _costs(trials, cost_unit), strict=True)
     ]
     return TrialTable(outcomes.space, rows, tight=True)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from hentropy.core.given import check_at_once
 from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
-from hentropy.studies.records import Failed, ToldCost, Trial, Values, Verdict
+from hentropy.studies.records import Failed, ToldCost, Trial, Values, Verdict, earlier_rows
 from hentropy.studies.records.numbers import checked_value
 from hentropy.studies.study.tables import trials_table
 from hentropy.views.client.connection import Again, Connection, NotThere
@@ -119,9 +119,9 @@ class RemoteStudy:
         return self.attach_many([(params, value)])[0]
 
     def attach_many(self, data: Iterable[tuple[Mapping[str, Any], Values | Failed]]) -> list[Trial]:
-        """Add many earlier measurements: all of them, or none if one is invalid."""
+        """Add many earlier measurements, pairs (params, value): all of them, or none if one is invalid."""
         rows = []
-        for params, value in data:
+        for params, value in earlier_rows(data):
             design = {str(name): _plain(name, given) for name, given in params.items()}
             rows.append({"params": design, **({"failed": value.reason} if isinstance(value, Failed) else _told(value))})
         if not rows:

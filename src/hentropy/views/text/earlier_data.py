@@ -1,6 +1,6 @@
 """Data that were measured before, from the columns of a CSV file."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hentropy.core.given import closest
@@ -9,8 +9,9 @@ from hentropy.errors import Advice, DocPage, InputError, explained_in
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Failed, Values
 from hentropy.studies.records.csv_tables import cells, csv_table, number_in
+from hentropy.studies.records.outcome import ERROR_COLUMN
 from hentropy.studies.study.tables import outcome_columns
-from hentropy.views.text.formats import counted
+from hentropy.views.text.formats import counted, listed
 from hentropy.views.text.trial_files import measured_in, titles_read, unguarded, values_in
 
 STATUS, NOTES = ("status", "state"), ("note", "reason")
@@ -66,6 +67,8 @@ def earlier_data(
     table = csv_table(text, where, most_rows)
     names = tuple(unguarded(name) for name in table.columns)
     columns = matched_columns(names, outcomes, renamed, where)
+    known = (*columns.parameters.values(), *titles_read(outcomes).values(), *columns.outcomes.values())
+    unused = unused_columns(names, (*known, columns.status, columns.note), columns, outcomes)
     good, notes, bad = [], [], []
     for line, given in table.rows:
         try:
@@ -74,9 +77,7 @@ def earlier_data(
             notes.append("" if columns.note is None else unguarded(row[columns.note].strip()))
         except InputError as error:
             bad.append(f"line {line}: {error}")
-    known = (*columns.parameters.values(), *titles_read(outcomes).values(), *columns.outcomes.values())
-    used = (*known, columns.status, columns.note)
-    return Data(tuple(good), tuple(notes), tuple(bad), tuple(name for name in names if name not in used))
+    return Data(tuple(good), tuple(notes), tuple(bad), unused)
 
 
 @explained_in(DocPage.CSV)
@@ -96,9 +97,17 @@ def columns_by_parameter(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def matched_columns(
-    names: Sequence[str], outcomes: Outcomes, renamed: Mapping[str, str], where: str, design: bool = True
+    names: Sequence[str],
+    outcomes: Outcomes,
+    renamed: Mapping[str, str],
+    where: str,
+    design: bool = True,
+    instead: Sequence[str] = (),
 ) -> Columns:
-    """Which column is what, by their names; without `design`, those of parameters need not be there."""
+    """Which column is what, by their names; without `design`, those of parameters need not be there.
+
+    A message about those that are missing names the columns that would do `instead`.
+    """
     space, measured = outcomes.space, outcome_columns(outcomes.measured)
     unknown = [name for name in renamed if name not in (*space.names, *measured)]
     if unknown:
@@ -111,11 +120,14 @@ def matched_columns(
     there = f"the columns of {where} are {', '.join(names)}"
     if not design:
         chosen = {name: column for name, column in chosen.items() if column in names}
-    for name, column in chosen.items():
-        if column not in names:
-            raise InputError(
-                f"there is no column {column!r} for the parameter {name}; {there}", Advice.MAP_COLUMN, between=": "
-            )
+    absent = [(name, column) for name, column in chosen.items() if column not in names]
+    if absent:
+        name, column = absent[0]
+        ids = [repr(renamed.get(space.id, space.id))] if isinstance(space, Pool) and space.id else []
+        others = [*instead, *(f"a column {each} for the ids" for each in ids)]
+        what = f"a column {column!r} for the parameter {name}"
+        lacks = f"neither {', nor '.join([what, *others])}" if others else f"no {what.removeprefix('a ')}"
+        raise InputError(f"there is {lacks}; {there}", Advice.MAP_COLUMN, between=": ")
     values = {name: renamed.get(name, name) for name in measured}
     titled = {name: title for name, title in outcomes.titles.items() if title in names and name not in renamed}
     found = {name: column for name, column in {**values, **titled}.items() if column in names and name in measured}
@@ -127,6 +139,29 @@ def matched_columns(
         raise InputError(f"there is no column {wanted} for the values; {there}", Advice.MAP_COLUMN, between=": ")
     _check_taken_once([*chosen.items(), *found.items()])
     return columns
+
+
+MISSPELT = 0.8
+"""How alike the name of a column and that of an outcome without one are where the column is taken for misspelt."""
+
+
+def unused_columns(
+    names: Sequence[str], used: Collection[str | None], columns: Columns, outcomes: Outcomes
+) -> tuple[str, ...]:
+    """The columns that nobody uses; an `InputError` where one is probably the misspelt column of an outcome."""
+    unused = tuple(name for name in names if name not in used)
+    missing = [name for name in outcome_columns(outcomes.measured) if name not in columns.outcomes]
+    ending = ERROR_COLUMN.format("")
+    for name in unused:
+        stem = name.lower().removesuffix(ending)
+        by_stem = {one.removesuffix(ending): one for one in missing if one.endswith(ending) == (stem != name.lower())}
+        if close := closest(stem, by_stem, MISSPELT):
+            raise InputError(
+                f"the column {name!r} is neither a parameter nor an outcome; did you mean {by_stem[close]}?",
+                Advice.MAP_COLUMN,
+                between=" Rename it, or ",
+            )
+    return unused
 
 
 def _with_status(columns: Columns, names: Sequence[str]) -> Columns:
@@ -166,23 +201,31 @@ def _check_taken_once(uses: Iterable[tuple[str, str | None]]) -> None:
 
 def _datum(row: Mapping[str, str], columns: Columns, outcomes: Outcomes) -> tuple[Params, Values | Failed]:
     params = outcomes.space.cleaned(values_in(row, columns.parameters, outcomes.space))
-    if has_failed(row, columns):
+    values = measured_in(row, columns.outcomes, outcomes)
+    if has_failed(row, columns, values):
         return params, Failed("" if columns.note is None else unguarded(row[columns.note].strip()))
     if len(outcomes.measured) == 1:  # an empty cell is a mistake where nothing else is measured
         [name] = outcomes.measured
         column = columns.outcomes.get(name, name)
+        if column not in row:
+            raise InputError(f"there is no column {column} for its value, and {columns.status} says no failure")
         if not outcomes.words(name):
             number_in(column, row.get(column, ""))
         elif not row.get(column, "").strip():
             raise InputError(f"{column} is empty; it must be one of {', '.join(outcomes.words(name))}")
-    found = outcomes.given(measured_in(row, columns.outcomes, outcomes))
+    found = outcomes.given(values)
     return params, {name: outcomes.as_told(name, one) for name, one in found.items()}
 
 
-def has_failed(row: Mapping[str, str], columns: Columns) -> bool:
-    """Whether the status of a row says that its experiment failed."""
+def has_failed(row: Mapping[str, str], columns: Columns, values: Collection[str]) -> bool:
+    """Whether the status of a row says that its experiment failed; then it has no values."""
     said = "" if columns.status is None else row[columns.status].strip().lower()
     if said not in (*FAILED, *SUCCEEDED):
         known = ", ".join((*FAILED, *SUCCEEDED[1:]))
         raise InputError(f"{columns.status} is {said!r}; it must be one of {known}, or empty for a success")
+    if said in FAILED and values:
+        were = "was" if len(values) == 1 else "were"
+        raise InputError(
+            f"{columns.status} says that it failed, but {listed(list(values))} {were} measured; which is it?"
+        )
     return said in FAILED

@@ -12,7 +12,7 @@ from hentropy.studies.records.csv_tables import cells, csv_table, number_in
 from hentropy.studies.records.numbers import plain_number, plain_whole
 from hentropy.studies.study.rules import told
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.views.text.earlier_data import Columns, has_failed, matched_columns
+from hentropy.views.text.earlier_data import Columns, has_failed, matched_columns, unused_columns
 from hentropy.views.text.formats import brief, counted, listed, results, value_text
 from hentropy.views.text.trial_files import measured_in, unguarded, values_in
 from hentropy.views.text.trials import not_asked_for
@@ -61,7 +61,12 @@ def tell_table(
     table = csv_table(text, where, most_rows)
     names = tuple(unguarded(name) for name in table.columns)
     numbered = next((name for name in NUMBERS if name in names and name not in log.space.names), None)
-    columns = matched_columns(names, log.outcomes, renamed, where, design=numbered is None)
+    by_number = [f"a column {NUMBERS[0]} for the trials"]
+    columns = matched_columns(names, log.outcomes, renamed, where, design=numbered is None, instead=by_number)
+    known = (*columns.parameters.values(), *columns.outcomes.values())
+    extra = ("measures",) if log.outcomes.assays else ()
+    used = (*known, columns.status, columns.note, numbered, "note", "cost", *extra)
+    unused = unused_columns(names, used, columns, log.outcomes)
     done: set[int] = set()
     new: list[Entry] = []
     same: list[Entry] = []
@@ -79,10 +84,6 @@ def tell_table(
         except HentropyError as error:
             skipped.append(f"line {line}: {error.what if error.advice is Advice.CORRECT else error}")
             refused += not isinstance(error, NothingEnteredError)
-    known = (*columns.parameters.values(), *columns.outcomes.values())
-    extra = ("measures",) if log.outcomes.assays else ()
-    used = (*known, columns.status, columns.note, numbered, "note", "cost", *extra)
-    unused = tuple(n for n in names if n not in used)
     return ToldTable(tuple(new), tuple(same), tuple(skipped), unused, refused)
 
 
@@ -93,9 +94,7 @@ class NothingEnteredError(InputError):
 def _told(log: TrialLog, old: Entry, row: Mapping[str, str], columns: Columns, replace: bool, dry_run: bool) -> Entry:
     values = measured_in(row, columns.outcomes, log.outcomes)
     said = unguarded(row.get(columns.note or "note", "").strip())
-    failed = has_failed(row, columns)
-    if failed and values:
-        raise InputError(f"{columns.status} says that it failed, but {listed(list(values))} was measured; which is it?")
+    failed = has_failed(row, columns, values)
     if not (failed or values):
         raise NothingEnteredError(f"nothing is entered for {listed(log.outcomes.measured)}")
     cost = number_in("cost", row["cost"]) if row.get("cost", "").strip() else None
@@ -131,7 +130,8 @@ def _trial(log: TrialLog, row: Mapping[str, str], numbered: str | None, columns:
             f"no trial waits with this design; trial {last.number}, which has it, is {last.state.value}; to tell it,"
             " give its number in a column number"
         )
-    raise InputError("no trial waits with this design; data that were not asked for are attached")
+    log.space.cleaned(values)  # one outside the space, or an id that is not in the pool, is named
+    raise InputError("no trial has this design; results that were not asked for are added by `hentropy attach`")
 
 
 def _values(log: TrialLog, row: Mapping[str, str], columns: Mapping[str, str]) -> Params:

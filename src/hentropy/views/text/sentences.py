@@ -38,8 +38,10 @@ def to_come(first: int, parameters: int, trials: Sequence[Trial]) -> str:
     asked = len(begun) - earlier
     parts = [counted(earlier, "earlier measurement")] * bool(earlier) + [f"{asked} asked"] * bool(asked)
     are, count = "is" if left == 1 else "are", "counts" if len(begun) == 1 else "count"
+    lost = "; trials that failed or were withdrawn do not" if in_state(trials, State.FAILED, State.WITHDRAWN) else ""
     return (
-        f"{counted(left, 'first design')} {are} still to come: {first} in all ({why}), {' and '.join(parts)} {count}."
+        f"{counted(left, 'first design')} {are} still to come: {first} in all ({why}), {' and '.join(parts)} {count}"
+        f"{lost}."
     )
 
 

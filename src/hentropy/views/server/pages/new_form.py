@@ -223,7 +223,8 @@ def _decision(draft: Draft) -> None:
 
 def _asks(draft: Draft) -> tuple[Question, ...]:
     """The settings to ask for, with defaults that go with the parameters as far as they are known."""
-    return asks_for(draft.goal.decision, parameters_in(draft.words), scaled=draft.text("d_scaled") == "yes")
+    said = {"yes": True, "no": False}.get(draft.text("d_scaled"))
+    return asks_for(draft.goal.decision, parameters_in(draft.words), said)
 
 
 def _answer(ask: Question, text: str) -> Any:
