@@ -190,7 +190,9 @@ def test_without_a_time_limit_no_proposal_is_said_to_have_stopped() -> None:
     designs = [it.space.decode(row) for row in rows[:16]]
     values = [outcome(design) for design in designs]
     it.attach_many([(row, he.Failed("") if y is None else y) for row, y in zip(designs, values, strict=True)])
-    assert it.propose().note == it.ask().note == ""
+    found = it.propose()
+    assert found.complete
+    assert found.note == it.ask().note == ""
 
 
 def test_experiments_asked_together_are_different_ones() -> None:

@@ -50,7 +50,9 @@ class Finite(Solver):
             if turn < q - 1:
                 chosen = torch.cat([chosen, best[0]])
         sets = torch.cat([chosen.expand(best.shape[0], *chosen.shape), best], -2)
-        complete = min(looked, valued) == len(points) and not appraisal.clock.expired
+        # without a limit nothing was cut short: rows that may not be decided on promise nothing, and are left out
+        clock = appraisal.clock
+        complete = not clock.limited or (min(looked, valued) == len(points) and not clock.expired)
         few = min(valued, len(x))
         note = f"{looked:,} of {len(points):,} designs were looked at and the {few:,} most promising of them valued"
         return Finalists(sets, complete, note="" if complete else note)

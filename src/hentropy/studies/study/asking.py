@@ -282,9 +282,7 @@ class Asker:
             decide_on=self.decide_on,
             success=self.success(),
         )
-        # without a time limit nothing was cut short: rows that may not be decided on are just not valued
-        note = found.note if self.limits.max_seconds is not None else ""
-        return replace(found, measures=measures, note=note)
+        return replace(found, measures=measures)
 
 
 def _none_left(trials: Sequence[Trial]) -> NoReturn:
