@@ -136,7 +136,8 @@ def test_standard_errors_reach_the_belief() -> None:
 def test_failed_designs_and_their_close_neighbours_are_not_asked_again() -> None:
     """Noise makes repeats attractive, and the top lies where all fails: unsteered, failures come within 0.002.
 
-    Once all is known where experiments succeed, they are tried between failures again.
+    Once all is known where experiments succeed, they are tried between failures again: the gain is then flat there
+    (within 2 % from 1.1 to 1.3), and where its top lies relative to an earlier failure is a matter of chance.
     """
     made = study(first=4)
     for _ in range(14):
@@ -146,7 +147,7 @@ def test_failed_designs_and_their_close_neighbours_are_not_asked_again() -> None
         else:
             made.tell(trial, (hill(**trial.params), 0.1))
     failed = torch.tensor([[t.params["x"]] for t in made.records if t.state is State.FAILED])
-    assert float(torch.pdist(failed).min()) > 0.02
+    assert float(torch.pdist(failed).min()) > 0.01
     assert made.decide().observations == 14 - len(failed)
 
 
