@@ -10,6 +10,7 @@ from hentropy.core import decisions as library
 from hentropy.core.beliefs import Needs, Several
 from hentropy.core.decisions import Decision
 from hentropy.core.gain import Effort
+from hentropy.core.spaces import DesignSpace
 from hentropy.studies.testing import check_decision
 from support.beliefs import composed, correlated, gaussian, two_outcomes
 from support.decisions import (
@@ -55,31 +56,14 @@ def test_mixture_on_a_list(name: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(("components", "space"), [(1, SPACE), (3, POOL)], ids=["box", "list"])
 @pytest.mark.parametrize("name", SEVERAL_ROWS)
-def test_two_outcomes_on_a_box(name: str) -> None:
+def test_two_outcomes(name: str, components: int, space: DesignSpace) -> None:
+    """One GP each on a box, and mixtures on a list."""
     row = SEVERAL_ROWS[name]
-    check_decision(
-        row.make(0.0),
-        two_outcomes(1),
-        SPACE,
-        moved=row.make if row.moves else None,
-        scales=row.linear,
-        designs=row.designs,
-    )
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", SEVERAL_ROWS)
-def test_mixtures_of_two_outcomes_on_a_list(name: str) -> None:
-    row = SEVERAL_ROWS[name]
-    check_decision(
-        row.make(0.0),
-        two_outcomes(3),
-        POOL,
-        moved=row.make if row.moves else None,
-        scales=row.linear,
-        designs=row.designs,
-    )
+    moved = row.make if row.moves else None
+    belief = two_outcomes(components)
+    check_decision(row.make(0.0), belief, space, moved=moved, scales=row.linear, designs=row.designs)
 
 
 SMALL = Effort(replicates=4, outcomes=4, draws=64, steps=4, rounds=1)

@@ -140,14 +140,15 @@ def test_failed_designs_and_their_close_neighbours_are_not_asked_again() -> None
     (within 2 % from 1.1 to 1.3), and where its top lies relative to an earlier failure is a matter of chance.
     """
     made = study(first=4)
-    for _ in range(14):
+    for number in range(1, 15):
         trial = made.ask()
         if trial.params["x"] > 0.9:
             made.tell(trial, failed="melted")
         else:
             made.tell(trial, (hill(**trial.params), 0.1))
-    failed = torch.tensor([[t.params["x"]] for t in made.records if t.state is State.FAILED])
-    assert float(torch.pdist(failed).min()) > 0.01
+        failed = torch.tensor([[t.params["x"]] for t in made.records if t.state is State.FAILED])
+        if len(failed) > 1:
+            assert float(torch.pdist(failed).min()) > (0.05 if number <= 12 else 0.01)
     assert made.decide().observations == 14 - len(failed)
 
 
