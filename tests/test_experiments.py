@@ -429,8 +429,8 @@ def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) 
 
 def test_beliefs_are_compared_seed_by_seed_and_with_the_best_rule(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
-    task = replace(SMALL, methods=("hentropy-mixture", "hentropy-families", "pom", "random"))
-    told = {"hentropy-mixture": 0.8, "hentropy-families": 0.9, "pom": 0.85, "random": 0.7}
+    task = replace(SMALL, methods=("hentropy-mixture", "hentropy-default", "pom", "random"))
+    told = {"hentropy-mixture": 0.8, "hentropy-default": 0.9, "pom": 0.85, "random": 0.7}
     for name, value in told.items():
         for seed in range(6):
             job = RunKey(task, name, seed)

@@ -5,9 +5,9 @@ it looks in figures, and the solver that chooses its queries.
 
 All methods see the belief that is fitted to their data at each step by the same procedure (the most probable
 hyperparameters), so that only the choice of the query differs. The exceptions are `hentropy-mixture`, which has
-a mixture over the hyperparameters of one kernel, and `hentropy-families`, which has a mixture of two families of
-kernels, the default of a study. `hentropy-points` may query only the points that
-level sets are about, as the probability of misclassification does by its nature.
+a mixture over the hyperparameters of one kernel, and `hentropy-default`, which has the default belief of a study.
+`hentropy-points` may query only the points that level sets are about, as the probability of misclassification does by
+its nature.
 """
 
 from collections.abc import Callable
@@ -86,12 +86,12 @@ METHODS = {
             own=True,
         ),
         Method(
-            "hentropy-families",
-            "hentropy (families)",
+            "hentropy-default",
+            "hentropy (default belief)",
             "#1b9e9e",
             "h",
             lambda _: Auto(),
-            hyperparameters="families",
+            hyperparameters="auto",
             own=True,
         ),
         Method(
@@ -189,8 +189,8 @@ TASKS = {
     )
 }
 
-BELIEFS = ("hentropy-mixture", "hentropy-families")
-"""The default belief of a study before families of kernels, and with them."""
+BELIEFS = ("hentropy-mixture", "hentropy-default")
+"""A mixture over one kernel, once the default belief of a study, and today's default."""
 
 BELIEF_TASKS = {
     task.problem: task
@@ -208,7 +208,7 @@ BELIEF_TASKS = {
 }
 """What two beliefs are compared on: the tasks of the paper, and those that one kernel had lost."""
 
-PUBLISHED = ("hentropy-families", "hentropy-mixture", "hentropy", "pom", "straddle")
+PUBLISHED = ("hentropy-default", "hentropy-mixture", "hentropy", "pom", "straddle")
 
 LEVEL_TASKS = {
     task.problem: task

@@ -9,7 +9,7 @@ from hentropy.bench.experiments.run import RunJob, RunKey, Step
 from hentropy.bench.problems.base import named
 from hentropy.errors import InputError
 
-SLOWEST_FIRST = ("one-shot-paper", "botorch-qkg", "hentropy-families", "hentropy-mixture")
+SLOWEST_FIRST = ("one-shot-paper", "botorch-qkg", "hentropy-default", "hentropy-mixture")
 QUICK_QUERIES = 2
 QUICK_SEEDS = 2
 MOST_SEEDS = 10_000

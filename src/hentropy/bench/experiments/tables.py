@@ -256,14 +256,14 @@ def belief_rows(results: Results) -> list[BeliefRow]:
 def belief_markdown(rows: list[BeliefRow]) -> str:
     """A table of Markdown: a row for each task, and the best rule where there are some."""
     lines = [
-        "| task | score | one kernel | two families | difference | runs |",
+        "| task | score | one kernel | default belief | difference | runs |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
         scores = (_with_error(each, row.queries) for each in (row.before, row.now))
         cells = (row.task, f"{row.score} after {row.queries}", *scores, _interval(row.gap), str(row.gap.seeds))
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "| task | best rule | two families - best rule | runs |", "|---|---|---|---|"]
+    lines += ["", "| task | best rule | default belief - best rule | runs |", "|---|---|---|---|"]
     lines += [
         f"| {row.task} | {row.rule} | {_interval(row.against)} | {row.against.seeds} |"
         for row in rows
