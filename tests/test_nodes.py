@@ -8,6 +8,7 @@ import torch
 
 from hentropy.core.beliefs import Nodes, gauss_hermite, outcome_nodes, value_draws
 from hentropy.core.beliefs.nodes import pair_nodes
+from hentropy.core.decisions.base import shares_of_draws
 from hentropy.errors import InputError
 
 pytestmark = pytest.mark.numerics
@@ -169,3 +170,14 @@ def test_random_nodes_of_two_outcomes_are_right_on_average() -> None:
 def test_too_few_nodes_for_two_outcomes_are_refused() -> None:
     with pytest.raises(InputError, match="at least 4 nodes"):
         pair_nodes(3)
+
+
+def test_each_component_gets_draws_that_cover_the_normal_distribution() -> None:
+    """Near and far from the middle: every eighth point of a Sobol sequence lies in one eighth of its first coordinate."""
+    for components in (2, 5, 8):
+        own = shares_of_draws(value_draws(256, 6, seed=3), components)  # M' x H x K
+        far = (own.abs() > 0.6745).double().mean(0)  # half of a normal distribution
+        assert far.shape == (components, 6)
+        assert ((far > 0.3) & (far < 0.7)).all()
+        torch.testing.assert_close(own.mean(0), torch.zeros(components, 6, dtype=torch.float64), atol=1e-12, rtol=0.0)
+        torch.testing.assert_close(own.square().mean(0), torch.ones(components, 6, dtype=torch.float64))

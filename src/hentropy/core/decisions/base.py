@@ -495,7 +495,8 @@ def shares_of_draws(draws: Tensor, components: int) -> Tensor:
     pairs = draws.shape[0] // 2
     if components == 1 or pairs < components:
         return draws.unsqueeze(1).expand(-1, components, -1)
-    own = draws[: pairs - pairs % components].unflatten(0, (-1, components))  # M'/2 x H x K
+    # neighbours together: every eighth point of a Sobol sequence lies in one eighth of its first coordinate
+    own = draws[: pairs - pairs % components].unflatten(0, (components, -1)).transpose(0, 1)  # M'/2 x H x K
     own = own / own.square().mean(0).sqrt().clamp_min(1e-12)
     return torch.cat([own, -own])
 
