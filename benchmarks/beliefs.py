@@ -117,7 +117,7 @@ def score(belief: Gaussian | Transformed, X: Tensor, Y: Tensor) -> dict[str, flo
     spread = float(Y.std())
     latent = belief.latent if isinstance(belief, Transformed) else belief
     moments = latent.moments(X, Needs.VARIANCE)
-    noise = latent.frame.scale.square() * latent.future_noise.unsqueeze(-1)
+    noise = latent.frame.scale.square() * latent.noise_at(X)
     sd = (moments.variance + noise).sqrt()
     weights = latent.weights.unsqueeze(-1).expand_as(sd)
     expected = belief.means(X).mean[0]

@@ -37,6 +37,7 @@ from typing import Any
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary, fallen
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
+from hentropy.core.models.replicates import RelativeNoise
 from hentropy.errors import ModelError
 from hentropy.lazy import AutogradFunction, Tensor, torch
 
@@ -273,7 +274,7 @@ class KernelPosterior(ABC):
 class LogPosterior(KernelPosterior):
     """Given standardised outcomes (n), and noise variances (n) or None to fit one.
 
-    `doubt` (n) is a variance that observations have on top of a fitted noise: what is doubted counts for less.
+    A fitted noise is the usual one, and that of each observation `relative` to it. `doubt` (n) is a variance that observations have on top of a fitted noise: what is doubted counts for less.
     """
 
     inputs: Tensor
@@ -283,6 +284,7 @@ class LogPosterior(KernelPosterior):
     scales: tuple[int, ...] | None = None
     basis: Basis | None = None
     doubt: Tensor | None = None
+    relative: RelativeNoise | None = None
 
     @property
     def own_priors(self) -> list[Normal]:
@@ -296,7 +298,9 @@ class LogPosterior(KernelPosterior):
         """The same given some of the observations only."""
         rows = rows.to(self.inputs.device)
         noise, doubt = (None if each is None else each[rows] for each in (self.noise, self.doubt))
-        return replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows], noise=noise, doubt=doubt)
+        relative = None if self.relative is None else self.relative.subset(rows)
+        some = replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows])
+        return replace(some, noise=noise, doubt=doubt, relative=relative)
 
     def log_likelihood(self, theta: Tensor) -> Tensor:
         """log N(y; m, K) without its constant: C x p to C."""
@@ -309,10 +313,11 @@ class LogPosterior(KernelPosterior):
         if self.noise is not None:
             return self.noise.expand(theta.shape[0], n)
         fitted = (NOISE_FLOOR + theta[:, -1:].exp()).expand(theta.shape[0], n)
+        fitted = fitted if self.relative is None else fitted * self.relative.at_data
         return fitted if self.doubt is None else fitted + self.doubt
 
     def future_noise(self, theta: Tensor) -> Tensor:
-        """The noise variance of an observation to come: C. Given errors say what the next is likely to be."""
+        """The usual noise variance of an observation to come: C. Given errors say what the next is likely to be."""
         if self.noise is not None:
             return self.noise.mean().expand(theta.shape[0])
         return NOISE_FLOOR + theta[:, -1].exp()

@@ -1,0 +1,138 @@
+r"""Whether the noise depends on the design, as the spread of replicates shows it.
+
+Whatever the function is, m replicates of one design with noise variance v have a sample variance s with s (m - 1) / v
+distributed as chi squared with m - 1 degrees of freedom. So G designs with replicates have a likelihood of their own,
+
+    log v_i = a + b.u_i        log L = -1/2 sum_i (m_i - 1) (log v_i + s_i / v_i) + constant        b ~ N(0, WIDTH^2 I)
+
+with u the coordinates in the unit cube. It is log-concave: Newton's method finds the most probable a and b, and the
+evidence against a constant noise (b = 0) follows by Laplace's approximation. A wrong value among the replicates of a
+single design raises the spread there alone, and would make a trend: the evidence has to suffice without any one design.
+docs/design.md has the simulations that the constants were chosen by.
+
+The level of the noise is fitted with the other hyperparameters; here it is about where it is higher than elsewhere.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hentropy.core.beliefs.gaussian import NoiseTrend
+from hentropy.lazy import Tensor, torch
+
+WIDTH = 2.0
+"""The prior standard deviation of b: across a range, a noise standard deviation changes by a factor of e (e^2, ...)."""
+
+MARGIN = 1.0
+"""Nats of evidence by which a noise that varies must be better than a constant one, without any one design."""
+
+LEAVING = 8
+"""So many designs are left out in turn: those that speak for it most."""
+
+LEAST = 1e-3
+"""Sample variances count as at least this share of the pooled one: those of rounded values may be zero by chance."""
+
+ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class RelativeNoise:
+    """How much more noise than usual designs have (`trend`), and n observations: factors of their variance (n)."""
+
+    trend: NoiseTrend
+    at_data: Tensor
+
+    def subset(self, rows: Tensor) -> "RelativeNoise":
+        """The same with some of the observations only."""
+        return replace(self, at_data=self.at_data[rows])
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """G designs with replicates: coordinates u (G x d), sample variances (G) and their degrees of freedom (G)."""
+
+    u: Tensor
+    variance: Tensor
+    freedom: Tensor
+
+    @classmethod
+    def of(cls, u: Tensor, values: Tensor, group: Tensor) -> "Spreads":
+        """Of values (n) at coordinates u (n x d), where `group` (n) numbers the designs."""
+        count = group.bincount()
+        sums = torch.zeros_like(count, dtype=values.dtype)
+        mean = sums.index_add(0, group, values) / count
+        squares = sums.index_add(0, group, (values - mean[group]).square())
+        at = u.new_empty(len(count), u.shape[-1]).index_copy(0, group, u)  # those of one design are alike
+        several = count > 1
+        return cls(at[several], (squares / (count - 1))[several], (count - 1)[several].to(values))
+
+    def most_probable(self, kept: Tensor) -> tuple[Tensor, Tensor]:
+        """The slopes b (B x d) and the log evidence against b = 0 (B), given some of the designs: kept B x G, 0 or 1."""
+        w = kept * self.freedom  # B x G
+        total = w.sum(-1, keepdim=True)
+        pooled = (w * self.variance).sum(-1, keepdim=True) / total
+        s = torch.maximum(self.variance, LEAST * pooled)
+        s = s * total / (w * s).sum(-1, keepdim=True)  # so that a constant noise is 1
+        centred = self.u - (w / total).unsqueeze(-2) @ self.u  # B x G x d
+        design = torch.cat([torch.ones_like(centred[..., :1]), centred], -1)
+        ridge = torch.full_like(design[0, 0], WIDTH**-2.0)
+        ridge[0] = 0.0
+
+        def height(theta: Tensor) -> Tensor:
+            log_v = (design @ theta.unsqueeze(-1)).squeeze(-1)
+            return -0.5 * (w * (log_v + s * (-log_v).exp())).sum(-1) - 0.5 * (ridge * theta.square()).sum(-1)
+
+        theta = design.new_zeros(len(w), design.shape[-1])
+        constant = value = height(theta)
+        for _ in range(ROUNDS):
+            ratio = s * (-(design @ theta.unsqueeze(-1)).squeeze(-1)).exp()  # s / v: B x G
+            slope = (0.5 * (w * (ratio - 1.0)).unsqueeze(-2) @ design).squeeze(-2) - ridge * theta
+            curvature = (0.5 * w * ratio).unsqueeze(-2) * design.mT @ design + torch.diag(ridge)
+            step = torch.linalg.solve(curvature, slope)
+            if not bool(((slope * step).sum(-1) > 1e-9).any()):
+                break
+            for _ in range(ROUNDS):
+                higher = height(theta + step)
+                step = torch.where((higher >= value).unsqueeze(-1), step, 0.5 * step)
+                if bool((higher >= value).all()):
+                    break
+            theta = theta + torch.where((higher >= value).unsqueeze(-1), step, 0.0)
+            value = height(theta)
+        d = self.u.shape[-1]
+        widths = 0.5 * (torch.logdet(curvature) - (0.5 * total.squeeze(-1)).log()) + d * math.log(WIDTH)
+        return theta[:, 1:], value - constant - widths
+
+    def slopes(self) -> Tensor | None:
+        """b (d) where the evidence suffices, also without any one of the designs; None otherwise."""
+        everything = torch.ones_like(self.freedom).unsqueeze(0)
+        [b], [odds] = self.most_probable(everything)
+        if not float(odds) > MARGIN:
+            return None
+        log_v = (self.u - self.u.mean(0)) @ b
+        s = self.variance / self.variance.mean()
+        speaks = self.freedom * (s - log_v - s * (-log_v).exp())  # about what each design adds to the log likelihood
+        most = speaks.topk(min(LEAVING, len(speaks))).indices
+        kept = everything.repeat(len(most), 1)
+        kept[torch.arange(len(most), device=kept.device), most] = 0.0
+        return b if bool((self.most_probable(kept)[1] > MARGIN).all()) else None
+
+
+@torch.no_grad()
+def relative_noise(
+    X: Tensor, to_unit: Callable[[Tensor], Tensor], values: Tensor, group: Tensor, trusted: Tensor
+) -> RelativeNoise | None:
+    """That of values (n) at designs X (n x d), numbered by `group` (n), where the replicates among them show it.
+
+    Those that are not `trusted` (n) are left out. The noise is the usual one where its logarithm is the average of the
+    observations, and not continued beyond the least and the greatest at a design with replicates.
+    """
+    u = to_unit(X)
+    spreads = Spreads.of(u[trusted], values[trusted], group[trusted])
+    b = spreads.slopes() if bool((spreads.variance > 0.0).any()) else None
+    if b is None:
+        return None
+    at = spreads.u @ b
+    low, high = at.min(), at.max()
+    each = (low, high, (u @ b).clamp(low, high).mean())
+    trend = NoiseTrend(b.unsqueeze(0), *(number.reshape(1) for number in each), to_unit)
+    return RelativeNoise(trend, trend(X)[0])
