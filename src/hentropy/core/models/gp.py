@@ -31,8 +31,15 @@ from hentropy.core.models.families import (
     standard_residuals,
     suspects,
 )
-from hentropy.core.models.hyperparameters import NOISE_FLOOR, KernelPosterior, LogPosterior, maximise, summits
-from hentropy.core.models.replicates import RelativeNoise, relative_noise
+from hentropy.core.models.hyperparameters import (
+    NOISE_FLOOR,
+    KernelPosterior,
+    LogPosterior,
+    RelativeNoise,
+    maximise,
+    summits,
+)
+from hentropy.core.models.replicates import relative_noise
 from hentropy.core.models.warping import ENOUGH, MARGIN, Stretches, Warped, best_stretches, stretched
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError

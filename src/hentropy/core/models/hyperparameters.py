@@ -34,10 +34,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary, fallen
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
-from hentropy.core.models.replicates import RelativeNoise
 from hentropy.errors import ModelError
 from hentropy.lazy import AutogradFunction, Tensor, torch
 
@@ -268,6 +268,18 @@ class KernelPosterior(ABC):
         location, width = self.priors
         z = torch.randn(count, self.size, generator=generator, dtype=torch.float64)
         return location + width * z.to(location)
+
+
+@dataclass(frozen=True)
+class RelativeNoise:
+    """How much more noise than usual designs have (`trend`), and n observations: factors of their variance (n)."""
+
+    trend: NoiseTrend
+    at_data: Tensor
+
+    def subset(self, rows: Tensor) -> "RelativeNoise":
+        """The same with some of the observations only."""
+        return replace(self, at_data=self.at_data[rows])
 
 
 @dataclass(frozen=True)

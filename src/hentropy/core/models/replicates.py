@@ -15,9 +15,10 @@ The level of the noise is fitted with the other hyperparameters; here it is abou
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hentropy.core.beliefs.gaussian import NoiseTrend
+from hentropy.core.models.hyperparameters import NOISE_FLOOR, RelativeNoise
 from hentropy.lazy import Tensor, torch
 
 WIDTH = 2.0
@@ -36,18 +37,6 @@ ROUNDS = 50
 
 
 @dataclass(frozen=True)
-class RelativeNoise:
-    """How much more noise than usual designs have (`trend`), and n observations: factors of their variance (n)."""
-
-    trend: NoiseTrend
-    at_data: Tensor
-
-    def subset(self, rows: Tensor) -> "RelativeNoise":
-        """The same with some of the observations only."""
-        return replace(self, at_data=self.at_data[rows])
-
-
-@dataclass(frozen=True)
 class Spreads:
     """G designs with replicates: coordinates u (G x d), sample variances (G) and their degrees of freedom (G)."""
 
@@ -57,17 +46,18 @@ class Spreads:
 
     @classmethod
     def of(cls, u: Tensor, values: Tensor, group: Tensor) -> "Spreads":
-        """Of values (n) at coordinates u (n x d), where `group` (n) numbers the designs."""
+        """Of standardised values (n) at coordinates u (n x d), where `group` (n) numbers the designs."""
         count = group.bincount()
         sums = torch.zeros_like(count, dtype=values.dtype)
         mean = sums.index_add(0, group, values) / count
         squares = sums.index_add(0, group, (values - mean[group]).square())
         at = u.new_empty(len(count), u.shape[-1]).index_copy(0, group, u)  # those of one design are alike
         several = count > 1
-        return cls(at[several], (squares / (count - 1))[several], (count - 1)[several].to(values))
+        freedom = (count - 1)[several].to(values)
+        return cls(at[several], (squares[several] / freedom).clamp_min(NOISE_FLOOR), freedom)
 
     def most_probable(self, kept: Tensor) -> tuple[Tensor, Tensor]:
-        """The slopes b (B x d) and the log evidence against b = 0 (B), given some of the designs: kept B x G, 0 or 1."""
+        """The slopes b (B x d) and the log evidence against b = 0 (B), where some designs are kept (B x G: 1, else 0)."""
         w = kept * self.freedom  # B x G
         total = w.sum(-1, keepdim=True)
         pooled = (w * self.variance).sum(-1, keepdim=True) / total
@@ -128,7 +118,7 @@ def relative_noise(
     """
     u = to_unit(X)
     spreads = Spreads.of(u[trusted], values[trusted], group[trusted])
-    b = spreads.slopes() if bool((spreads.variance > 0.0).any()) else None
+    b = spreads.slopes()
     if b is None:
         return None
     at = spreads.u @ b
