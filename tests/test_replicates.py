@@ -16,7 +16,7 @@ import hentropy as he
 from hentropy.core.acquisition import as_botorch
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.listed import ListedSearch
-from hentropy.core.beliefs import Gaussian, Needs, Several, Transformed
+from hentropy.core.beliefs import Gaussian, GaussianLookAhead, Needs, Several, Transformed
 from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.clock import Clock
 from hentropy.core.models import many
@@ -152,10 +152,12 @@ def test_slopes_and_evidence_by_brute_force(slope: float) -> None:
     # a constant noise has the same prior of its level, in the middle of the designs
     alone = likelihood[:, 300]
     step = b[1] - b[0]
-    [found], [odds] = spreads.most_probable(torch.ones(1, 12, dtype=torch.float64))
+    [found], [odds], [price] = spreads.most_probable(torch.ones(1, 12, dtype=torch.float64))
     assert float(found) == pytest.approx(b[np.unravel_index(joint.argmax(), joint.shape)[1]], abs=step)
     exact = np.log(np.exp(joint - alone.max()).sum() * step) - np.log(np.exp(alone - alone.max()).sum())
     assert float(odds) == pytest.approx(exact, abs=0.1)
+    best = likelihood[np.unravel_index(joint.argmax(), joint.shape)]
+    assert float(odds + price) == pytest.approx(best - alone.max(), abs=0.02)
 
 
 def test_sample_variances_of_groups() -> None:
@@ -310,8 +312,10 @@ def test_each_outcome_has_its_own_noise() -> None:
     assert trend_of(other) is None
     assert one.components == 8
     points = SQUARE.sample(3, seed=1)
-    both_ahead, ahead = (each.look_ahead(points.unsqueeze(1)) for each in (belief, one))
-    torch.testing.assert_close(both_ahead.looks[0].L, ahead.L)  # type: ignore[attr-defined]
+    assert isinstance(one, Gaussian)
+    look = belief.look_ahead(points.unsqueeze(1)).looks[0]
+    assert isinstance(look, GaussianLookAhead)
+    torch.testing.assert_close(look.L, one.look_ahead(points.unsqueeze(1)).L)
 
 
 def test_choices_differ_in_noise() -> None:

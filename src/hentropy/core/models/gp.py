@@ -123,7 +123,7 @@ class Observations:
         return replace(self, frame=frame, inputs=stretched(self.inputs, stretches))
 
     def relative_noise(self, values: Tensor | None = None, trusted: Tensor | None = None) -> RelativeNoise | None:
-        """Where replicates show that the noise depends on the design; None without enough of them, or with given errors.
+        """How the noise depends on the design, where replicates show it; None if errors are given.
 
         Other `values` (n) may have taken the place of the outcomes; what is not `trusted` (n) does not count.
         """

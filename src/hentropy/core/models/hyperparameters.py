@@ -272,10 +272,14 @@ class KernelPosterior(ABC):
 
 @dataclass(frozen=True)
 class RelativeNoise:
-    """How much more noise than usual designs have (`trend`), and n observations: factors of their variance (n)."""
+    """How much more noise than usual designs have (`trend`), and n observations: factors of their variance (n).
+
+    What is not as simple as a constant noise has a `price`, in nats of evidence.
+    """
 
     trend: NoiseTrend
     at_data: Tensor
+    price: float
 
     def subset(self, rows: Tensor) -> "RelativeNoise":
         """The same with some of the observations only."""
@@ -286,7 +290,8 @@ class RelativeNoise:
 class LogPosterior(KernelPosterior):
     """Given standardised outcomes (n), and noise variances (n) or None to fit one.
 
-    A fitted noise is the usual one, and that of each observation `relative` to it. `doubt` (n) is a variance that observations have on top of a fitted noise: what is doubted counts for less.
+    A fitted noise is the usual one, `relative` to which each observation has its own. `doubt` (n) is a variance that
+    observations have on top of a fitted noise: what is doubted counts for less.
     """
 
     inputs: Tensor
@@ -313,6 +318,11 @@ class LogPosterior(KernelPosterior):
         relative = None if self.relative is None else self.relative.subset(rows)
         some = replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows])
         return replace(some, noise=noise, doubt=doubt, relative=relative)
+
+    def log_prior(self, theta: Tensor) -> Tensor:
+        """Rows C x p to C, up to a constant that all share, whatever their noise depends on."""
+        own = super().log_prior(theta)
+        return own if self.relative is None else own - self.relative.price
 
     def log_likelihood(self, theta: Tensor) -> Tensor:
         """log N(y; m, K) without its constant: C x p to C."""

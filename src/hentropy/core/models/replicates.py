@@ -56,8 +56,11 @@ class Spreads:
         freedom = (count - 1)[several].to(values)
         return cls(at[several], (squares[several] / freedom).clamp_min(NOISE_FLOOR), freedom)
 
-    def most_probable(self, kept: Tensor) -> tuple[Tensor, Tensor]:
-        """The slopes b (B x d) and the log evidence against b = 0 (B), where some designs are kept (B x G: 1, else 0)."""
+    def most_probable(self, kept: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Slopes b (B x d) and the log evidence against b = 0 (B), where some designs are kept (B x G: 1, else 0).
+
+        And the price (B): by how much the evidence falls short of the likelihood at b.
+        """
         w = kept * self.freedom  # B x G
         total = w.sum(-1, keepdim=True)
         pooled = (w * self.variance).sum(-1, keepdim=True) / total
@@ -90,12 +93,12 @@ class Spreads:
             value = height(theta)
         d = self.u.shape[-1]
         widths = 0.5 * (torch.logdet(curvature) - (0.5 * total.squeeze(-1)).log()) + d * math.log(WIDTH)
-        return theta[:, 1:], value - constant - widths
+        return theta[:, 1:], value - constant - widths, widths + 0.5 * (ridge * theta.square()).sum(-1)
 
-    def slopes(self) -> Tensor | None:
-        """b (d) where the evidence suffices, also without any one of the designs; None otherwise."""
+    def slopes(self) -> tuple[Tensor, float] | None:
+        """b (d) and its price where the evidence suffices, also without any one of the designs; None otherwise."""
         everything = torch.ones_like(self.freedom).unsqueeze(0)
-        [b], [odds] = self.most_probable(everything)
+        [b], [odds], [price] = self.most_probable(everything)
         if not float(odds) > MARGIN:
             return None
         log_v = (self.u - self.u.mean(0)) @ b
@@ -104,7 +107,7 @@ class Spreads:
         most = speaks.topk(min(LEAVING, len(speaks))).indices
         kept = everything.repeat(len(most), 1)
         kept[torch.arange(len(most), device=kept.device), most] = 0.0
-        return b if bool((self.most_probable(kept)[1] > MARGIN).all()) else None
+        return (b, float(price)) if bool((self.most_probable(kept)[1] > MARGIN).all()) else None
 
 
 @torch.no_grad()
@@ -118,11 +121,12 @@ def relative_noise(
     """
     u = to_unit(X)
     spreads = Spreads.of(u[trusted], values[trusted], group[trusted])
-    b = spreads.slopes()
-    if b is None:
+    found = spreads.slopes()
+    if found is None:
         return None
+    b, price = found
     at = spreads.u @ b
     low, high = at.min(), at.max()
-    each = (low, high, (u @ b).clamp(low, high).mean())
-    trend = NoiseTrend(b.unsqueeze(0), *(number.reshape(1) for number in each), to_unit)
-    return RelativeNoise(trend, trend(X)[0])
+    centre = (u @ b).clamp(low, high).mean()
+    trend = NoiseTrend(b.unsqueeze(0), low.reshape(1), high.reshape(1), centre.reshape(1), to_unit)
+    return RelativeNoise(trend, trend(X)[0], price)
