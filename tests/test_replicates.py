@@ -38,7 +38,7 @@ def trended(belief: Gaussian) -> Gaussian:
     """A belief of `gaussian` whose noise depends on the design, for each component in its own way."""
     slope = tensor([[3.0, -0.5], [0.0, 0.0], [-2.0, 1.0]])[: belief.components]
     along = belief.inputs @ slope.mT  # n x H
-    trend = NoiseTrend(slope, along.amin(0), along.amax(0), along.mean(0), belief.frame.transform)
+    trend = NoiseTrend(belief.frame.transform, slope, along.amin(0), along.amax(0), along.mean(0))
     noise = belief.future_noise.unsqueeze(-1) * trend(belief.X)
     outcomes = (belief.residual + belief.prior_mean(belief.inputs))[0]
     own = (belief.future_noise, belief.kernel, belief.prior_mean, belief.frame, belief.weights)

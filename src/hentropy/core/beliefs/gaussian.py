@@ -51,11 +51,11 @@ class NoiseTrend:
     exp(clamp(b.u, low, high) - centre) at unit coordinates u, with slopes b (H x d); low, high and centre: H.
     """
 
+    to_unit: Callable[[Tensor], Tensor]
     slope: Tensor
     low: Tensor
     high: Tensor
     centre: Tensor
-    to_unit: Callable[[Tensor], Tensor]
 
     def __call__(self, x: Tensor) -> Tensor:
         """At designs ... x m x d, in the user's units: H x ... x m."""
@@ -64,7 +64,7 @@ class NoiseTrend:
 
     def some(self, index: slice | list[int]) -> "NoiseTrend":
         """Of some of the components."""
-        return NoiseTrend(*(of[index] for of in self.tensors), self.to_unit)
+        return NoiseTrend(self.to_unit, *(of[index] for of in self.tensors))
 
     @classmethod
     def joined(cls, trends: Sequence["NoiseTrend | None"]) -> "NoiseTrend | None":
@@ -72,9 +72,9 @@ class NoiseTrend:
         first = next((one for one in trends if one is not None), None)
         if first is None:
             return None
-        usual = NoiseTrend(*(torch.zeros_like(of) for of in first.tensors), first.to_unit)
+        usual = NoiseTrend(first.to_unit, *(torch.zeros_like(of) for of in first.tensors))
         rows = zip(*((one or usual).tensors for one in trends), strict=True)
-        return cls(*(torch.cat(list(of)) for of in rows), first.to_unit)
+        return cls(first.to_unit, *(torch.cat(list(of)) for of in rows))
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:

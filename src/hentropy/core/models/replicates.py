@@ -34,6 +34,8 @@ LEAST = 1e-3
 """Sample variances count as at least this share of the pooled one: those of rounded values may be zero by chance."""
 
 ROUNDS = 50
+ROUNDING = 1e-9
+"""Newton's method ends where no step promises more than so many nats."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,14 @@ class Spreads:
             slope = (0.5 * (w * (ratio - 1.0)).unsqueeze(-2) @ design).squeeze(-2) - ridge * theta
             curvature = (0.5 * w * ratio).unsqueeze(-2) * design.mT @ design + torch.diag(ridge)
             step = torch.linalg.solve(curvature, slope)
-            if not bool(((slope * step).sum(-1) > 1e-9).any()):
+            if not bool(((slope * step).sum(-1) > ROUNDING).any()):
                 break
             for _ in range(ROUNDS):
-                higher = height(theta + step)
-                step = torch.where((higher >= value).unsqueeze(-1), step, 0.5 * step)
-                if bool((higher >= value).all()):
+                rises = height(theta + step) >= value - ROUNDING
+                if bool(rises.all()):
                     break
-            theta = theta + torch.where((higher >= value).unsqueeze(-1), step, 0.0)
+                step = torch.where(rises.unsqueeze(-1), step, 0.5 * step)
+            theta = theta + torch.where(rises.unsqueeze(-1), step, 0.0)
             value = height(theta)
         d = self.u.shape[-1]
         widths = 0.5 * (torch.logdet(curvature) - (0.5 * total.squeeze(-1)).log()) + d * math.log(WIDTH)
@@ -128,5 +130,5 @@ def relative_noise(
     at = spreads.u @ b
     low, high = at.min(), at.max()
     centre = (u @ b).clamp(low, high).mean()
-    trend = NoiseTrend(b.unsqueeze(0), low.reshape(1), high.reshape(1), centre.reshape(1), to_unit)
+    trend = NoiseTrend(to_unit, b.unsqueeze(0), low.reshape(1), high.reshape(1), centre.reshape(1))
     return RelativeNoise(trend, trend(X)[0], price)
