@@ -276,7 +276,8 @@ def fit(
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "transformed") the belief
+    observations (one, or one each, in units of Y), or None to fit it. It may depend on the design where replicates,
+    rows of the same design, clearly show it (see `replicates`). By default ("auto" or "transformed") the belief
     mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
     (see `families`), and coordinates are stretched where 30 to 500 observations clearly ask for it (see `warping`).
     Where 10 to 128 outcomes are so skewed that the evidence prefers it (see `bending`), it is a `Transformed`, in units
