@@ -137,7 +137,7 @@ class FiniteSearch(ActionSearch):
     def _own_gain(self, position: Tensor, sd: Tensor) -> Tensor:
         """E (e + s Z)^+ of rows at these positions, with these standard deviations: b."""
         u = self._u
-        s = self.factor[position] * mean_moves(sd, self.belief.noise_std)
+        s = self.factor[position] * mean_moves(sd, self.belief.noise_std_at(self.points[position]))
         value = torch.zeros_like(s)
         for member, own in enumerate(self.index):
             lacks = -(u[member] * self.worth + self.barriers[:, member])

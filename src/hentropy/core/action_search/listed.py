@@ -80,7 +80,7 @@ class ListedSearch(ActionSearch):
         belief = self.belief.expecting(pending) if len(pending) else self.belief
         mean, sd, looked = survey(belief, x, self.clock.share(SURVEY_SHARE))
         value = torch.full((len(x),), -torch.inf).to(mean)
-        value[looked] = excess(-self.value - u * mean, mean_moves(sd, self.belief.noise_std))
+        value[looked] = excess(-self.value - u * mean, mean_moves(sd, self.belief.noise_std_at(x[looked])))
         return value
 
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:

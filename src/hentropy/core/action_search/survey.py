@@ -43,7 +43,7 @@ def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor
     return mean[place], sd[place], looked
 
 
-def mean_moves(sd: Tensor, noise_std: float) -> Tensor:
+def mean_moves(sd: Tensor, noise_std: Tensor | float) -> Tensor:
     """The standard deviation of the mean after one observation, from that of f: sd^2 / sqrt(sd^2 + noise^2)."""
     return sd.square() / (sd.square() + noise_std**2).clamp_min(1e-300).sqrt()
 

@@ -236,6 +236,10 @@ class Belief(ABC):
     def condition(self, x: Tensor, y: Tensor) -> "Belief":
         """The belief after observing the values y (m) at x (m x d), with the same hyperparameters."""
 
+    def noise_std_at(self, points: Tensor) -> Tensor | float:
+        """`noise_std` of an observation at each of the points m x d: m, or one for all."""
+        return self.noise_std
+
     def expecting(self, x: Tensor) -> "Belief":
         """The belief after designs x (m x d) have given their expected outcomes: the uncertainty that remains."""
         return self.condition(x, self.expected(x))

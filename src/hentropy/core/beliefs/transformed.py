@@ -67,9 +67,24 @@ class Transformed(Belief):
     def noise_std(self) -> float:  # type: ignore[override]
         """The noise standard deviation of an observation to come, averaged over components and over the data."""
         latent = self.latent
-        slope = self.bend.slope(self.bend.behind(self.observed)).square().mean()
-        each = latent.frame.scale.square() * latent.future_noise * torch.where(self.bent, slope, 1.0)
+        if latent.noise_trend is not None:
+            return float(self._noise_at(self.X).mean().sqrt())
+        each = latent.frame.scale.square() * latent.future_noise * torch.where(self.bent, self._slope, 1.0)
         return float((self.weights * each).sum().sqrt())
+
+    def noise_std_at(self, points: Tensor) -> Tensor | float:
+        """The same at points m x d, with the slopes at the data: m, or one for all."""
+        return self.noise_std if self.latent.noise_trend is None else self._noise_at(points).sqrt()
+
+    def _noise_at(self, points: Tensor) -> Tensor:
+        """The noise variance at points m x d, averaged over components, in units of y: m."""
+        square = self.latent.frame.scale.square() * torch.where(self.bent, self._slope, 1.0)
+        return (self.weights * square) @ self.latent.noise_at(points)
+
+    @property
+    def _slope(self) -> Tensor:
+        """The mean square of the slope of the bend, over the data."""
+        return self.bend.slope(self.bend.behind(self.observed)).square().mean()
 
     @property
     def notes(self) -> tuple[str, ...]:

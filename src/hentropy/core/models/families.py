@@ -203,7 +203,7 @@ def leave_one_out(belief: Gaussian | Transformed) -> LeftOut:
 def standard_residuals(belief: Gaussian) -> Tensor:
     """What was observed less what the others predict, in standard deviations of an observation without doubt: n."""
     left_out = leave_one_out(belief)
-    doubt = belief.frame.scale.square() * (belief.noise - belief.future_noise.unsqueeze(-1))
+    doubt = belief.frame.scale.square() * (belief.noise - belief.noise_at(belief.X))
     variance = left_out.component_sd.square() - doubt
     total = (left_out.weights * (variance + (left_out.component_mean - left_out.mean).square())).sum(0)
     return (left_out.observed - left_out.mean) / total.sqrt()
@@ -283,7 +283,7 @@ def doubted(belief: Gaussian | Transformed) -> Tensor:
     belief = belief.latent if isinstance(belief, Transformed) else belief
     if not belief.stacked:
         return torch.zeros_like(belief.residual[0])
-    beside = belief.noise - belief.noise.min(-1, keepdim=True).values
+    beside = belief.noise - belief.noise_at(belief.X)
     doubt = beside - beside.min(0).values  # what all components have was given
     return belief.weights @ (doubt > 0.5 * DOUBT).to(belief.weights)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, overload
 
 from hentropy.core.beliefs import Frame, Gaussian, Transformed
+from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.beliefs.kernels import Kernel, Profile
 from hentropy.core.given import as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
@@ -30,7 +31,15 @@ from hentropy.core.models.families import (
     standard_residuals,
     suspects,
 )
-from hentropy.core.models.hyperparameters import NOISE_FLOOR, KernelPosterior, LogPosterior, maximise, summits
+from hentropy.core.models.hyperparameters import (
+    NOISE_FLOOR,
+    KernelPosterior,
+    LogPosterior,
+    RelativeNoise,
+    maximise,
+    summits,
+)
+from hentropy.core.models.replicates import relative_noise
 from hentropy.core.models.warping import ENOUGH, MARGIN, Stretches, Warped, best_stretches, stretched
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
@@ -38,6 +47,9 @@ from hentropy.lazy import Tensor, torch
 
 ROUNDING = 1e-12
 """Outcomes whose differences are a smaller share of their size differ by rounding alone."""
+
+REPLICATED = 4
+"""Fewer designs with replicates cannot show how the noise varies."""
 
 LEAST_SPREAD = 1e-140
 """The square of a smaller spread, times a rounding error, is no longer a number in full precision."""
@@ -109,6 +121,21 @@ class Observations:
         """The same, their coordinates stretched."""
         frame = replace(self.frame, transform=Warped(self.frame.transform, stretches))
         return replace(self, frame=frame, inputs=stretched(self.inputs, stretches))
+
+    def relative_noise(self, values: Tensor | None = None, trusted: Tensor | None = None) -> RelativeNoise | None:
+        """How the noise depends on the design, where replicates show it; None if errors are given.
+
+        Other `values` (n) may have taken the place of the outcomes; what is not `trusted` (n) does not count.
+        """
+        if self.noise is not None:
+            return None
+        _, group = self.X.unique(dim=0, return_inverse=True)
+        trusted = torch.ones_like(group, dtype=torch.bool) if trusted is None else trusted
+        if int((group[trusted].bincount() > 1).sum()) < REPLICATED:
+            return None
+        own = self.frame.transform
+        to_unit = own.transform if isinstance(own, Warped) else own
+        return relative_noise(self.X, to_unit, self.outcomes if values is None else values, group, trusted)
 
     def as_told(self) -> many.InUserUnits:
         """In the user's units."""
@@ -249,7 +276,8 @@ def fit(
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. By default ("auto" or "transformed") the belief
+    observations (one, or one each, in units of Y), or None to fit it. It may depend on the design where replicates,
+    rows of the same design, clearly show it (see `replicates`). By default ("auto" or "transformed") the belief
     mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
     (see `families`), and coordinates are stretched where 30 to 500 observations clearly ask for it (see `warping`).
     Where 10 to 128 outcomes are so skewed that the evidence prefers it (see `bending`), it is a `Transformed`, in units
@@ -323,6 +351,7 @@ def fit_with(
             assert isinstance(fitted, Gaussian)  # so many have no transform
             part = fitted
         return many.posterior(part, whole), found
+    target = replace(target, relative=data.relative_noise())
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)
     if hyperparameters in ("families", "transformed"):
@@ -411,7 +440,9 @@ def _mixture(
     weights = noise.new_full((len(noise),), 1.0 / len(noise))
     future = torch.cat([target.future_noise(theta) for target, theta in fitted])
     values = data.outcomes if outcomes is None else outcomes
-    return Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
+    belief = Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
+    trends = [None if target.relative is None else target.relative.trend for target, theta in fitted for _ in theta]
+    return replace(belief, noise_trend=NoiseTrend.joined(trends))
 
 
 LEAST, MOST = 10, 500
@@ -471,7 +502,7 @@ def _families(
             break
         shift, scale = _shift_and_scale(data.outcomes[~wrong])
         again = data.standardised(shift, scale)
-        retold = replace(target, outcomes=again.outcomes)
+        retold = replace(target, outcomes=again.outcomes, relative=again.relative_noise(trusted=~wrong))
         doubtful = fit_families(doubting(retold, wrong), max(1, draws - 1), generator)
         believing = tuple(one.retold(again.outcomes, shift, scale) for one in trusting)
         odds, before = log_odds(doubtful, believing, wrong), wrong
@@ -497,7 +528,8 @@ def _transformed(accounts: list[Account], generator: torch.Generator) -> Transfo
             continue
         target = account.fitted[0].target
         noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
-        told = replace(target, outcomes=found.values, noise=noise)
+        relative = account.data.relative_noise(found.values, None if target.doubt is None else target.doubt == 0)
+        told = replace(target, outcomes=found.values, noise=noise, relative=relative)
         [bent] = fit_families(told, 2, generator, wide=False, families=FAMILIES[:1])
         odds = account.odds + bent.summit - account.fitted[0].summit + float(found.log_slope.sum()) - price
         if odds > best:

@@ -55,12 +55,12 @@ def outcome_quantiles(belief: Belief, row: Tensor, shares: tuple[float, ...]) ->
     if isinstance(belief, Transformed):
         latent = belief.latent
         at = latent.moments(row.to(belief.X).unsqueeze(0), Needs.VARIANCE)
-        noise = latent.frame.scale.square() * latent.future_noise.unsqueeze(-1)  # H x 1
+        noise = latent.frame.scale.square() * latent.noise_at(row.to(belief.X).unsqueeze(0))  # H x 1
         sd = (at.variance + noise).sqrt()
         return belief.quantiles(shares, belief.weights.unsqueeze(-1), at.mean, sd).squeeze(-1)
     at = belief.moments(row.to(belief.X).unsqueeze(0), Needs.VARIANCE)
     if isinstance(belief, Gaussian):
-        noise = belief.frame.scale.square() * belief.future_noise.unsqueeze(-1)  # H x 1
+        noise = belief.frame.scale.square() * belief.noise_at(row.to(belief.X).unsqueeze(0))  # H x 1
     else:
         noise = at.mean.new_tensor(belief.noise_std**2)
     weights = at.weights.unsqueeze(-1).expand_as(at.mean)
