@@ -110,10 +110,11 @@ def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_o
     assert study.decide(worth=False).worth == ""
     assert count.searches == asked
     said = study.decide()
-    assert re.fullmatch(r"Another run is worth (about|less than) \S+ % yield: stop\.", said.worth)
+    spent = ", but the budget of 5 trials is used up: stop."
+    assert re.fullmatch(rf"Another run is worth (about|less than) \S+ % yield{spent}", said.worth)
     proposal = study.propose()
     assert count.searches == asked + 1
-    assert said.worth == f"Another run is worth {YIELD.difference(proposal.gain, proposal.std_error)}: stop."
+    assert said.worth == f"Another run is worth {YIELD.difference(proposal.gain, proposal.std_error)}{spent}"
     again = opened(5)
     assert again.decide().heading == study.decide().heading == said.heading
     assert [stored.verdict.worth for stored in study.store.verdicts(study.log.record)] == [said.worth]
@@ -125,11 +126,20 @@ def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_o
     again.close()
     more = opened(6)
     assert more.decide().worth == ""
-    assert more.decide(worth=True).worth == again_said.removesuffix(": stop.") + "."
+    assert more.decide(worth=True).worth == again_said.removesuffix(spent) + "."
     more.tell(more.ask(), 3.0)
     assert more.decide().worth.endswith(": stop.")
     study.close()
     more.close()
+
+
+def test_a_study_that_stops_because_runs_are_worth_little_gives_no_other_reason() -> None:
+    study = he.Study(SPACE, he.Maximize(), hyperparameters="map", first=3, stop=[he.Budget(4), he.GainBelow(1e9)])
+    for _ in range(4):
+        trial = study.ask()
+        study.tell(trial, trial.params["x"] - (trial.params["y"] - 2) ** 2)
+    assert study.stopped == "the budget of 4 trials is used up"
+    assert re.fullmatch(r"Another run is worth (about|less than) \S+ in value: stop\.", study.decide().worth)
 
 
 def test_what_is_told_during_the_search_for_the_worth_is_not_overtaken(store_url: str) -> None:

@@ -43,6 +43,7 @@ from hentropy.studies.study.rules import (
     another_run,
     budget_notes,
     checked_record,
+    ending_of,
     in_words_of,
     model_notes,
     space_notes,
@@ -438,7 +439,11 @@ class Study:
             found = self.propose()
         except HentropyError:  # what another experiment is worth cannot be said; what would be decided can
             return ""
-        return worth_sentence(self.decision, self.outcomes.about(self.decided), found.gain, found.std_error, stopped)
+        about = self.outcomes.about(self.decided)
+        return worth_sentence(self.decision, about, found.gain, found.std_error, self._ending(stopped))
+
+    def _ending(self, stopped: str | None) -> str:
+        return ending_of(self.stop, self.log.trials, time.monotonic() - self._start, stopped)
 
     def _decided(self) -> Verdict:
         belief = self.belief
@@ -464,7 +469,7 @@ class Study:
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
         about = self.outcomes.about(self.decided)
-        return another_run(self.decision, about, self.log.entries.values(), self._reason(running=False))
+        return another_run(self.decision, about, self.log.entries.values(), self._ending(self.stopped))
 
     def _last_verdict(self) -> Verdict | None:
         if self._verdict is None:
