@@ -1,6 +1,7 @@
 """Verdicts: what would be decided, printed as a table."""
 
 import html
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -150,7 +151,9 @@ def lying(columns: int, rows: int, shown: int, across: int = ACROSS) -> list[ran
     if columns <= across or rows > MOST_LYING:
         return []
     shown = min(rows, shown)
-    return [range(start, min(start + across - 1, shown)) for start in range(0, shown, across - 1)]
+    tables = max(1, math.ceil(shown / (across - 1)))
+    beside = max(1, math.ceil(shown / tables))  # about as many in each of them
+    return [range(start, min(start + beside, shown)) for start in range(0, shown, beside)]
 
 
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
