@@ -153,9 +153,9 @@ class Identify(Solved):
         if self.what == "max":
             greatest = a.exp() if about.log else a
             low, middle, high = (float(torch.quantile(greatest, p)) for p in (0.05, 0.5, 0.95))
-            sd = (high - low) / 3.29
-            ends = [rounded(end, known_digits(sd, middle)) for end in (low, high)]
-            found, within = about.amount(middle, sd), about.with_unit(" and ".join(ends))
+            apart = (high - low) / 3.29
+            ends = [rounded(end, known_digits(apart, middle)) for end in (low, high)]
+            found, within = about.amount(middle, apart), about.with_unit(" and ".join(ends))
             return f"The highest {about.name} is {found}, with 90 % probability between {within}."
         mean, sd = totals(moments, about)
         return f"{len(mean):,} points: {about.among(mean, sd)}."
