@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -177,3 +178,19 @@ def test_no_two_first_designs_of_a_plate_have_the_same_numbers() -> None:
             assert len({trial.params["t"] for trial in plate}) == 1
         assert len({trial.params["c"] for trial in study.records}) == 12
         assert bool(space.holds(space.encode_many([trial.params for trial in study.records])).all())
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+@pytest.mark.parametrize("options", [{}, {"solvent": ["THF", "DMF", "dioxane"]}])
+def test_what_first_plates_share_fills_its_range(size: int, options: dict[str, Any]) -> None:
+    """Four plates have a temperature in each quarter of the range, wherever it stands among the parameters."""
+    numbers = {"t": he.Real(0.0, 1.0), "c": he.Real(0.0, 1.0)}
+    for parameters in ({**numbers, **options}, {**options, **dict(reversed(numbers.items()))}):
+        space = he.Space(**parameters, same_in_batch=["t"])
+        for seed in range(4):
+            study = he.Study(space, he.Maximize(), first=4 * size, seed=seed)
+            plates = [study.ask_many(size) for _ in range(4)]
+            shared = [{trial.params["t"] for trial in plate} for plate in plates]
+            assert all(len(each) == 1 for each in shared)
+            assert {int(4 * t) for each in shared for t in each} == {0, 1, 2, 3}
+            assert len({trial.params["c"] for trial in study.records}) == 4 * size

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import hentropy as he
+from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.decisions.headlines import Quantity, in_words, known_digits, percent, rounded
 from hentropy.core.decisions.limits import Limit
 from hentropy.core.gain import Appraisal
@@ -110,10 +111,11 @@ def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_o
     assert study.decide(worth=False).worth == ""
     assert count.searches == asked
     said = study.decide()
-    assert re.fullmatch(r"Another run is worth (about|less than) \S+ % yield: stop\.", said.worth)
+    spent = ", but the budget of 5 trials is used up: stop."
+    assert re.fullmatch(rf"Another run is worth (about|less than) \S+ % yield{spent}", said.worth)
     proposal = study.propose()
     assert count.searches == asked + 1
-    assert said.worth == f"Another run is worth {YIELD.difference(proposal.gain, proposal.std_error)}: stop."
+    assert said.worth == f"Another run is worth {YIELD.difference(proposal.gain, proposal.std_error)}{spent}"
     again = opened(5)
     assert again.decide().heading == study.decide().heading == said.heading
     assert [stored.verdict.worth for stored in study.store.verdicts(study.log.record)] == [said.worth]
@@ -125,11 +127,20 @@ def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_o
     again.close()
     more = opened(6)
     assert more.decide().worth == ""
-    assert more.decide(worth=True).worth == again_said.removesuffix(": stop.") + "."
+    assert more.decide(worth=True).worth == again_said.removesuffix(spent) + "."
     more.tell(more.ask(), 3.0)
     assert more.decide().worth.endswith(": stop.")
     study.close()
     more.close()
+
+
+def test_a_study_that_stops_because_runs_are_worth_little_gives_no_other_reason() -> None:
+    study = he.Study(SPACE, he.Maximize(), hyperparameters="map", first=3, stop=[he.Budget(4), he.GainBelow(1e9)])
+    for _ in range(4):
+        trial = study.ask()
+        study.tell(trial, trial.params["x"] - (trial.params["y"] - 2) ** 2)
+    assert study.stopped == "the budget of 4 trials is used up"
+    assert re.fullmatch(r"Another run is worth (about|less than) \S+ in value: stop\.", study.decide().worth)
 
 
 def test_what_is_told_during_the_search_for_the_worth_is_not_overtaken(store_url: str) -> None:
@@ -338,4 +349,73 @@ def test_limits_and_several_outcomes_are_said() -> None:
     assert re.search(r", 50 % <= yield <= 90 % with (more than )?\d+ % probability\.$", own)
     assert Limit.parse("crystal > 0.8").in_words(Quantity.chance("crystal")) == "probability of crystal >= 80 %"
     front = headline(he.Pareto(2, {"yield": "max", "impurity": "min"}))
-    assert re.match(r"Two designs: yield \S+( to \S+)? %( \(± \S+\))?, impurity \S+( to \S+)? %( \(± \S+\))?\.$", front)
+    ranges = r"yield \S+( to \S+)? %( \(± \S+\))?, impurity \S+( to \S+)? %( \(± \S+\))?"
+    assert re.fullmatch(rf"A front of two designs: {ranges}\.", front)
+    aims = headline(he.Target({"yield": (61.0, 64.0), "impurity": "<= 2"}))
+    chance = r"met with (more than )?\d+ % probability"
+    met = rf"yield \S+ ± \S+ % \(target 61 to 64 %, {chance}\), impurity \S+ ± \S+ % \(target at most 2 %, {chance}\)"
+    assert re.fullmatch(rf"The design nearest to the targets: {met}\.", aims)
+    assert headline(he.Target({"yield": 62.0})).endswith(" % (target 62 %).")
+    guesses = headline(he.KGuesses(3, outcome="yield", subject_to=["impurity <= 3", "yield <= 66"]))
+    said = r"(with|at each of them with (at least|more than)) (more than )?\d+ % probability"
+    assert re.search(rf", impurity <= 3 %, yield <= 66 % {said}\.", guesses)
+
+
+def test_the_chance_to_meet_a_target_is_that_of_the_belief() -> None:
+    """Against draws, of a value that is believed as its logarithm under a mixture."""
+    study = he.Study(SPACE, he.Target({"value": (50.0, 55.0)}), outcomes={"value": he.Outcome(log=True)})
+    rows = SPACE.sample(9, 0)
+    study.attach_many([(SPACE.decode(row), 60 + 10 * math.sin(row[0]) - float(row[1] - 2) ** 2) for row in rows])
+    verdict = study.decide()
+    said = re.search(r"\(target 50 to 55, met with (\d+) % probability\)", verdict.headline)
+    assert said is not None
+    moments = study.belief.moments(verdict.raw, he.Needs.JOINT)
+    draws = joint_draws(moments, 100_000, torch.Generator().manual_seed(1)).exp()
+    assert float(((draws > 50) & (draws < 55)).double().mean()) == pytest.approx(int(said[1]) / 100, abs=0.012)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_best_guess_has_the_error_of_the_best(largest: bool) -> None:
+    """By brute force; the error of the guess that is known best would be much less."""
+    study = told(he.KGuesses(3, largest=largest))
+    verdict = study.decide()
+    said = re.search(r"a value of \S+ ± (\S+)\.", verdict.headline)
+    assert said is not None
+    draws = joint_draws(study.belief.moments(verdict.raw, he.Needs.JOINT), 100_000, torch.Generator().manual_seed(1))
+    best = draws.amax(-1) if largest else draws.amin(-1)
+    assert float(best.std()) == pytest.approx(float(said[1]), rel=0.13)  # two digits, or one
+
+
+@pytest.mark.parametrize(
+    ("decision", "column", "descending"),
+    [
+        (he.TopK(4, weight=30.0), "mean", True),
+        (he.KGuesses(3, largest=False), "mean", False),
+        (he.Pareto(4, {"value": "min", "price": "min"}), "value", False),
+    ],
+)
+def test_the_best_of_several_designs_is_the_first(decision: he.Decision, column: str, descending: bool) -> None:
+    outcomes: dict[str, Any] = {"value": he.Outcome()}
+    if isinstance(decision, he.Pareto):
+        outcomes["price"] = he.Computed("price", "20 - x - y", unit="€")
+    study = he.Study(SPACE, decision, outcomes=outcomes, hyperparameters="map")
+    rows = SPACE.sample(9, 0)
+    study.attach_many([(SPACE.decode(row), 60 + 10 * math.sin(row[0]) - float(row[1] - 2) ** 2) for row in rows])
+    verdict = study.decide()
+    values = [row[column] for row in verdict.action]
+    assert values == sorted(values, reverse=descending)
+    assert study.belief.of("value").means(verdict.raw).mean[0].tolist() == pytest.approx(values)
+    assert "price sd" not in verdict.columns
+    assert isinstance(decision, he.Pareto) == ("price (€)" in verdict.titles)
+
+
+def test_an_estimate_has_its_error_beside_it() -> None:
+    study = he.Study(
+        SPACE, he.Estimate(at=SPACE.sample(3, 1)), outcomes={"value": he.Outcome(unit="g")}, hyperparameters="map"
+    )
+    study.attach_many([({"x": x, "y": y}, x - y) for x, y in ((1.0, 1.0), (5.0, 2.0), (9.0, 4.0))])
+    verdict = study.decide()
+    assert verdict.titles[:2] == ("estimate (g)", "estimate sd (g)")
+    mean, var = study.belief.moments(SPACE.sample(3, 1), he.Needs.VARIANCE).total()
+    assert [row["estimate"] for row in verdict.action] == pytest.approx(mean.tolist())
+    assert [row["estimate sd"] for row in verdict.action] == pytest.approx(var.sqrt().tolist())

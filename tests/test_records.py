@@ -7,6 +7,7 @@ from rich.console import Console
 
 import hentropy as he
 from hentropy.studies.records import Entry, State, Trial
+from hentropy.studies.records.verdict import lying
 from hentropy.studies.storage.tables import trials
 from hentropy.views.server.api.answers import TrialAnswer
 from hentropy.views.text.trials import as_json
@@ -101,6 +102,21 @@ def test_a_notebook_shows_what_the_terminal_shows() -> None:
     assert page.count("<tr>") == 13
     for note in many.notes:
         assert note in page
+
+
+def test_a_wide_table_lies_on_its_side_in_a_notebook() -> None:
+    names = [f"p{i}" for i in range(9)]
+    many = verdict(action=[{name: f"{name} of {row}" for name in names} for row in range(9)])
+    page = many._repr_html_()
+    assert page.count("<table>") == 2
+    assert page.count("<tr>") == 2 * 10
+    assert "<tr><td>p3</td><td>p3 of 0</td><td>p3 of 1</td>" in page
+    assert "<tr><td>p3</td><td>p3 of 5</td><td>p3 of 6</td><td>p3 of 7</td><td>p3 of 8</td></tr>" in page
+    assert "<th></th><th>6</th><th>7</th>" in page
+    assert lying(8, 9, 9) == lying(9, 512, 12) == []
+    assert lying(6, 3, 12, across=5) == [range(3)]
+    assert lying(9, 20, 12) == [range(6), range(6, 12)]
+    assert lying(6, 5, 12, across=5) == [range(3), range(3, 5)]
 
 
 def test_a_long_decision_is_cut_to_a_readable_heading() -> None:

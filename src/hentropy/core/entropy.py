@@ -67,9 +67,11 @@ def entropy(
     settled, belief = check_fit(decision, belief, space)
     check_seed(seed)
     if success is None:
-        return entropy_of(prepare_search(settled, belief, space), belief, seed)
-    priced, space = restricted(settled, belief, space, success)
-    return replace(entropy_of(prepare_search(priced, belief, space), belief, seed), decision=settled)
+        found = entropy_of(prepare_search(settled, belief, space), belief, seed)
+    else:
+        priced, space = restricted(settled, belief, space, success)
+        found = replace(entropy_of(prepare_search(priced, belief, space), belief, seed), decision=settled)
+    return replace(found, action=found.decision.in_order(found.action, belief))
 
 
 def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:

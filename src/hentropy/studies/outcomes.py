@@ -175,7 +175,8 @@ class Outcomes:
         Where a parameter is called as one of the columns, that is "mean of f".
         """
         if len(decided) > 1:
-            return {label: name for name in decided for label in (name, f"{name} sd")}
+            pairs = [(name, part) for name in decided for part in ("", " sd") if not (part and name in self.computed)]
+            return {f"{name}{part}": name for name, part in pairs}
         names, graded = self.space.names, bool(decided) and self.words(decided[0])
         labels = ("probability" if graded else "mean", "sd")
         return {f"{label} of f" if label in names else label: name for name in decided for label in labels}
@@ -183,8 +184,10 @@ class Outcomes:
     def verdict_units(self, decided: Sequence[str]) -> dict[str, str]:
         """The units of the columns of a verdict: those of the design, and of what is known of the outcomes."""
         known = {label: self.units.get(name, "") for label, name in self.known_columns(decided).items()}
+        if len(decided) == 1:
+            known |= dict.fromkeys(("estimate", "estimate sd", "max"), self.units.get(decided[0], ""))
         own = {field.name: field.unit for field in self.space.fields}
-        return {label: unit for label, unit in (own | known).items() if unit}
+        return {label: unit for label, unit in (known | own).items() if unit}
 
     def check_known(self, name: Any) -> None:
         """An `InputError` unless there is an outcome of this name."""

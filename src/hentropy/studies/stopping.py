@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from hentropy.core.given import is_count, is_finite
 from hentropy.errors import InputError
@@ -25,6 +25,9 @@ class Standing:
 
 class StoppingRule(ABC):
     """A reason to stop."""
+
+    by_gain: ClassVar[bool] = False
+    """Whether it stops because another experiment is not worth enough; other rules stop whatever it is worth."""
 
     @abstractmethod
     def reason(self, standing: Standing) -> str | None:
@@ -104,6 +107,8 @@ class TimeLimit(StoppingRule):
 class GainBelow(StoppingRule):
     """Stop when the gain of the best experiment was below a threshold `patience` times in a row."""
 
+    by_gain = True
+
     threshold: float
     patience: int = 1
 
@@ -125,6 +130,8 @@ class GainBelowCost(StoppingRule):
 
     Every experiment costs `cost`; by default, the cost according to the study times the `price` of a unit.
     """
+
+    by_gain = True
 
     cost: float | None = None
     price: float = 1.0

@@ -16,7 +16,7 @@ A decision whose best action follows from the belief at fixed points is a `Solve
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -256,17 +256,24 @@ class Decision(ABC):
         points = torch.as_tensor(self.points(a)).to(belief.X)
         about = [_quantity(name, quantities, belief, points) for name in names]
         seen = belief.scores if self.by_sides and len(names) == 1 else belief
-        each = [seen.of(name).moments(points, Needs.VARIANCE) for name in names]
+        # values that depend on each other matter where the best of a few counts
+        needs = Needs.JOINT if self.needs is Needs.JOINT and self.looks_at_designs(a) else Needs.VARIANCE
+        each = [seen.of(name).moments(points, needs) for name in names]
         if len(names) > 1 and not self.subject_to:
-            said = ", ".join(one.among(*totals(moments, one)) for one, moments in zip(about, each, strict=True))
-            return f"{in_words(points.shape[-2], 'design')}: {said}."
+            return self.headline_of_several(each, about)
         said = self.headline(a, each[0], expected_loss, about[0])
         holds = self.limits_hold(self.looked_at(belief).moments(points, Needs.VARIANCE)) if self.subject_to else None
         if holds is None:
             return said
         least = float(holds.min())
+        shares = {percent(share) for share in holds.flatten().tolist()}
+        surely = percent(least)
+        if len(shares) > 1:
+            surely = f"at each of them with {surely if surely.startswith('more') else f'at least {surely}'}"
+        else:
+            surely = f"with {surely}"
         doubt = "" if least >= 0.5 else " No design is known that is likely to hold the limits."
-        return f"{said[:-1]}, {self.limits_in_words(quantities)} with {percent(least)} probability.{doubt}"
+        return f"{said[:-1]}, {self.limits_in_words(quantities)} {surely} probability.{doubt}"
 
     def limits_in_words(self, quantities: Mapping[str, Quantity]) -> str:
         """The limits on outcomes, with their units."""
@@ -278,6 +285,19 @@ class Decision(ABC):
             return f"Expected loss {expected_loss:.4g}."
         mean, sd = totals(moments, about)
         return f"{in_words(len(mean), 'design')}: {about.among(mean, sd)}."
+
+    def spreads(self, belief: Belief) -> Tensor | None:
+        """The standard deviations, in units, of the numbers that the rows of a report state; None if it states none."""
+        return None
+
+    def in_order(self, a: Any, belief: Belief) -> Any:
+        """An action as a person reads it: where the order of its designs does not matter, the best one first."""
+        return a
+
+    def headline_of_several(self, each: Sequence[Moments], about: Sequence[Quantity]) -> str:
+        """The answer about several outcomes in one sentence, given the moments of each (H x K) in the model's terms."""
+        said = ", ".join(one.among(*totals(moments, one)) for one, moments in zip(about, each, strict=True))
+        return f"{in_words(each[0].mean.shape[-1], 'design')}: {said}."
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """What lowering the expected loss by this much is worth, with its error, in the units of the outcome."""

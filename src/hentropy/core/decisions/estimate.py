@@ -4,7 +4,7 @@ from typing import Any
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
-from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
+from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, in_units, named, totals
 from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.spaces import DesignSpace
 from hentropy.lazy import Tensor
@@ -68,6 +68,11 @@ class Estimate(Solved):
             return belief.look_ahead(x).whitened_cross(at)[0].square().sum((-1, -2))
 
         return GainFormula(gain, numbers=2 * at.shape[0])
+
+    def spreads(self, belief: Belief) -> Tensor:
+        """Of the estimates: m."""
+        own = belief.of(*(self.outcomes or belief.outcomes[:1]))
+        return in_units(own.moments(self.settled_points.to(belief.X), Needs.VARIANCE), self._log).total()[1].sqrt()
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """The range of the estimates and their typical error."""

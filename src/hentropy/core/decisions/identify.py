@@ -16,7 +16,7 @@ from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
-from hentropy.core.decisions.headlines import Quantity, percent, roughly
+from hentropy.core.decisions.headlines import Quantity, known_digits, percent, roughly, rounded
 from hentropy.core.decisions.max_value import log_density, max_value_gain, max_value_numbers
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
@@ -153,8 +153,9 @@ class Identify(Solved):
         if self.what == "max":
             greatest = a.exp() if about.log else a
             low, middle, high = (float(torch.quantile(greatest, p)) for p in (0.05, 0.5, 0.95))
-            found = about.amount(middle, (high - low) / 3.29)
-            within = about.with_unit(f"{low:.4g} and {high:.4g}")
+            apart = (high - low) / 3.29
+            ends = [rounded(end, known_digits(apart, middle)) for end in (low, high)]
+            found, within = about.amount(middle, apart), about.with_unit(" and ".join(ends))
             return f"The highest {about.name} is {found}, with 90 % probability between {within}."
         mean, sd = totals(moments, about)
         return f"{len(mean):,} points: {about.among(mean, sd)}."

@@ -1,6 +1,6 @@
 """`Pareto`: k designs that trade outcomes off against each other; the hypervolume that they dominate."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from hentropy.core.beliefs import Belief, Moments, Needs
@@ -11,6 +11,7 @@ from hentropy.core.decisions.headlines import Quantity, roughly
 from hentropy.core.decisions.hypervolume import area, area_with, hypervolume
 from hentropy.core.decisions.limits import numbers_by_name, seen
 from hentropy.core.decisions.normal import excess
+from hentropy.core.decisions.several_designs import by_value
 from hentropy.errors import DecisionError, InputError
 from hentropy.lazy import Tensor, torch
 
@@ -59,6 +60,16 @@ class Pareto(Decision):
     def stated(self) -> tuple[Stated, ...]:
         """The reference."""
         return tuple(Stated("the reference", name, value) for name, value in (self.reference or {}).items())
+
+    def in_order(self, a: Tensor, belief: Belief) -> Tensor:
+        """Along the front, the best value of the first outcome first."""
+        first = self.outcomes[0]
+        return by_value(a, belief.of(first), self.ways[first] == "max")
+
+    def headline_of_several(self, each: Sequence[Moments], about: Sequence[Quantity]) -> str:
+        """The range of each outcome over the front."""
+        said = super().headline_of_several(each, about)
+        return said if self.k == 1 else f"A front of {said[0].lower()}{said[1:]}"
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """In the product of all units."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence as Targets
 from typing import Any, Literal
 
 from hentropy.core.beliefs import Belief, Moments, Needs
+from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import (
     Decision,
@@ -76,6 +77,11 @@ def _own(distance: Distance, a: Tensor, b: Tensor) -> Tensor:
             f" {tuple(first.shape[:-1])}: reduce over the last dimension only"
         )
     return value
+
+
+def by_value(a: Tensor, belief: Belief, descending: bool) -> Tensor:
+    """The designs of an action (k x d) in the order of their expected values, by a belief about one outcome."""
+    return a[belief.means(a).mean[0].argsort(descending=descending, stable=True)]
 
 
 UNEVEN = 10.0
@@ -186,6 +192,10 @@ class TopK(Limited):
         alone = self.k == 1 or self.weight == 0
         return Sums((sign,) * self.k, None if alone else self._reward_of_pairs, self.coordinates)
 
+    def in_order(self, a: Tensor, belief: Belief) -> Tensor:
+        """The best value first."""
+        return by_value(a, belief.of(*(self.outcomes or belief.outcomes)[:1]), self.largest)
+
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """How many, whether they differ, and their values."""
         return f"{in_words(self.k, 'design')}{self._differ(a)}: {about.among(*totals(moments, about))}."
@@ -231,6 +241,10 @@ class TopK(Limited):
         if self.cap is not None:
             apart = apart.clamp_max(self.cap)
         return apart.sum((-1, -2)) * (self.weight / (self.k * (self.k - 1)))
+
+
+HEADLINE_DRAWS = 4096
+"""Joint draws of the values at a few guesses: the standard deviation of the best is known to about 1 %."""
 
 
 class KGuesses(Limited):
@@ -295,11 +309,17 @@ class KGuesses(Limited):
         """The smallest, or the largest."""
         return values.min() if self.largest else values.max()
 
+    def in_order(self, a: Tensor, belief: Belief) -> Tensor:
+        """The best value first."""
+        return by_value(a, belief.of(*(self.outcomes or belief.outcomes)[:1]), self.largest)
+
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """The best of them, as expected."""
-        _, sd = totals(moments, about)
+        """The best of them, as expected, with the standard deviation of the best value."""
+        values = joint_draws(moments, HEADLINE_DRAWS, torch.Generator().manual_seed(0))
+        values = values.exp() if about.log else values
+        sd = (values.amax(-1) if self.largest else values.amin(-1)).std()
         best = -expected_loss if self.largest else expected_loss
-        value = about.amount(math.exp(best) if about.log else best, min(sd))
+        value = about.amount(math.exp(best) if about.log else best, float(sd))
         return (
             f"{in_words(self.k, 'guess', 'guesses')}; the best of them is expected to reach a {about.name} of {value}."
         )

@@ -1,14 +1,15 @@
 """`Target`: a design whose outcomes are near stated values, inside bands, above or below."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
-from hentropy.core.decisions.base import Decision, Stated
-from hentropy.core.decisions.headlines import Quantity, roughly
+from hentropy.core.decisions.base import Decision, Stated, totals
+from hentropy.core.decisions.headlines import Quantity, percent, roughly
 from hentropy.core.decisions.limits import Limit, numbers_by_name, seen
+from hentropy.core.decisions.normal import distribution
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Name
 from hentropy.errors import DecisionError, InputError
@@ -82,6 +83,16 @@ class Target(Decision):
         rows = zip(self._limits, moments.mean.unbind(-1), moments.variance.unbind(-1), strict=True)
         return self._sum([limit.expected_distance(mean, var) for limit, mean, var in rows])
 
+    def headline_of_several(self, each: Sequence[Moments], about: Sequence[Quantity]) -> str:
+        """The outcomes beside their targets, and with which probability they are inside a band or a limit."""
+        rows = zip(self.targets.items(), self._limits, each, about, strict=True)
+        said = [_beside(_aimed(*item), own, moments, one) for item, own, moments, one in rows]
+        return f"The design nearest to the target{'s' if len(said) > 1 else ''}: {', '.join(said)}."
+
+    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
+        """The same about one outcome."""
+        return self.headline_of_several([moments], [about])
+
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """How much closer it comes: in units, if the loss is the distance of a single outcome."""
         alone = len(self.outcomes) == 1 and not self.scale and not self.weights
@@ -89,6 +100,27 @@ class Target(Decision):
             return f"{about.difference(amount, error)}, nearer to the target"
         targets = "targets" if len(self.outcomes) > 1 else "target"
         return f"{roughly(amount, error)} of the distance to the {targets}, as scaled"
+
+
+def _beside(wanted: Limit, own: Limit, moments: Moments, about: Quantity) -> str:
+    """An outcome and its target: yield 64.5 ± 1.8 % (target 60 to 70 %, met with 99 % probability).
+
+    The target is `wanted` in units, and its `own` numbers are in the terms of the moments (H x 1).
+    """
+    [mean], [sd] = totals(moments, about)
+    target = {
+        (True, False): f"at least {about.level(wanted.low)}",
+        (False, True): f"at most {about.level(wanted.high)}",
+        (True, True): about.with_unit(f"{wanted.low:g} to {wanted.high:g}"),
+    }[math.isfinite(wanted.low), math.isfinite(wanted.high)]
+    if wanted.low == wanted.high:
+        return f"{about.of(mean, sd)} (target {about.level(wanted.low)})"
+    if about.event:
+        return f"{about.of(mean, sd)} (target {target})"
+    s = moments.variance.clamp_min(1e-300).sqrt()
+    inside = distribution((own.high - moments.mean) / s) - distribution((own.low - moments.mean) / s)
+    met = percent(float(moments.expect(inside[..., 0])))
+    return f"{about.of(mean, sd)} (target {target}, met with {met} probability)"
 
 
 def _aimed(name: str, aim: Any) -> Limit:

@@ -231,13 +231,13 @@ class Pool(DesignSpace):
         most = min(count, int(sizes.max()))
         return Pool.among(self, rows[sizes[group] >= most]), most
 
-    def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
+    def spread(self, count: int, seed: int, known: Tensor | None = None, place: int | None = None) -> Tensor:
         """Rows spread over the pool, covering all options before repeating one where possible: count x d.
 
         Fewer than `count` if the pool has no more rows besides those `known` (m x d).
         """
         before = self._points[:0] if known is None else known
-        tables = self._option_tables()
+        start, tables = len(before) if place is None else place, self._option_tables()
         free = ~self.index.equal_to_any(before)
         count = min(count, int(free.sum()))
         if not tables:
@@ -246,7 +246,7 @@ class Pool(DesignSpace):
         positions = [table.index(self._points[:, place]) for place, table in tables]
         uses = [uses_of(table, before[:, place]) for place, table in tables]
         unit, chosen = self.to_unit(self._points), []
-        targets = sobol(len(before) + count, self.cube, seed)[len(before) :]
+        targets = sobol(start + count, self.cube, seed)[start:]
         for target in self.to_unit(self.from_cube(targets)):
             repeated = torch.stack([used[each] for used, each in zip(uses, positions, strict=True)]).sum(0)
             least = free & (repeated <= repeated[free].min())

@@ -224,17 +224,18 @@ class DesignSpace(ABC):
         """
         return self, count
 
-    def spread(self, count: int, seed: int, known: Tensor | None = None) -> Tensor:
+    def spread(self, count: int, seed: int, known: Tensor | None = None, place: int | None = None) -> Tensor:
         """First designs: they fill the space, and have each option before one has been seen twice: count x d.
 
         They go on from those `known` (m x d). Options take turns, those used least first; numbers fill what the options
-        of a design allow.
+        of a design allow: a sequence from its `place` on, by default the m-th.
         """
         before = self.bounds[:0] if known is None else known
         m, tables = len(before), self._option_tables()
+        start = m if place is None else place
         if not tables:
-            return self.sample(m + count, seed)[m:]
-        numbers = self.free_filling(sobol(m + count, self.cube, seed))[m:]
+            return self.sample(start + count, seed)[start:]
+        numbers = self.free_filling(sobol(start + count, self.cube, seed))[start:]
 
         def drawn(generator: torch.Generator) -> Tensor:
             return self.free_filling(torch.rand(FIRST_DRAWN, self.cube, generator=generator, dtype=torch.float64))

@@ -1,6 +1,7 @@
 """Verdicts: what would be decided, printed as a table."""
 
 import html
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,9 @@ SHOWN_ROWS = 12
 LONGEST = 110
 WIDTH = 80
 WIDEST = 100_000
+
+ACROSS, MOST_LYING = 8, 24
+"""Columns that stand beside each other in a document, and rows of an action that are not a long list."""
 
 LIMITS_HOLD = "limits hold"
 """The column that says with what probability a design holds all limits on outcomes."""
@@ -124,14 +128,38 @@ class Verdict:
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(title)}</th>" for title in self.titles)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self.cells
-        )
+        cells = self.cells
+        tables = [self._lying(block) for block in lying(len(self.titles), len(self.action), len(cells))]
+        tables = tables or [_html_table(self.titles, cells)]
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         stated = f"{html.escape(_clipped(self.decision, LONGEST))}: {html.escape(self.loss)}"
         details = f"<details><summary>The decision as stated, and its expected loss</summary>{stated}</details>"
-        return f"<p><b>{html.escape(self.heading)}</b></p><table><tr>{head}</tr>{body}</table>{notes}{details}"
+        return f"<p><b>{html.escape(self.heading)}</b></p>{''.join(tables)}{notes}{details}"
+
+    def _lying(self, block: range) -> str:
+        """Some of the rows as columns."""
+        columns = zip(*(self.cells[row] for row in block), strict=True)
+        rows = [(title, *column) for title, column in zip(self.titles, columns, strict=True)]
+        return _html_table(("", *(str(row + 1) for row in block)), rows)
+
+
+def lying(columns: int, rows: int, shown: int, across: int = ACROSS) -> list[range]:
+    """The rows that stand beside each other as columns, behind the names, so that nothing is cut: table by table.
+
+    Of so many rows the first `shown`. None where the columns fit, or the rows are a long list: then rows stay rows.
+    """
+    if columns <= across or rows > MOST_LYING:
+        return []
+    shown = min(rows, shown)
+    tables = max(1, math.ceil(shown / (across - 1)))
+    beside = max(1, math.ceil(shown / tables))  # about as many in each of them
+    return [range(start, min(start + beside, shown)) for start in range(0, shown, beside)]
+
+
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    titles = "".join(f"<th>{html.escape(title)}</th>" for title in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{titles}</tr>{body}</table>"
 
 
 def after_runs(observations: int, failed: int) -> str:

@@ -116,17 +116,22 @@ class Asker:
         return [] if rows is None or points is None else [self.log.space.decode(points[i]) for i in rows[:count]]
 
     def _filling_options(self, count: int) -> list[Params]:
-        """The next designs that fill a space with options, which take turns over all trials so far."""
+        """The next designs that fill a space with options, which take turns over all trials so far.
+
+        What the designs of a plate share is one number of a sequence that has one for each plate. Those that stand a
+        plate apart in the sequence of all designs would be near each other: of every fourth of a Sobol sequence, one
+        coordinate stays in a quarter of its range.
+        """
         space = self.log.space
         rows = [self.log.row(trial) for trial in self.log.trials]
         known = torch.stack(rows) if rows else space.bounds[:0]
         if not space.same_in_batch or count == 1:
             return [space.decode(row) for row in space.spread(count, self.seed, known)]
         some, count = space.with_plates(count, known)
-        found = some.spread(1, self.seed, known)
+        shared = torch.cat([known[:, space.places[name]] for name in space.same_in_batch], -1)
+        found = some.spread(1, self.seed, known, place=len(shared.unique(dim=0)))
         if len(found):
-            others = some.plate(found[0]).spread(count - 1, self.seed, torch.cat([known, found]))
-            found = torch.cat([found, others])
+            found = some.plate(found[0]).spread(count, self.seed, known)
         return [space.decode(row) for row in found]
 
     def _fresh(self, size: int, count: int) -> list[Params]:

@@ -237,7 +237,7 @@ NOT_WORTH_IT = "Another run is not expected to improve it: stop."
 NO_OTHER_RUN = "There is no other run to make: stop."
 
 
-def another_run(decision: Decision, about: Quantity, entries: Iterable[Entry], stopped: str | None) -> str:
+def another_run(decision: Decision, about: Quantity, entries: Iterable[Entry], ending: str) -> str:
     """What another experiment is worth, in a sentence: the gain of the newest proposal, if nothing was told since.
 
     Empty where that is not known: then it takes a search.
@@ -251,14 +251,27 @@ def another_run(decision: Decision, about: Quantity, entries: Iterable[Entry], s
     last = proposed[-1].trial
     if not last.gain:
         return ""
-    return worth_sentence(decision, about, last.gain, last.gain_error or 0.0, stopped)
+    return worth_sentence(decision, about, last.gain, last.gain_error or 0.0, ending)
 
 
-def worth_sentence(decision: Decision, about: Quantity, gain: float, error: float, stopped: str | None) -> str:
-    """What another experiment is worth, with its gain; and to stop, if the rules say so."""
+def ending_of(rules: Iterable[StoppingRule], trials: Sequence[Trial], seconds: float, stopped: str | None) -> str:
+    """How the sentence ends that says what another experiment is worth: to stop, if the study is `stopped`.
+
+    It says why if only a rule stops it that does not look at what experiments are worth, such as a budget.
+    """
+    if stopped is None:
+        return ""
+    rules = tuple(rules)
+    limit = reason_to_stop((rule for rule in rules if not rule.by_gain), trials, seconds)
+    enough = reason_to_stop((rule for rule in rules if rule.by_gain), trials, seconds)
+    return f", but {limit}: stop" if limit and not enough else ": stop"
+
+
+def worth_sentence(decision: Decision, about: Quantity, gain: float, error: float, ending: str) -> str:
+    """What another experiment is worth, with its gain; and to stop, if there is an `ending_of` it."""
     if not gain:
         return NOT_WORTH_IT
-    return f"Another run is worth {in_words_of(decision, about, gain, error)}{': stop' if stopped else ''}."
+    return f"Another run is worth {in_words_of(decision, about, gain, error)}{ending}."
 
 
 def in_words_of(decision: Decision | None, about: Quantity, gain: float, error: float) -> str:

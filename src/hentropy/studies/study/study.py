@@ -43,6 +43,7 @@ from hentropy.studies.study.rules import (
     another_run,
     budget_notes,
     checked_record,
+    ending_of,
     in_words_of,
     model_notes,
     space_notes,
@@ -438,7 +439,11 @@ class Study:
             found = self.propose()
         except HentropyError:  # what another experiment is worth cannot be said; what would be decided can
             return ""
-        return worth_sentence(self.decision, self.outcomes.about(self.decided), found.gain, found.std_error, stopped)
+        about = self.outcomes.about(self.decided)
+        return worth_sentence(self.decision, about, found.gain, found.std_error, self._ending(stopped))
+
+    def _ending(self, stopped: str | None) -> str:
+        return ending_of(self.stop, self.log.trials, time.monotonic() - self._start, stopped)
 
     def _decided(self) -> Verdict:
         belief = self.belief
@@ -464,7 +469,7 @@ class Study:
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
         about = self.outcomes.about(self.decided)
-        return another_run(self.decision, about, self.log.entries.values(), self._reason(running=False))
+        return another_run(self.decision, about, self.log.entries.values(), self._ending(self.stopped))
 
     def _last_verdict(self) -> Verdict | None:
         if self._verdict is None:
@@ -487,11 +492,15 @@ class Study:
         rows: list[Params] = found.decision.describe(found.action, self.decide_on)
         designs = found.decision.actions.of_designs and isinstance(found.action, Tensor)
         if not designs or len(rows) != found.action.shape[0]:
-            return rows
+            spreads = found.decision.spreads(belief)
+            return rows if spreads is None else list(map(_with_spread, rows, spreads.tolist()))
         names = self.decided if len(self.decided) > 1 else belief.outcomes[:1]
         each = [in_units(belief.of(name).moments(found.action, Needs.VARIANCE), name in belief.logs) for name in names]
-        totals = [part for one in each for part in one.total()]  # mean, variance of each outcome in turn
-        known = torch.stack([part.clamp_min(0.0).sqrt() if k % 2 else part for k, part in enumerate(totals)], -1)
+        columns = []  # mean and standard deviation of each outcome in turn; what is computed has none
+        for name, one in zip(names, each, strict=True):
+            mean, var = one.total()
+            columns += [mean] if name in self.outcomes.computed else [mean, var.clamp_min(0.0).sqrt()]
+        known = torch.stack(columns, -1)
         labels = list(self.outcomes.known_columns(self.decided))
         judged = found.decision.looked_at(belief) if found.decision.subject_to else belief
         holds = found.decision.limits_hold(judged.moments(found.action, Needs.VARIANCE))
@@ -535,6 +544,12 @@ class Study:
         verdicts = self.store.verdicts(self.log.record)
         spent = spent_sentence(self.stop, self.records, self.costs.unit)
         return study_html(self.name, repr(self.decision), self.records, verdicts, titles, self.outcomes, spent)
+
+
+def _with_spread(row: Params, sd: float) -> Params:
+    """A row that begins with a number that is reported, and its standard deviation behind that."""
+    (name, value), *others = row.items()
+    return {name: value, f"{name} sd": sd, **dict(others)}
 
 
 def _recorded(verdict: Verdict) -> Verdict:

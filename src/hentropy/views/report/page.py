@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from hentropy.core.given import is_number
 from hentropy.studies.records import Verdict
-from hentropy.studies.records.verdict import cell_text
+from hentropy.studies.records.verdict import cell_text, lying
 from hentropy.studies.study import Study
 from hentropy.views.report.contents import contents
 from hentropy.views.web.templating import environment, static_text
@@ -26,6 +26,7 @@ def report_html(study: Study) -> str:
             report=said,
             verdict=said.verdict,
             shown_rows=_shown_rows(said.verdict),
+            lying=_lying(said.verdict),
             numeric=_numeric(said.verdict),
             cell_text=cell_text,
             styles=[Markup(static_text("base.css")), Markup(_text("report.css"))],
@@ -41,6 +42,12 @@ def report_html(study: Study) -> str:
 def _shown_rows(verdict: Verdict | None) -> int:
     rows = 0 if verdict is None else len(verdict.action)
     return rows if rows <= MOST_ROWS else SHOWN_ROWS
+
+
+def _lying(verdict: Verdict | None) -> list[range]:
+    """The rows of an action that stand beside each other, where they do."""
+    rows = 0 if verdict is None else len(verdict.action)
+    return [] if verdict is None else lying(len(verdict.columns), rows, rows)
 
 
 def _text(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.records.verdict import after_runs, cell_text
+from hentropy.studies.records.verdict import after_runs, cell_text, lying
 from hentropy.views.text.formats import counted, number, titled
 
 Row = Mapping[str, Any]
@@ -148,6 +148,8 @@ class VerdictView:
     rows: tuple[tuple[VerdictCell, ...], ...]
     wide: bool
     """Whether it has more columns than stand beside each other with ease."""
+    lying: tuple[range, ...]
+    """The rows that stand beside each other as columns, table by table, where they do."""
     more: str
     headline: str
     stands_on: str
@@ -185,6 +187,7 @@ def verdict_view(
         columns=tuple(VerdictColumn(titled(name, units.get(name, "")), _numeric(rows, name)) for name in names),
         rows=cells,
         wide=len(names) > MOST_ACROSS,
+        lying=tuple(lying(len(names), len(rows), SHOWN_ROWS, MOST_ACROSS)),
         more=f"And {counted(left, 'more row')}." if left > 0 else "",
         headline=f"{now['headline']} {now['worth']}".strip(),
         stands_on=stands_on,
