@@ -93,6 +93,41 @@ def test_a_simulator_weighs_its_draws_and_looks_ahead_as_brute_force_does() -> N
     assert bool(((found.value - torch.tensor(worth, dtype=torch.float64)).abs() <= slack).all()), (found, worth)
 
 
+def test_functions_drawn_from_a_prior_fitted_network_have_its_joint_distribution() -> None:
+    """The route that the documents show, with predictions that are known: those of a Gaussian process."""
+    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text()
+    [code] = [part for part in page.split("```") if part.startswith("python\ndef predictive")]
+    names: dict[str, Any] = {"he": he, "torch": torch}
+    exec(code.removeprefix("python"), names)
+
+    def kernel(a: Tensor, b: Tensor) -> Tensor:
+        return torch.exp(-2.0 * torch.cdist(a, b).square())
+
+    def conditional(X: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The weights of the known values (... x m x n), and the covariance of the others (... x m x m)."""
+        K = kernel(X, X) + 1e-6 * torch.eye(X.shape[-2], dtype=torch.float64)
+        weights = torch.linalg.solve(K, kernel(X, x)).mT
+        return weights, kernel(x, x) - weights @ kernel(X, x)
+
+    def network(X: Tensor, Y: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        weights, cov = conditional(X, x)
+        return (weights @ Y.unsqueeze(-1)).squeeze(-1), cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt()
+
+    given, draws = data(n=4), 2000
+    belief = names["predictive"](network, draws=draws)(given)
+    shift, scale = given.Y.mean(), given.scale
+    weights, cov = conditional(given.X, POOL.points)
+    found = belief.raw(POOL.points)
+    # standard errors are at most scale / sqrt(draws) for means and scale^2 sqrt(2 / draws) for covariances
+    torch.testing.assert_close(
+        found.mean(0),
+        shift + scale * (weights @ ((given.Y - shift) / scale)),
+        rtol=0.0,
+        atol=5.0 * scale / draws**0.5,
+    )
+    torch.testing.assert_close(torch.cov(found.T), scale**2 * cov, rtol=0.0, atol=5.0 * scale**2 * (2.0 / draws) ** 0.5)
+
+
 def test_a_last_layer_is_bayesian_linear_regression_in_its_features() -> None:
     given = data(SPACE, 9)
     belief = he.last_layer(6, networks=2, steps=40)(given)

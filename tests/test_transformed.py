@@ -298,10 +298,36 @@ def test_symmetrical_outcomes_have_the_belief_of_families() -> None:
     assert torch.equal(one.alpha, other.alpha)
 
 
-@pytest.mark.parametrize("n", [8, 140])
+@pytest.mark.parametrize("n", [8, 510])
 def test_few_or_many_outcomes_have_the_belief_of_families(n: int) -> None:
     X, Y = skewed(n)
     assert isinstance(fit(X, Y, space=BOX, hyperparameters="transformed"), Gaussian)
+
+
+def test_with_more_observations_each_family_and_the_transform_have_one_component() -> None:
+    """Corners of a plain: skewed, and rough enough that neither family explains it all."""
+    X = torch.rand(400, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    Y = torch.exp(-6.0 * (X - 0.7).abs().sum(-1))
+    box = Space.box([0.0] * 4, [1.0] * 4)
+    belief, plain = (fit(X[:140], Y[:140], space=box, hyperparameters=how) for how in ("transformed", "families"))
+    assert isinstance(belief, Transformed)
+    assert isinstance(plain, Gaussian)
+    assert belief.components == plain.components + 1
+    assert belief.own == slice(0, 1)
+    check_belief(belief, box, seed=1)
+
+    def loss(one: Gaussian | Transformed) -> float:
+        """Minus the mean log density of the outcomes held out."""
+        latent = one.latent if isinstance(one, Transformed) else one
+        moments = latent.moments(X[140:], Needs.VARIANCE)
+        sd = (moments.variance + latent.frame.scale.square() * latent.future_noise.unsqueeze(-1)).sqrt()
+        if isinstance(one, Transformed):
+            each = one.predicted(moments.mean, sd, Y[140:])
+        else:
+            each = torch.distributions.Normal(moments.mean, sd).log_prob(Y[140:])
+        return -float(torch.logsumexp(latent.weights.log().unsqueeze(-1) + each, 0).mean())
+
+    assert loss(belief) < loss(plain) - 0.3
 
 
 def test_a_gross_error_is_doubted_and_not_transformed() -> None:

@@ -280,11 +280,11 @@ def fit(
     rows of the same design, clearly show it (see `replicates`). By default ("auto" or "transformed") the belief
     mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
     (see `families`), and coordinates are stretched where 30 to 500 observations clearly ask for it (see `warping`).
-    Where 10 to 128 outcomes are so skewed that the evidence prefers it (see `bending`), it is a `Transformed`, in units
-    of Y as ever: two draws of each family and one about transformed outcomes. "families" has no such transforms. One
-    kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or `draws` from their posterior
-    ("mixture"); "auto" with a profile is a mixture while there are few data. A `start` that `fit_with` returned for
-    similar data speeds up the fit of one kernel.
+    Where 10 to 500 outcomes are so skewed that the evidence prefers it (see `bending`), it is a `Transformed`, in units
+    of Y as ever: two draws of each family (one beyond 128 observations) and one about transformed outcomes. "families"
+    has no such transforms. One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or
+    `draws` from their posterior ("mixture"); "auto" with a profile is a mixture while there are few data. A `start`
+    that `fit_with` returned for similar data speeds up the fit of one kernel.
 
     More than 1,500 observations are summarised by 1,000 inducing points, to which the hyperparameters are fitted (see
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
@@ -360,8 +360,8 @@ def fit_with(
         belief, accounts = _families(
             *_warped(data, fit_families(target, own, generator), own, generator), own, generator
         )
-        if hyperparameters == "transformed" and own > 1 and len(data.X) >= LEAST:
-            belief = _transformed(accounts, generator) or belief
+        if hyperparameters == "transformed" and (own > 1 or not few) and LEAST <= len(data.X) <= MOST:
+            belief = _transformed(accounts, 2 if few else 1, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
     if hyperparameters == "mixture":
         theta, state = draw(target, known, draws, generator)
@@ -513,12 +513,13 @@ def _families(
     return belief, accounts
 
 
-def _transformed(accounts: list[Account], generator: torch.Generator) -> Transformed | None:
+def _transformed(accounts: list[Account], draws: int, generator: torch.Generator) -> Transformed | None:
     """Two draws of each family about the outcomes, one of the first about transformed ones, weighted by stacking.
 
-    None where a transform is not better than none by a margin. Where gross errors are the alternative, a transform also
-    pays for having been chosen among many, and it may be that of the observations that are not doubted. The wide draws
-    are among the plain ones: transformed, they would expect outcomes far beyond all that were seen.
+    With `draws` of 1 each has its most probable hyperparameters instead. None where a transform is not better than none
+    by a margin. Where gross errors are the alternative, a transform also pays for having been chosen among many, and it
+    may be that of the observations that are not doubted. The wide draws are among the plain ones: transformed, they
+    would expect outcomes far beyond all that were seen.
     """
     best, chosen = accounts[-1].odds, None
     price = math.log(CANDIDATES) if len(accounts) > 1 else 0.0
@@ -530,7 +531,7 @@ def _transformed(accounts: list[Account], generator: torch.Generator) -> Transfo
         noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
         relative = account.data.relative_noise(found.values, None if target.doubt is None else target.doubt == 0)
         told = replace(target, outcomes=found.values, noise=noise, relative=relative)
-        [bent] = fit_families(told, 2, generator, wide=False, families=FAMILIES[:1])
+        [bent] = fit_families(told, draws, generator, wide=False, families=FAMILIES[:1])
         odds = account.odds + bent.summit - account.fitted[0].summit + float(found.log_slope.sum()) - price
         if odds > best:
             best, chosen = odds, (account, found, bent)
