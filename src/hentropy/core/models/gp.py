@@ -357,9 +357,10 @@ def fit_with(
     if hyperparameters in ("families", "transformed"):
         own = max(1, draws // 2) if few else 1
         belief: Gaussian | Transformed
-        belief, accounts = _families(
-            *_warped(data, fit_families(target, own, generator), own, generator), own, generator
-        )
+        belief, accounts = _families(data, fit_families(target, own, generator), own, generator)
+        warped = _warped(accounts, own, generator)
+        if warped is not None:
+            belief, accounts = _families(*warped, own, generator)
         if hyperparameters == "transformed" and (own > 1 or not few) and LEAST <= len(data.X) <= MOST:
             belief = _transformed(accounts, 2 if few else 1, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
@@ -470,17 +471,30 @@ class Account:
 
 
 def _warped(
-    data: Observations, plain: list[Fitted], draws: int, generator: torch.Generator
-) -> tuple[Observations, list[Fitted]]:
-    """The data and the families given them, with coordinates stretched where that is clearly more probable."""
-    stretches = best_stretches(plain) if ENOUGH <= len(data.X) <= MOST else None
-    if stretches is None:
-        return data, plain
-    warped = data.warped(stretches)
-    fitted = fit_families(replace(plain[0].target, inputs=warped.inputs), draws, generator)
-    earned = max(one.summit for one in fitted) - max(one.summit for one in plain)
-    price = MARGIN * sum(one is not None for one in stretches)
-    return (warped, fitted) if earned > price else (data, plain)
+    accounts: list[Account], draws: int, generator: torch.Generator
+) -> tuple[Observations, list[Fitted]] | None:
+    """The data, coordinates stretched, and the families that trust them, where that is clearly more probable.
+
+    A stretch must not be made for gross errors: where some are doubted, it has to be better than that account.
+    """
+    data, plain = accounts[0].data, accounts[0].fitted
+    best, chosen = accounts[-1].odds, None
+    if not ENOUGH <= len(data.X) <= MOST:
+        return None
+    for account in accounts:
+        stretches = best_stretches(account.fitted)
+        if stretches is None:
+            continue
+        warped = data.warped(stretches)
+        fitted = fit_families(replace(account.fitted[0].target, inputs=warped.inputs), draws, generator)
+        earned = max(one.summit for one in fitted) - max(one.summit for one in account.fitted)
+        odds = account.odds + earned - MARGIN * sum(one is not None for one in stretches)
+        if odds > best:
+            best, chosen = odds, (warped, None if account.beside else fitted)
+    if chosen is None:
+        return None
+    warped, trusting = chosen
+    return warped, trusting or fit_families(replace(plain[0].target, inputs=warped.inputs), draws, generator)
 
 
 def _families(
