@@ -14,6 +14,7 @@ from hentropy.core.beliefs.terms import Basis
 from hentropy.core.models.families import DOUBT, Fitted, doubted, doubting, suspects
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.hyperparameters import LogPosterior
+from hentropy.core.models.warping import Warped
 
 pytestmark = pytest.mark.numerics
 
@@ -41,6 +42,19 @@ def test_a_gross_error_is_found_and_does_no_harm() -> None:
     assert int((chances > 0.0).sum()) <= 2  # a neighbour may be doubted too
     assert error(belief) < 0.1 < error(he.fit(X, Y, space=SPACE, hyperparameters="mixture"))
     assert float(belief.observed[7]) == pytest.approx(float(Y[7]))
+
+
+@pytest.mark.parametrize("seed", [0, 3, 7])
+def test_coordinates_are_not_stretched_to_explain_gross_errors(seed: int) -> None:
+    """A stretch that is chosen while errors are trusted moves them apart from what they contradict."""
+    designs = SPACE.sample(50, seed=seed)
+    Y = smooth(designs)
+    wrong = torch.randperm(50, generator=torch.Generator().manual_seed(seed))[:2]
+    Y[wrong] += torch.tensor([6.0, -7.0], dtype=torch.float64) * Y.std()
+    belief = he.fit(designs, Y, space=SPACE)
+    latent = belief.latent if isinstance(belief, Transformed) else belief
+    assert not isinstance(latent.frame.transform, Warped)
+    assert bool((doubted(belief)[wrong] > 0.5).all())
 
 
 @pytest.mark.parametrize("noise", [None, 0.01])
