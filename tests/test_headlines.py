@@ -10,7 +10,7 @@ import torch
 
 import hentropy as he
 from hentropy.core.beliefs.base import joint_draws
-from hentropy.core.decisions.headlines import Quantity, in_words, known_digits, percent, rounded
+from hentropy.core.decisions.headlines import Quantity, for_each, in_words, known_digits, of_success, percent, rounded
 from hentropy.core.decisions.limits import Limit
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Auto, Cost, Solver
@@ -419,3 +419,19 @@ def test_an_estimate_has_its_error_beside_it() -> None:
     mean, var = study.belief.moments(SPACE.sample(3, 1), he.Needs.VARIANCE).total()
     assert [row["estimate"] for row in verdict.action] == pytest.approx(mean.tolist())
     assert [row["estimate sd"] for row in verdict.action] == pytest.approx(var.sqrt().tolist())
+
+
+def test_the_least_of_several_probabilities_in_words() -> None:
+    assert for_each(0.934) == "at each of them with at least 93 %"
+    assert for_each(0.999) == "at each of them with more than 99 %"
+    assert for_each(0.001) == "at the least likely of them with less than 1 %"
+    assert of_success([0.999, 0.998], 0.5) == "A run succeeds at each of them with more than 99 % probability."
+
+
+@pytest.mark.parametrize(("limit", "chance"), [(3.0, "100 %"), (2.5, "0 %"), (3.5, "100 %")])
+def test_what_is_computed_meets_a_target_or_does_not(limit: float, chance: str) -> None:
+    """Also exactly at the limit, where the best design often is."""
+    decision = he.Target({"cost": f"<= {limit}"})
+    exact = he.Moments(torch.ones(1, dtype=torch.float64), *torch.tensor([[[3.0]], [[0.0]]], dtype=torch.float64))
+    said = decision.headline_of_several([exact], [Quantity("cost", "EUR")])
+    assert said.endswith(f"cost 3.000 EUR (target at most {limit:g} EUR, met with {chance} probability).")
