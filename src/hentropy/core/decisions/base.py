@@ -268,7 +268,7 @@ class Decision(ABC):
         least = float(holds.min())
         alike = len({percent(share) for share in holds.flatten().tolist()}) == 1
         surely = f"with {percent(least)}" if alike else for_each(least)
-        doubt = "" if least >= 0.5 else " No design is known that is likely to hold the limits."
+        doubt = "" if float(holds.max()) >= 0.5 else " No design is known that is likely to hold the limits."
         return f"{said[:-1]}, {self.limits_in_words(quantities)} {surely} probability.{doubt}"
 
     def limits_in_words(self, quantities: Mapping[str, Quantity]) -> str:

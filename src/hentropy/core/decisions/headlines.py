@@ -146,7 +146,7 @@ def of_success(chances: Sequence[float], at_least: float) -> str:
 def for_each(least: float) -> str:
     """The least of several probabilities, as what holds for each of them: at each of them with at least 93 %."""
     said = percent(least)
-    if said.startswith("less"):
+    if least < 0.005:
         return f"at the least likely of them with {said}"
     return f"at each of them with {said if said.startswith('more') else f'at least {said}'}"
 
