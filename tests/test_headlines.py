@@ -446,7 +446,7 @@ def test_what_is_computed_meets_a_target_or_does_not(limit: float, chance: str) 
 def test_designs_that_hold_the_limits_come_first(decision: he.Decision) -> None:
     """A design beyond them is not the best, and where one holds them it is not said that none is known."""
     space = he.Space(x=he.Real(0.0, 1.0), z=he.Real(0.0, 1.0))
-    outcomes = {"v": he.Outcome(), "price": he.Computed("price", "2 * x + z")}
+    outcomes: dict[str, Any] = {"v": he.Outcome(), "price": he.Computed("price", "2 * x + z")}
     study = he.Study(space, decision, outcomes=outcomes, hyperparameters="map")
     study.attach_many([(space.decode(row), {"v": float(row.sum())}) for row in space.sample(8, 0)])
     action = torch.tensor([[0.9, 0.9], [0.1, 0.1], [0.3, 0.2]], dtype=torch.float64)
