@@ -194,3 +194,23 @@ def test_what_first_plates_share_fills_its_range(size: int, options: dict[str, A
             assert all(len(each) == 1 for each in shared)
             assert {int(4 * t) for each in shared for t in each} == {0, 1, 2, 3}
             assert len({trial.params["c"] for trial in study.records}) == 4 * size
+
+
+@pytest.mark.parametrize("options", [{}, {"solvent": ["THF", "DMF", "dioxane"]}])
+def test_first_plates_that_share_one_of_few_values_have_all_of_them(options: dict[str, Any]) -> None:
+    """Whole numbers and rows of a pool repeat: what was shared before does not say how many plates there are."""
+    numbers = {"t": he.Integer(20, 22), "c": he.Real(0.0, 1.0)}
+    rows = [
+        {"t": 20.0 + t, "c": 0.01 * c, **{name: of[c % len(of)] for name, of in options.items()}}
+        for t in range(3)
+        for c in range(60)
+    ]
+    for space in (he.Space(**numbers, **options, same_in_batch=["t"]), he.Pool(rows, same_in_batch=["t"])):
+        for seed in range(8):
+            study = he.Study(space, he.Maximize(), first=32, seed=seed)
+            plates = [study.ask_many(4) for _ in range(8)]
+            shared = [{trial.params["t"] for trial in plate} for plate in plates]
+            assert all(len(each) == 1 for each in shared)
+            assert max(sum(t in each for each in shared) for t in (20, 21, 22)) <= 4
+            assert {t for each in shared for t in each} == {20, 21, 22}
+            assert len({tuple(trial.params.values()) for trial in study.records}) == 32

@@ -10,7 +10,7 @@ import torch
 
 import hentropy as he
 from hentropy.core.beliefs.base import joint_draws
-from hentropy.core.decisions.headlines import Quantity, in_words, known_digits, percent, rounded
+from hentropy.core.decisions.headlines import Quantity, for_each, in_words, known_digits, of_success, percent, rounded
 from hentropy.core.decisions.limits import Limit
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Auto, Cost, Solver
@@ -419,3 +419,54 @@ def test_an_estimate_has_its_error_beside_it() -> None:
     mean, var = study.belief.moments(SPACE.sample(3, 1), he.Needs.VARIANCE).total()
     assert [row["estimate"] for row in verdict.action] == pytest.approx(mean.tolist())
     assert [row["estimate sd"] for row in verdict.action] == pytest.approx(var.sqrt().tolist())
+
+
+def test_the_least_of_several_probabilities_in_words() -> None:
+    assert for_each(0.934) == "at each of them with at least 93 %"
+    assert for_each(0.999) == "at each of them with more than 99 %"
+    assert for_each(0.001) == "at the least likely of them with less than 1 %"
+    assert for_each(0.0) == "at the least likely of them with 0 %"
+    assert of_success([0.999, 0.998], 0.5) == "A run succeeds at each of them with more than 99 % probability."
+
+
+@pytest.mark.parametrize(("limit", "chance"), [(3.0, "100 %"), (2.5, "0 %"), (3.5, "100 %")])
+def test_what_is_computed_meets_a_target_or_does_not(limit: float, chance: str) -> None:
+    """Also exactly at the limit, where the best design often is."""
+    decision = he.Target({"cost": f"<= {limit}"})
+    exact = he.Moments(torch.ones(1, dtype=torch.float64), *torch.tensor([[[3.0]], [[0.0]]], dtype=torch.float64))
+    said = decision.headline_of_several([exact], [Quantity("cost", "EUR")])
+    assert said.endswith(f"cost 3.000 EUR (target at most {limit:g} EUR, met with {chance} probability).")
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [he.TopK(2, outcome="v", subject_to=["price <= 1"]), he.KGuesses(2, outcome="v", subject_to=["price <= 1"])],
+    ids=repr,
+)
+def test_designs_that_hold_the_limits_come_first(decision: he.Decision) -> None:
+    """A design beyond them is not the best, and where one holds them it is not said that none is known."""
+    space = he.Space(x=he.Real(0.0, 1.0), z=he.Real(0.0, 1.0))
+    outcomes: dict[str, Any] = {"v": he.Outcome(), "price": he.Computed("price", "2 * x + z")}
+    study = he.Study(space, decision, outcomes=outcomes, hyperparameters="map")
+    study.attach_many([(space.decode(row), {"v": float(row.sum())}) for row in space.sample(8, 0)])
+    action = torch.tensor([[0.9, 0.9], [0.1, 0.1], [0.3, 0.2]], dtype=torch.float64)
+    settled = study.decision
+    assert settled is not None
+    assert settled.in_order(action, study.belief)[0].tolist() == [0.3, 0.2]
+    quantities = {name: Quantity(name) for name in ("v", "price")}
+    said = settled.answer(action[:2], study.belief, -1.0, quantities)
+    assert "price <= 1 at the least likely of them with 0 % probability." in said
+    assert "No design is known" not in said
+
+
+@pytest.mark.parametrize("name", ["estimate", "estimate sd"])
+def test_a_parameter_called_estimate_is_not_taken_for_one(name: str) -> None:
+    space = he.Space(**{name: he.Real(0.0, 1.0)}, z=he.Real(0.0, 1.0))
+    study = he.Study(space, he.Estimate(at=[[0.25, 0.5]]), outcomes={"v": he.Outcome(unit="g")}, hyperparameters="map")
+    study.attach_many([(space.decode(row), {"v": 7.0 + float(row.sum())}) for row in space.sample(8, 0)])
+    verdict = study.decide()
+    [row] = verdict.action
+    assert list(row) == ["estimate of f", "estimate of f sd", name, "z"]
+    assert row[name] == 0.25
+    assert row["estimate of f"] == pytest.approx(7.75, abs=0.2)
+    assert "estimate of f (g)" in verdict.titles

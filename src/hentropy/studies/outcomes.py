@@ -185,7 +185,8 @@ class Outcomes:
         """The units of the columns of a verdict: those of the design, and of what is known of the outcomes."""
         known = {label: self.units.get(name, "") for label, name in self.known_columns(decided).items()}
         if len(decided) == 1:
-            known |= dict.fromkeys(("estimate", "estimate sd", "max"), self.units.get(decided[0], ""))
+            stated = ("estimate", "estimate sd", "estimate of f", "estimate of f sd", "max")
+            known |= dict.fromkeys(stated, self.units.get(decided[0], ""))
         own = {field.name: field.unit for field in self.space.fields}
         return {label: unit for label, unit in (known | own).items() if unit}
 

@@ -24,7 +24,7 @@ from typing import Any, Self
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
-from hentropy.core.decisions.headlines import Quantity, in_words, percent, roughly
+from hentropy.core.decisions.headlines import Quantity, for_each, in_words, percent, roughly
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError
@@ -266,13 +266,9 @@ class Decision(ABC):
         if holds is None:
             return said
         least = float(holds.min())
-        shares = {percent(share) for share in holds.flatten().tolist()}
-        surely = percent(least)
-        if len(shares) > 1:
-            surely = f"at each of them with {surely if surely.startswith('more') else f'at least {surely}'}"
-        else:
-            surely = f"with {surely}"
-        doubt = "" if least >= 0.5 else " No design is known that is likely to hold the limits."
+        alike = len({percent(share) for share in holds.flatten().tolist()}) == 1
+        surely = f"with {percent(least)}" if alike else for_each(least)
+        doubt = "" if float(holds.max()) >= 0.5 else " No design is known that is likely to hold the limits."
         return f"{said[:-1]}, {self.limits_in_words(quantities)} {surely} probability.{doubt}"
 
     def limits_in_words(self, quantities: Mapping[str, Quantity]) -> str:

@@ -90,4 +90,5 @@ class Estimate(Solved):
     def describe(self, a: Any, space: DesignSpace) -> list[dict[str, Any]]:
         """Each point with its estimate: the median of a value that is modelled as its logarithm."""
         rows = zip(self.settled_points, (a.exp() if self._log else a).tolist(), strict=True)
-        return [{"estimate": value, **space.decode(point)} for point, value in rows]
+        taken = {"estimate", "estimate sd"} & {field.name for field in space.fields}
+        return [{"estimate of f" if taken else "estimate": value, **space.decode(point)} for point, value in rows]

@@ -140,7 +140,15 @@ def of_success(chances: Sequence[float], at_least: float) -> str:
         return f"No run succeeds with {wanted} probability or more; this is the likeliest to, with {least}."
     if len(chances) == 1:
         return f"A run there succeeds with {least} probability."
-    return f"A run succeeds at each of them with at least {least} probability."
+    return f"A run succeeds {for_each(min(chances))} probability."
+
+
+def for_each(least: float) -> str:
+    """The least of several probabilities, as what holds for each of them: at each of them with at least 93 %."""
+    said = percent(least)
+    if least < 0.005:
+        return f"at the least likely of them with {said}"
+    return f"at each of them with {said if said.startswith('more') else f'at least {said}'}"
 
 
 def in_words(count: int, noun: str, plural: str = "") -> str:

@@ -84,6 +84,14 @@ def by_value(a: Tensor, belief: Belief, descending: bool) -> Tensor:
     return a[belief.means(a).mean[0].argsort(descending=descending, stable=True)]
 
 
+def likely_first(decision: Decision, a: Tensor, belief: Belief) -> Tensor:
+    """The designs of an action (k x d) in their order, those that probably hold the limits before the others."""
+    if not decision.subject_to:
+        return a
+    holds = decision.limits_hold(decision.looked_at(belief).moments(a, Needs.VARIANCE))
+    return a if holds is None else a[(holds.reshape(-1) < 0.5).to(torch.int8).argsort(stable=True)]
+
+
 UNEVEN = 10.0
 """A range that is this many times as narrow as the widest hardly counts for distances in own units."""
 
@@ -193,8 +201,9 @@ class TopK(Limited):
         return Sums((sign,) * self.k, None if alone else self._reward_of_pairs, self.coordinates)
 
     def in_order(self, a: Tensor, belief: Belief) -> Tensor:
-        """The best value first."""
-        return by_value(a, belief.of(*(self.outcomes or belief.outcomes)[:1]), self.largest)
+        """The best value first, of those likely to hold the limits."""
+        ordered = by_value(a, belief.of(*(self.outcomes or belief.outcomes)[:1]), self.largest)
+        return likely_first(self, ordered, belief)
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """How many, whether they differ, and their values."""
@@ -310,8 +319,9 @@ class KGuesses(Limited):
         return values.min() if self.largest else values.max()
 
     def in_order(self, a: Tensor, belief: Belief) -> Tensor:
-        """The best value first."""
-        return by_value(a, belief.of(*(self.outcomes or belief.outcomes)[:1]), self.largest)
+        """The best value first, of those likely to hold the limits."""
+        ordered = by_value(a, belief.of(*(self.outcomes or belief.outcomes)[:1]), self.largest)
+        return likely_first(self, ordered, belief)
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """The best of them, as expected, with the standard deviation of the best value."""

@@ -119,6 +119,8 @@ def _beside(wanted: Limit, own: Limit, moments: Moments, about: Quantity) -> str
         return f"{about.of(mean, sd)} (target {target})"
     s = moments.variance.clamp_min(1e-300).sqrt()
     inside = distribution((own.high - moments.mean) / s) - distribution((own.low - moments.mean) / s)
+    # what is computed may be exactly at the end of a band
+    inside = torch.where(moments.variance > 0, inside, own.holds(moments.mean).to(inside))
     met = percent(float(moments.expect(inside[..., 0])))
     return f"{about.of(mean, sd)} (target {target}, met with {met} probability)"
 

@@ -241,8 +241,9 @@ class Pool(DesignSpace):
         free = ~self.index.equal_to_any(before)
         count = min(count, int(free.sum()))
         if not tables:
-            rows = self.sample(min(len(self._points), len(before) + count), seed)
-            return rows[~RowIndex(rows).equal_to_any(before)][:count]
+            rows = self.sample(min(len(self._points), start + count), seed)
+            rows = rows[~RowIndex(rows).equal_to_any(before)]
+            return rows[:count] if place is None else rows[-count:]
         positions = [table.index(self._points[:, place]) for place, table in tables]
         uses = [uses_of(table, before[:, place]) for place, table in tables]
         unit, chosen = self.to_unit(self._points), []

@@ -129,7 +129,9 @@ class Asker:
             return [space.decode(row) for row in space.spread(count, self.seed, known)]
         some, count = space.with_plates(count, known)
         shared = torch.cat([known[:, space.places[name]] for name in space.same_in_batch], -1)
-        found = some.spread(1, self.seed, known, place=len(shared.unique(dim=0)))
+        # whole numbers and the rows of a pool come again: plates are counted by their designs then
+        place = max(len(shared.unique(dim=0)), len(known) // count) if count else 0
+        found = some.spread(1, self.seed, known, place=place)
         if len(found):
             found = some.plate(found[0]).spread(count, self.seed, known)
         return [space.decode(row) for row in found]
