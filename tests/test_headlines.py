@@ -10,11 +10,12 @@ import torch
 
 import hentropy as he
 from hentropy.core.beliefs.base import joint_draws
-from hentropy.core.decisions.headlines import Quantity, in_words, known_digits, percent, rounded
+from hentropy.core.decisions.headlines import Quantity, in_words, known_digits, of_success, percent, probable, rounded
 from hentropy.core.decisions.limits import Limit
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Auto, Cost, Solver
 from hentropy.core.solvers.base import Finalists
+from hentropy.studies.records.verdict import LIMITS_HOLD, cell_text
 
 YIELD = Quantity("yield", "%")
 
@@ -221,6 +222,11 @@ def test_several_values_are_a_range_with_the_worst_error() -> None:
 def test_shares_are_never_rounded_to_certainty() -> None:
     shares = [0.0, 0.001, 0.5, 0.97, 0.9999, 1.0]
     assert [percent(s) for s in shares] == ["0 %", "less than 1 %", "50 %", "97 %", "more than 99 %", "100 %"]
+    # a probability is 0 or 1 only by rounding
+    assert [probable(s) for s in shares] == [*["less than 1 %"] * 2, "50 %", "97 %", *["more than 99 %"] * 2]
+    assert probable(-0.0) == "less than 1 %"
+    assert of_success([1.0], 0.5) == "A run there succeeds with more than 99 % probability."
+    assert cell_text({LIMITS_HOLD: 1.0}, LIMITS_HOLD) == "more than 99 %"
     assert [in_words(1, "design"), in_words(3, "guess", "guesses"), in_words(25, "design")] == [
         "One design",
         "Three guesses",

@@ -24,7 +24,7 @@ from typing import Any, Self
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
-from hentropy.core.decisions.headlines import Quantity, in_words, percent, roughly
+from hentropy.core.decisions.headlines import Quantity, in_words, probable, roughly
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError
@@ -266,9 +266,11 @@ class Decision(ABC):
         if holds is None:
             return said
         least = float(holds.min())
-        shares = {percent(share) for share in holds.flatten().tolist()}
-        surely = percent(least)
-        if len(shares) > 1:
+        shares = {probable(share) for share in holds.flatten().tolist()}
+        surely = probable(least)
+        if len(shares) > 1 and surely.startswith("less"):
+            surely = f"at some of them with {surely}"
+        elif len(shares) > 1:
             surely = f"at each of them with {surely if surely.startswith('more') else f'at least {surely}'}"
         else:
             surely = f"with {surely}"

@@ -7,7 +7,7 @@ from typing import Any
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Stated, totals
-from hentropy.core.decisions.headlines import Quantity, percent, roughly
+from hentropy.core.decisions.headlines import Quantity, probable, roughly
 from hentropy.core.decisions.limits import Limit, numbers_by_name, seen
 from hentropy.core.decisions.normal import distribution
 from hentropy.core.given import is_finite
@@ -119,7 +119,7 @@ def _beside(wanted: Limit, own: Limit, moments: Moments, about: Quantity) -> str
         return f"{about.of(mean, sd)} (target {target})"
     s = moments.variance.clamp_min(1e-300).sqrt()
     inside = distribution((own.high - moments.mean) / s) - distribution((own.low - moments.mean) / s)
-    met = percent(float(moments.expect(inside[..., 0])))
+    met = probable(float(moments.expect(inside[..., 0])))
     return f"{about.of(mean, sd)} (target {target}, met with {met} probability)"
 
 

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.core.decisions.headlines import known_digits, percent, rounded
+from hentropy.core.decisions.headlines import known_digits, probable, rounded
 from hentropy.studies.records.numbers import short, span
 
 SHOWN_ROWS = 12
@@ -218,9 +218,9 @@ def cell_text(row: Mapping[str, Any], name: str, spread: float | None = None) ->
     """What a row of an action says in a column, whose numbers lie so far apart."""
     value, sd = row.get(name), row.get(_its_sd(name))
     if name in (LIMITS_HOLD, CHANCE) and isinstance(value, float):
-        return percent(value)
+        return probable(value)
     if isinstance(value, float) and name in _probabilities(row):
-        return f"{100.0 * value:.0f} %" if name.startswith("sd") else percent(value)
+        return f"{100.0 * value:.0f} %" if name.startswith("sd") else probable(value)
     if not isinstance(value, float):
         return "" if value is None else _clipped(str(value), LONGEST)
     if isinstance(sd, float) and sd > 0.0:

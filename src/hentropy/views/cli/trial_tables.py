@@ -9,7 +9,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.core.decisions.headlines import percent
+from hentropy.core.decisions.headlines import probable
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description, verdict_units_of
 from hentropy.studies.outcomes import Outcomes
@@ -142,7 +142,7 @@ def asked_table(
         ({"measure": to_measure(trial, outcomes)} if outcomes.assays else {})
         | ({} if worths is None else {"gain": why(trial, worths)})
         | cost
-        | ({CHANCE: percent(chances[trial.number])} if chances else {})
+        | ({CHANCE: probable(chances[trial.number])} if chances else {})
         for trial, cost in zip(trials, costs, strict=True)
     ]
     return TrialTable(outcomes.space, [TrialRow(*each) for each in zip(trials, more, strict=True)], between="\n")

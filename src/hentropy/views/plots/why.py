@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from hentropy.core.decisions.headlines import percent
+from hentropy.core.decisions.headlines import probable
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import over_pair, panel_axes, titled
@@ -100,7 +100,7 @@ def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...], apart: floa
     """Panels with the outcome they stand for in their titles; the values of the outcomes lie so far apart."""
     heading = f"{outcome.name}: {short(outcome.value, apart, least=4)}"
     if outcome.is_grade:
-        heading = f"{outcome.name}, with {percent(outcome.value)} probability"
+        heading = f"{outcome.name}, with {probable(outcome.value)} probability"
     return [replace(panel, title=heading if place == 0 else panel.title) for place, panel in enumerate(panels)]
 
 
