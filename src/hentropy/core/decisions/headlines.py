@@ -99,6 +99,11 @@ def known_digits(sd: float, value: float) -> int:
     return min(digits, 15 - (math.floor(math.log10(abs(value))) + 1 if value and math.isfinite(value) else 0))
 
 
+def known(value: float, sd: float) -> str:
+    """A number with the digits that are known, given its standard deviation or how far it lies from its like."""
+    return rounded(value, known_digits(sd, value))
+
+
 def roughly(amount: float, error: float) -> str:
     """An amount above zero with its error, in words: about 0.44; or less than 0.15, if that is all that is known."""
     known = error < 0.5 * amount

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.core.decisions.headlines import known_digits, probable, rounded
+from hentropy.core.decisions.headlines import known, probable
 from hentropy.studies.records.numbers import short, span
 
 SHOWN_ROWS = 12
@@ -224,7 +224,7 @@ def cell_text(row: Mapping[str, Any], name: str, spread: float | None = None) ->
     if not isinstance(value, float):
         return "" if value is None else _clipped(str(value), LONGEST)
     if isinstance(sd, float) and sd > 0.0:
-        return rounded(value, known_digits(sd, value))
+        return known(value, sd)
     return short(value, spread)
 
 
