@@ -173,7 +173,7 @@ def test_too_few_nodes_for_two_outcomes_are_refused() -> None:
 
 
 def test_each_component_gets_draws_that_cover_the_normal_distribution() -> None:
-    """Near and far from the middle: every eighth point of a Sobol sequence lies in an eighth of its first coordinate."""
+    """Near and far from the middle: every eighth point of a Sobol sequence lies in an eighth of a coordinate."""
     for components in (2, 5, 8):
         own = shares_of_draws(value_draws(256, 6, seed=3), components)  # M' x H x K
         far = (own.abs() > 0.6745).double().mean(0)  # half of a normal distribution
