@@ -15,7 +15,7 @@ from hentropy.studies.definition import Description, verdict_units_of
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import CHANCE, Trial, Verdict
 from hentropy.views.cli.printing import console, printable, say, table
-from hentropy.views.text.formats import counted, design, number, one_line, result, short, titled, units_of, value_text
+from hentropy.views.text.formats import design, number, one_line, result, short, titled, units_of, value_text
 from hentropy.views.text.sentences import decided_sentence
 from hentropy.views.text.trials import to_measure, why
 
@@ -186,7 +186,7 @@ def print_verdict(verdict: Verdict, called: str, description: Description, detai
     """A verdict: its headline and its rows; with `details`, the decision as it was stated and the expected loss."""
     say(verdict.heading, "bold")
     console().print(replace(verdict, units=verdict_units_of(description)).rows)
-    if verdict.left_out:
-        say(f"... and {counted(verdict.left_out, 'more row')}; hentropy decide {called} --json has all of them")
+    if verdict.more:
+        say(f"... and {verdict.more}; hentropy decide {called} --json has all of them")
     if details:
         say(f"{decided_sentence(description)}: {verdict.loss}")
