@@ -139,3 +139,10 @@ def test_what_is_decided_is_said_in_plain_words(decision: he.Decision, said: str
     outcomes: dict[str, he.Outcome | he.Computed] = {name: he.Outcome() for name in decision.outcomes}
     description = describe("lab", he.Space(x=he.Real(0.0, 1.0)), decision, outcomes=outcomes)
     assert decision_sentence(description) == f"In the end you will have {said}."
+
+
+def test_thresholds_are_said_with_their_unit() -> None:
+    outcomes: dict[str, he.Outcome | he.Computed] = {"yield": he.Outcome(unit="%")}
+    for decision, said in ((he.LevelSets([40.0, 50.0]), "above 40 and 50 %."), (he.Improve(4.5), "above 4.5 %, soon.")):
+        description = describe("lab", he.Space(x=he.Real(0.0, 1.0)), decision, outcomes=outcomes)
+        assert decision_sentence(description).endswith(said)

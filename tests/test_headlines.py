@@ -10,11 +10,21 @@ import torch
 
 import hentropy as he
 from hentropy.core.beliefs.base import joint_draws
-from hentropy.core.decisions.headlines import Quantity, for_each, in_words, known_digits, of_success, percent, rounded
+from hentropy.core.decisions.headlines import (
+    Quantity,
+    for_each,
+    in_words,
+    known_digits,
+    of_success,
+    percent,
+    probable,
+    rounded,
+)
 from hentropy.core.decisions.limits import Limit
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Auto, Cost, Solver
 from hentropy.core.solvers.base import Finalists
+from hentropy.studies.records.verdict import LIMITS_HOLD, cell_text
 
 YIELD = Quantity("yield", "%")
 
@@ -221,6 +231,11 @@ def test_several_values_are_a_range_with_the_worst_error() -> None:
 def test_shares_are_never_rounded_to_certainty() -> None:
     shares = [0.0, 0.001, 0.5, 0.97, 0.9999, 1.0]
     assert [percent(s) for s in shares] == ["0 %", "less than 1 %", "50 %", "97 %", "more than 99 %", "100 %"]
+    # a probability is 0 or 1 only by rounding
+    assert [probable(s) for s in shares] == [*["less than 1 %"] * 2, "50 %", "97 %", *["more than 99 %"] * 2]
+    assert probable(-0.0) == "less than 1 %"
+    assert of_success([1.0], 0.5) == "A run there succeeds with more than 99 % probability."
+    assert cell_text({LIMITS_HOLD: 1.0}, LIMITS_HOLD) == "more than 99 %"
     assert [in_words(1, "design"), in_words(3, "guess", "guesses"), in_words(25, "design")] == [
         "One design",
         "Three guesses",
@@ -425,7 +440,7 @@ def test_the_least_of_several_probabilities_in_words() -> None:
     assert for_each(0.934) == "at each of them with at least 93 %"
     assert for_each(0.999) == "at each of them with more than 99 %"
     assert for_each(0.001) == "at the least likely of them with less than 1 %"
-    assert for_each(0.0) == "at the least likely of them with 0 %"
+    assert for_each(0.0) == "at the least likely of them with less than 1 %"
     assert of_success([0.999, 0.998], 0.5) == "A run succeeds at each of them with more than 99 % probability."
 
 
@@ -455,7 +470,7 @@ def test_designs_that_hold_the_limits_come_first(decision: he.Decision) -> None:
     assert settled.in_order(action, study.belief)[0].tolist() == [0.3, 0.2]
     quantities = {name: Quantity(name) for name in ("v", "price")}
     said = settled.answer(action[:2], study.belief, -1.0, quantities)
-    assert "price <= 1 at the least likely of them with 0 % probability." in said
+    assert "price <= 1 at the least likely of them with less than 1 % probability." in said
     assert "No design is known" not in said
 
 

@@ -268,6 +268,7 @@ def test_boundaries_lie_where_the_evidence_is_zero() -> None:
 def test_levels_on_a_plane_have_a_map_for_each_threshold() -> None:
     info = levels_info(scene(he.LevelSets([0.0, 2.0])), plane=9)
     assert info.names == ("below 0", "0 to 2", "above 2")
+    assert replace(info, unit="%").names == ("below 0 %", "0 to 2 %", "above 2 %")
     assert not info.given
     [maps] = levels_picture(info).rows
     assert [panel.title for panel in maps] == [

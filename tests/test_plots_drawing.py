@@ -32,7 +32,7 @@ from hentropy.views.plots.plotly_figure import figure
 from hentropy.views.plots.plotly_texts import numbers, shown
 from hentropy.views.plots.plotly_traces import Traces
 from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.theme import DASHES, LOOKS, abbreviated, label_places, marker_size
+from hentropy.views.plots.theme import DASHES, LOOKS, OPTIONS, abbreviated, label_places, marker_size
 from hentropy.views.plots.with_matplotlib import draw, rendered
 from hentropy.views.plots.with_plotly import specification
 from support.pictures import HOSTILE, RATES, SHARES, checked, everything, maps
@@ -170,6 +170,12 @@ def test_no_two_roles_look_alike() -> None:
     # those of one colour differ in their marker
     assert len(set(looks)) == len(looks) - 1, "only the mean and the uncertainty have no marker of their own"
     assert {look.dash for look in LOOKS.values()} <= set(DASHES)
+
+
+def test_no_option_is_taken_for_the_mean_or_for_another_option() -> None:
+    """They stand in one legend; lines of the mean are solid, as that of the first option is."""
+    assert LOOKS[Role.MEAN].colour not in OPTIONS
+    assert len(set(OPTIONS)) == len(OPTIONS)
 
 
 def test_cells_lie_around_their_centres() -> None:

@@ -1,5 +1,7 @@
 """The distribution of the loss: its mean is the expected loss of the decision, whatever the decision."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -44,6 +46,18 @@ def test_the_losses_of_the_greatest_value_are_normal() -> None:
     assert info.quantiles == pytest.approx(expected, abs=0.1 * var**0.5)
     assert info.heights.sum() == pytest.approx(1.0)
     assert info.infinite == 0.0
+
+
+def test_losses_are_said_with_the_digits_that_are_known() -> None:
+    info = loss_info(scene_of(begun(LINE, count=4)), draws=200)
+    losses = np.array([-14.541234, -9.9658123, -6.7855123])
+    said = replace(info, losses=losses, expected=-9.88437, std_error=0.0, quantiles=losses, infinite=0.0)
+    assert (
+        "The expected loss is -9.9. The loss is between -14.5 and -6.8 with 90 % probability; its median is -10.0."
+        in loss_picture(said).caption
+    )
+    drawn = replace(said, std_error=0.012)
+    assert "The expected loss is -9.884 (± 0.012, the Monte Carlo error" in loss_picture(drawn).caption
 
 
 def test_infinite_losses_are_said_and_left_out_of_the_histogram() -> None:

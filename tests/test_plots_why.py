@@ -147,6 +147,10 @@ def test_without_a_pending_proposal_the_next_one_is_explained() -> None:
     assert target.design.tolist() == proposal.x[0].tolist()
     assert target.gain == pytest.approx(proposal.gain, abs=4 * (target.error + proposal.std_error))
     assert "The next experiment (" in why_picture(info).caption
+    assert why_picture(info).title == "Why this experiment"
+    ended = why_picture(replace(info, target=replace(target, ended=True)))
+    assert "The study has ended; another experiment (" in ended.caption
+    assert ended.title == why_picture(replace(info, target=None)).title == "Where another experiment would help"
     assert study.ask().params == LINE.decode(torch.from_numpy(target.design))
 
 

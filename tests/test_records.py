@@ -7,7 +7,7 @@ from rich.console import Console
 
 import hentropy as he
 from hentropy.studies.records import Entry, State, Trial
-from hentropy.studies.records.verdict import lying
+from hentropy.studies.records.verdict import KEPT_ROWS, lying
 from hentropy.studies.storage.tables import trials
 from hentropy.views.server.api.answers import TrialAnswer
 from hentropy.views.text.trials import as_json
@@ -59,6 +59,8 @@ def test_a_verdict_prints_as_a_table() -> None:
         ({"failed": 2}, "Maximize(). After 6 runs, 2 of which failed."),
         ({"worth": "Another run is worth 1: stop."}, "Maximize(). After 4 runs. Another run is worth 1: stop."),
         ({"action": [{"estimate": 0.5}] * 20}, "... and 8 more rows in verdict.action"),
+        ({"action": [{"estimate": 0.5}] * 13}, "... and 1 more row in verdict.action"),
+        ({"action": [{"estimate": 0.5}] * KEPT_ROWS}, "... and more rows in verdict.action"),
         ({"action": []}, "Maximize(). After 4 runs."),
     ],
 )

@@ -1,6 +1,7 @@
 """The report in a real browser: drawn, sorted by keyboard, on a phone, in the dark, on paper."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -89,3 +90,37 @@ def test_it_follows_the_colours_of_the_system(page: Browser) -> None:
 def test_a_picture_can_be_kept(page: Browser) -> None:
     script = "return Plotly.toImage(document.querySelector('.picture-plot'), {format: 'png'})"
     assert str(page.script(script)).startswith("data:image/png;base64,")
+
+
+def test_no_column_of_a_usual_study_is_cut(page: Browser, tmp_path: Path) -> None:
+    """Four parameters, four outcomes and two limits, 1,200 pixels wide."""
+    space = he.Space(
+        temperature=he.Real(20, 90, unit="°C"),
+        minutes=he.Real(1, 60, unit="min"),
+        loading=he.Real(0.1, 5, unit="mol%"),
+        solvent=he.Choice(["THF", "2-methyltetrahydrofuran"]),
+    )
+    units = {"yield": "%", "impurity": "%", "material_cost": "EUR/kg", "residual_solvent": "ppm"}
+    decision = he.Maximize("yield", ["impurity <= 8", "residual_solvent <= 340"], fallback=0.0)
+    study = he.Study(
+        space,
+        decision,
+        first=3,
+        hyperparameters="map",
+        outcomes={name: he.Outcome(unit) for name, unit in units.items()},
+    )
+    for value in (1.2345, 2.3456, 3.4567):
+        trial = study.ask()
+        study.tell(trial, dict(zip(units, (70 + value, value, 10 * value, 100 * value), strict=True)))
+    study.ask()
+    file = tmp_path / "report.html"
+    file.write_text(report_html(study), encoding="utf-8")
+    before = page.script("return location.href")
+    try:
+        page.open(file.as_uri())
+        page.resize(1200, 900)
+        assert page.count(".sortable th") == 14
+        wide = "return [...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+        assert max(page.script(wide)) <= 0
+    finally:
+        page.open(before)

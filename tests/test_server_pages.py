@@ -12,6 +12,7 @@ import pytest
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, Verdict
+from hentropy.studies.records.verdict import KEPT_ROWS
 from hentropy.views.server.pages.forms import Mistaken, columns_in, count_in, failure_in, result_in
 from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import assets
@@ -486,7 +487,12 @@ def test_a_verdict_shows_what_was_before_and_what_it_misses() -> None:
     assert verdict_view(new, old, SPACE, observations=5, units={}, in_words=in_words).behind == ""
     long = verdict([{"x": i / 40, "label": "above" if i > 9 else "below"} for i in range(40)], 0.1, 5)
     assert len(verdict_view(long, None, SPACE, 5, {}, in_words).rows) == 12
-    assert verdict_view(long, None, SPACE, 5, {}, in_words).more == "And 28 more rows."
+    more = verdict_view(long, None, SPACE, 5, {}, in_words).more
+    assert more.startswith("These are the first 12 rows of 40. The sentence above is about all of them")
+    # of a longer list only the first rows are recorded: nobody knows how many there are
+    part = verdict([{"x": i / 512, "label": "above"} for i in range(KEPT_ROWS)], 0.1, 5)
+    assert verdict_view(part, None, SPACE, 5, {}, in_words).more.startswith("These are the first 12 rows. The sentence")
+    assert verdict_view(part, part, SPACE, 5, {}, in_words).changes[1] == "None of the first 200 rows changed."
     assert (
         verdict_view({**long, "headline": "Above at 30 points."}, None, SPACE, 5, {}, in_words).headline
         == "Above at 30 points."

@@ -24,7 +24,7 @@ from typing import Any, Self
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
-from hentropy.core.decisions.headlines import Quantity, for_each, in_words, percent, roughly
+from hentropy.core.decisions.headlines import Quantity, for_each, in_words, probable, roughly
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError
@@ -266,8 +266,8 @@ class Decision(ABC):
         if holds is None:
             return said
         least = float(holds.min())
-        alike = len({percent(share) for share in holds.flatten().tolist()}) == 1
-        surely = f"with {percent(least)}" if alike else for_each(least)
+        alike = len({probable(share) for share in holds.flatten().tolist()}) == 1
+        surely = f"with {probable(least)}" if alike else for_each(least)
         doubt = "" if float(holds.max()) >= 0.5 else " No design is known that is likely to hold the limits."
         return f"{said[:-1]}, {self.limits_in_words(quantities)} {surely} probability.{doubt}"
 

@@ -36,14 +36,14 @@ class Quantity:
     def of(self, mean: float, sd: float) -> str:
         """A value with its error: yield 78.3 ± 1.1 %, crystal with 93 % probability."""
         return (
-            f"{self.event} with {percent(mean)} probability" if self.event else f"{self.name} {self.amount(mean, sd)}"
+            f"{self.event} with {probable(mean)} probability" if self.event else f"{self.name} {self.amount(mean, sd)}"
         )
 
     def amount(self, mean: float, sd: float) -> str:
         """A value with its error, without the name: 78.3 ± 1.1 %; of a probability 93 % (71 to 99 %)."""
         if self.event:
             low, high = (f"{100.0 * end:.0f}" for end in (self.likely[0] if len(self.likely) == 1 else (mean, mean)))
-            return percent(mean) if low == high else f"{percent(mean)} ({low} to {high} %)"
+            return probable(mean) if low == high else f"{probable(mean)} ({low} to {high} %)"
         digits = known_digits(sd, mean)
         error = f" ± {rounded(sd, digits)}" if sd > 0 and float(rounded(sd, digits)) > 0 else ""
         return self.with_unit(f"{rounded(mean, digits)}{error}")
@@ -61,7 +61,7 @@ class Quantity:
     def among(self, means: Sequence[float], sds: Sequence[float]) -> str:
         """Several values: yield 78 to 79 % (± 1), the error of the least certain one."""
         if self.event:
-            low, high = percent(min(means)), percent(max(means))
+            low, high = probable(min(means)), probable(max(means))
             return f"{self.event} with {low if low == high else f'{low} to {high}'} probability"
         worst = max(sds)
         digits = known_digits(worst, max(means, key=abs))
@@ -99,6 +99,11 @@ def known_digits(sd: float, value: float) -> int:
     return min(digits, 15 - (math.floor(math.log10(abs(value))) + 1 if value and math.isfinite(value) else 0))
 
 
+def known(value: float, sd: float) -> str:
+    """A number with the digits that are known, given its standard deviation or how far it lies from its like."""
+    return rounded(value, known_digits(sd, value))
+
+
 def roughly(amount: float, error: float) -> str:
     """An amount above zero with its error, in words: about 0.44; or less than 0.15, if that is all that is known."""
     known = error < 0.5 * amount
@@ -130,11 +135,16 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.0f} %"
 
 
+def probable(chance: float) -> str:
+    """The probability of what is not known: never 0 % or 100 %, as the tails of a model end only by rounding."""
+    return percent(min(max(chance, 1e-9), 1.0 - 1e-9))
+
+
 def of_success(chances: Sequence[float], at_least: float) -> str:
     """A sentence about the chances of success of an action's designs; empty where nothing is known of them."""
     if not chances:
         return ""
-    least = percent(min(chances))
+    least = probable(min(chances))
     if min(chances) < at_least:
         wanted = percent(at_least)
         return f"No run succeeds with {wanted} probability or more; this is the likeliest to, with {least}."
@@ -145,7 +155,7 @@ def of_success(chances: Sequence[float], at_least: float) -> str:
 
 def for_each(least: float) -> str:
     """The least of several probabilities, as what holds for each of them: at each of them with at least 93 %."""
-    said = percent(least)
+    said = probable(least)
     if least < 0.005:
         return f"at the least likely of them with {said}"
     return f"at each of them with {said if said.startswith('more') else f'at least {said}'}"

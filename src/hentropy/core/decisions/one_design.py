@@ -12,7 +12,7 @@ from typing import Any
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import ActionSpace, Listed, Points
 from hentropy.core.decisions.base import Decision, GainFormula, Stated, Sums, in_belief, named, totals
-from hentropy.core.decisions.headlines import Quantity, percent
+from hentropy.core.decisions.headlines import Quantity, probable
 from hentropy.core.decisions.limits import Limited
 from hentropy.core.decisions.normal import distribution, expected_rise
 from hentropy.core.given import is_finite
@@ -247,13 +247,13 @@ class Improve(Decision):
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """The probability of passing."""
         side = "above" if self.above else "below"
-        passes = f"{side} {about.level(self.threshold)} with {percent(-expected_loss)} probability"
+        passes = f"{side} {about.level(self.threshold)} with {probable(-expected_loss)} probability"
         return f"The last design: {about.name} {passes}."
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """The probability that the next one passes."""
         side = "above" if self.above else "below"
-        return f"a probability of {percent(amount)} to be {side} {about.level(self.threshold)}"
+        return f"a probability of {probable(amount)} to be {side} {about.level(self.threshold)}"
 
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The last observed design."""

@@ -7,7 +7,7 @@ from typing import Any
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Stated, totals
-from hentropy.core.decisions.headlines import Quantity, percent, roughly
+from hentropy.core.decisions.headlines import Quantity, percent, probable, roughly
 from hentropy.core.decisions.limits import Limit, numbers_by_name, seen
 from hentropy.core.decisions.normal import distribution
 from hentropy.core.given import is_finite
@@ -121,7 +121,8 @@ def _beside(wanted: Limit, own: Limit, moments: Moments, about: Quantity) -> str
     inside = distribution((own.high - moments.mean) / s) - distribution((own.low - moments.mean) / s)
     # what is computed may be exactly at the end of a band
     inside = torch.where(moments.variance > 0, inside, own.holds(moments.mean).to(inside))
-    met = percent(float(moments.expect(inside[..., 0])))
+    share = float(moments.expect(inside[..., 0]))
+    met = probable(share) if bool((moments.variance > 0).any()) else percent(share)
     return f"{about.of(mean, sd)} (target {target}, met with {met} probability)"
 
 

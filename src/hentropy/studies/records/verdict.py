@@ -11,8 +11,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.core.decisions.headlines import known_digits, percent, rounded
-from hentropy.studies.records.numbers import short, span
+from hentropy.core.decisions.headlines import known, probable
+from hentropy.studies.records.numbers import counted, short, span
 
 SHOWN_ROWS = 12
 LONGEST = 110
@@ -21,6 +21,9 @@ WIDEST = 100_000
 
 ACROSS, MOST_LYING = 8, 24
 """Columns that stand beside each other in a document, and rows of an action that are not a long list."""
+
+KEPT_ROWS = 200
+"""How many rows of an action are recorded with a verdict: of a long list the first ones."""
 
 LIMITS_HOLD = "limits hold"
 """The column that says with what probability a design holds all limits on outcomes."""
@@ -114,9 +117,14 @@ class Verdict:
     @property
     def notes(self) -> list[str]:
         """The notes below the rows."""
-        if not self.left_out:
-            return []
-        return [f"... and {self.left_out} more row{'s' if self.left_out > 1 else ''} in verdict.action"]
+        return [f"... and {self.more} in verdict.action"] if self.more else []
+
+    @property
+    def more(self) -> str:
+        """How many rows are not shown: 8 more rows; without the number where only the first ones were recorded."""
+        if len(self.action) == KEPT_ROWS:
+            return "more rows"
+        return counted(self.left_out, "more row") if self.left_out else ""
 
     def __rich__(self) -> RenderableType:
         return Group(Text(self.heading, style="bold"), self.rows, *(Text(note) for note in self.notes))
@@ -218,13 +226,13 @@ def cell_text(row: Mapping[str, Any], name: str, spread: float | None = None) ->
     """What a row of an action says in a column, whose numbers lie so far apart."""
     value, sd = row.get(name), row.get(_its_sd(name))
     if name in (LIMITS_HOLD, CHANCE) and isinstance(value, float):
-        return percent(value)
+        return probable(value)
     if isinstance(value, float) and name in _probabilities(row):
-        return f"{100.0 * value:.0f} %" if name.startswith("sd") else percent(value)
+        return f"{100.0 * value:.0f} %" if name.startswith("sd") else probable(value)
     if not isinstance(value, float):
         return "" if value is None else _clipped(str(value), LONGEST)
     if isinstance(sd, float) and sd > 0.0:
-        return rounded(value, known_digits(sd, value))
+        return known(value, sd)
     return short(value, spread)
 
 

@@ -31,6 +31,7 @@ from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Computed, Fitting, Outcomes
 from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
 from hentropy.studies.records.outcome import Outcome
+from hentropy.studies.records.verdict import KEPT_ROWS
 from hentropy.studies.setting import Costs, fixes_what_varies, setting
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
@@ -57,9 +58,6 @@ from hentropy.studies.study.words import LocatedDescription, check_failures, che
 
 if TYPE_CHECKING:
     import pandas
-
-KEPT_ROWS = 200
-"""How many rows of an action are recorded with a verdict: of a long list the first ones."""
 
 
 class Study:

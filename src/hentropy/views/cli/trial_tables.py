@@ -9,13 +9,13 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hentropy.core.decisions.headlines import percent
+from hentropy.core.decisions.headlines import probable
 from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description, verdict_units_of
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import CHANCE, Trial, Verdict
 from hentropy.views.cli.printing import console, printable, say, table
-from hentropy.views.text.formats import counted, design, number, one_line, result, short, titled, units_of, value_text
+from hentropy.views.text.formats import design, number, one_line, result, short, titled, units_of, value_text
 from hentropy.views.text.sentences import decided_sentence
 from hentropy.views.text.trials import to_measure, why
 
@@ -142,7 +142,7 @@ def asked_table(
         ({"measure": to_measure(trial, outcomes)} if outcomes.assays else {})
         | ({} if worths is None else {"gain": why(trial, worths)})
         | cost
-        | ({CHANCE: percent(chances[trial.number])} if chances else {})
+        | ({CHANCE: probable(chances[trial.number])} if chances else {})
         for trial, cost in zip(trials, costs, strict=True)
     ]
     return TrialTable(outcomes.space, [TrialRow(*each) for each in zip(trials, more, strict=True)], between="\n")
@@ -186,7 +186,7 @@ def print_verdict(verdict: Verdict, called: str, description: Description, detai
     """A verdict: its headline and its rows; with `details`, the decision as it was stated and the expected loss."""
     say(verdict.heading, "bold")
     console().print(replace(verdict, units=verdict_units_of(description)).rows)
-    if verdict.left_out:
-        say(f"... and {counted(verdict.left_out, 'more row')}; hentropy decide {called} --json has all of them")
+    if verdict.more:
+        say(f"... and {verdict.more}; hentropy decide {called} --json has all of them")
     if details:
         say(f"{decided_sentence(description)}: {verdict.loss}")

@@ -1,7 +1,6 @@
 """Level sets: the label map, how probable it is to be above each threshold, and where the boundaries are."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -61,7 +60,7 @@ class LevelsInfo:
     A label is the number of thresholds that the point is above; `counts` says how many points have each (T + 1), by
     weight where they do not count the same. `needed` is the probability from which on a label says "above", None where
     the mean decides. `given` says that the points were named, not filled in. `reference` is the design that slices pass
-    through.
+    through, `unit` that of the thresholds.
     """
 
     thresholds: tuple[float, ...]
@@ -72,17 +71,22 @@ class LevelsInfo:
     counts: np.ndarray
     given: bool
     reference: str
+    unit: str = ""
 
     @property
     def levels(self) -> list[str]:
-        """The thresholds as text."""
+        """The thresholds as text, with their unit."""
+        return [f"{number} {self.unit}".rstrip() for number in self._numbers]
+
+    @property
+    def _numbers(self) -> list[str]:
         return [short(threshold, span(list(self.thresholds))) for threshold in self.thresholds]
 
     @property
     def names(self) -> tuple[str, ...]:
         """What each label means."""
         edges = self.levels
-        between = [f"{low} to {high}" for low, high in pairwise(edges)]
+        between = [f"{low} to {high}" for low, high in zip(self._numbers, edges[1:], strict=False)]
         return (f"below {edges[0]}", *between, f"above {edges[-1]}")
 
 
@@ -105,7 +109,14 @@ def levels_info(
         counts=np.bincount(labels, _counted(decision), minlength=len(decision.thresholds) + 1),
         given=isinstance(asked, LevelSets) and asked.at is not None,
         reference=in_words(scene.space, views[0].reference),
+        unit=_unit(scene),
     )
+
+
+def _unit(scene: Scene) -> str:
+    """The unit of the values that are shown; logarithms and probabilities have none."""
+    about = scene.study.outcomes.quantities[scene.outcome]
+    return "" if about.log or about.event else about.unit
 
 
 def _counted(decision: LevelSets) -> np.ndarray | None:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from hentropy.core.decisions import checked_loss
+from hentropy.core.decisions.headlines import known
 from hentropy.core.failures import MayFail
-from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.marks import Axis, Bars, Panel, Picture, Role, Rule
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.spread import function_values
@@ -113,10 +113,11 @@ def loss_picture(info: LossInfo) -> Picture:
 
 
 def _caption(info: LossInfo) -> str:
-    finite = [float(value) for value in info.quantiles if np.isfinite(value)]
-    low, middle, high = (_said(value, span(finite)) for value in info.quantiles)
+    finite = info.losses[np.isfinite(info.losses)]
+    spread = float(finite.std()) if len(finite) else 0.0
+    low, middle, high = (_said(value, spread) for value in info.quantiles)
     error = f" (± {info.std_error:.2g}, the Monte Carlo error of the computation)" if info.std_error else ""
-    expected = _said(info.expected, info.std_error or span(finite))
+    expected = _said(info.expected, info.std_error or spread)
     said = (
         f"The expected loss is {expected}{error}. The loss is between {low} and {high} with 90 % probability;"
         f" its median is {middle}."
@@ -132,5 +133,5 @@ def _caption(info: LossInfo) -> str:
     )
 
 
-def _said(value: float, spread: float | None) -> str:
-    return short(float(value), spread) if np.isfinite(value) else "infinity"
+def _said(value: float, spread: float) -> str:
+    return known(float(value), spread) if np.isfinite(value) else "infinity"

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hentropy.core.decisions.headlines import known
 from hentropy.studies.records import State, Trial
-from hentropy.studies.records.numbers import counted, short, span
+from hentropy.studies.records.numbers import counted, span
 from hentropy.studies.study import Study
 from hentropy.studies.study.rules import in_words_of
 from hentropy.views.plots.loss import loss_draws
@@ -25,6 +26,9 @@ from hentropy.views.plots.worth import spans_decades
 
 DRAWS = 500
 MOST_REPLAYED = 12
+
+NINETY = 3.29
+"""How many standard deviations of a normal distribution lie between its 5 and 95 % quantiles."""
 
 
 @dataclass(frozen=True)
@@ -189,14 +193,17 @@ def progress_picture(info: ProgressInfo) -> Picture:
 
 def _caption(info: ProgressInfo) -> str:
     first, last = float(info.expected[0]), float(info.expected[-1])
-    spread = span(info.expected.tolist())
-    said = f"After {counted(info.now, 'observation')} the decision is expected to cost {short(last, spread)}"
+    # what changed matters; of a single loss, how far it may be off
+    spread = max(span(info.expected.tolist()) or 0.0, float(info.errors.max()))
+    if spread == 0.0 and np.isfinite(info.low) and np.isfinite(info.high):
+        spread = (info.high - info.low) / NINETY
+    said = f"After {counted(info.now, 'observation')} the decision is expected to cost {known(last, spread)}"
     if len(info.counts) > 1:
-        said += f"; after {int(info.counts[0])} it was {short(first, spread)}"
+        said += f"; after {int(info.counts[0])} it was {known(first, spread)}"
         said += f", so that it is better by {info.better}" if info.better else ""
     more = ["A lower loss is better."]
     if info.replay is not None:
-        more.append(f"The true loss is {short(float(info.replay.realised[-1]), spread)}.")
+        more.append(f"The true loss is {known(float(info.replay.realised[-1]), spread)}.")
     if np.isfinite(info.low) and np.isfinite(info.high):
         more.append("The interval of the loss is known only for the current decision.")
     if info.errors.any() or info.gain_errors.any():

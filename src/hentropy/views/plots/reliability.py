@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from hentropy.core.beliefs import Graded
-from hentropy.core.decisions.headlines import percent
+from hentropy.core.decisions.headlines import probable
 from hentropy.core.models.success import chances_left_out
 from hentropy.studies.records.numbers import counted
 from hentropy.views.plots.marks import Axis, Dots, Line, Panel, Picture, Role
@@ -78,7 +78,7 @@ def reliability_picture(info: ReliabilityInfo) -> Picture:
     """How often it was so against how probable it was; on the diagonal a model is calibrated."""
     ends = np.array([0.0, 1.0])
     bars = np.stack([info.group_share - info.group_bounds[0], info.group_bounds[1] - info.group_share]).clip(0.0)
-    texts = tuple(f"trial {n}: {percent(float(p))}" for n, p in zip(info.numbers, info.predicted, strict=True))
+    texts = tuple(f"trial {n}: {probable(float(p))}" for n, p in zip(info.numbers, info.predicted, strict=True))
     marks = (
         Line(ends, ends, Role.LIMIT, "calibrated", dashed=True),
         Dots(info.predicted, info.happened, Role.DATA, "each result", texts=texts),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief
+from hentropy.core.decisions.headlines import known
 from hentropy.core.entropy import Entropy
 from hentropy.core.gain import Appraisal, Effort
 from hentropy.core.solvers import Auto, Proposal, observing
@@ -19,7 +20,6 @@ from hentropy.core.solvers.propose import AUDIT_SEED
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import StudyError
 from hentropy.studies.records import State, Trial
-from hentropy.studies.records.numbers import short
 from hentropy.studies.study import Study
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.rules import in_words_of, stands
@@ -136,7 +136,7 @@ def gain_words(target: NextExperiment) -> str:
     """The gain in the words of the decision; with its error, which is one of the computation and said to be."""
     if target.exact or target.error <= 1e-9 * abs(target.gain):  # a sum over grades has none
         return target.worth
-    amount, error = short(target.gain, target.error, least=2), short(target.error, least=2)
+    amount, error = known(target.gain, target.error), known(target.error, target.error)
     return f"{target.worth} ({amount} ± {error} of expected loss: the error of the computation, by random draws)"
 
 

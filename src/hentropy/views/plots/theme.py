@@ -38,8 +38,11 @@ MAP_STOPS = (
 LABELS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, BLUE, VERMILION, GREY)
 """Colours of a map of labels, in the order of the labels; where there are more labels they repeat."""
 
-OPTIONS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY, "#8c510a")
-"""Colours of options that have a line each; each has a dash of its own too."""
+OPTIONS = ("#aa3377", VERMILION, GREEN, ORANGE, PURPLE, "#8c510a", SKY, GREY)
+"""Colours of options that have a line each, none of them that of the mean; the first six have a dash each too.
+
+Of two options with the same dash, the colours are far apart to all eyes. The first is of Tol's bright scheme.
+"""
 
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "||")
 """The same labels without colour, in files; pages write the names on the map."""

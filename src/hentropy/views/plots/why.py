@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from hentropy.core.decisions.headlines import percent
+from hentropy.core.decisions.headlines import known, probable
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.by_option import over_pair, panel_axes, titled
@@ -33,6 +33,9 @@ from hentropy.views.plots.target import NextExperiment, filling_words, gain_word
 from hentropy.views.plots.views import reference_design
 
 PANELS_IN_A_ROW = 3
+
+READ = 1e-3
+"""A change of a loss by a smaller share is not written."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,13 @@ def why_picture(info: WhyInfo) -> Picture:
     gains = [*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW)]
     # one panel leaves room for the table beside it
     rows = ((*gains[0], *table), *sides) if len(info.slices) == 1 else (*gains, table, *sides)
-    return Picture("why", "Why this experiment", _caption(info), rows)
+    return Picture("why", _title(info), _caption(info), rows)
+
+
+def _title(info: WhyInfo) -> str:
+    """What the picture is about; where nothing is asked any more, there is no experiment to explain."""
+    asked = info.target is not None and not info.target.ended
+    return "Why this experiment" if asked else "Where another experiment would help"
 
 
 def _drawn(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...]:
@@ -100,7 +109,7 @@ def _titled(outcome: OutcomeInfo, panels: tuple[Panel | Table, ...], apart: floa
     """Panels with the outcome they stand for in their titles; the values of the outcomes lie so far apart."""
     heading = f"{outcome.name}: {short(outcome.value, apart, least=4)}"
     if outcome.is_grade:
-        heading = f"{outcome.name}, with {percent(outcome.value)} probability"
+        heading = f"{outcome.name}, with {probable(outcome.value)} probability"
     return [replace(panel, title=heading if place == 0 else panel.title) for place, panel in enumerate(panels)]
 
 
@@ -195,8 +204,7 @@ def _apart(info: WhyInfo) -> tuple[float | None, float | None]:
 
 def _caption(info: WhyInfo) -> str:
     said = [
-        "The gain of an experiment is the expected reduction of the expected loss, which is now"
-        f" {short(info.expected_loss)}.",
+        f"The gain of an experiment is the expected reduction of the expected loss, which is now {_loss_now(info)}.",
         *_about_target(info),
     ]
     if "pending" in [kind for kind, out in zip(info.trials.kinds, _explained(info), strict=True) if not out]:
@@ -222,6 +230,12 @@ def _caption(info: WhyInfo) -> str:
             " matters."
         )
     return " ".join(said)
+
+
+def _loss_now(info: WhyInfo) -> str:
+    """The expected loss with the digits that the gain can change, and no more than a person reads."""
+    gain = 0.0 if info.target is None else abs(info.target.gain)
+    return known(info.expected_loss, max(gain, READ * abs(info.expected_loss)))
 
 
 def _about_target(info: WhyInfo) -> list[str]:

@@ -15,6 +15,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 MOST_ROWS, SHOWN_ROWS = 24, 8
 """Of an action with more rows than the first, so many stand open; the others are folded."""
 
+MOST_ACROSS = 10
+"""A table of trials with more columns than these is set in small type, so that none is cut on a usual screen."""
+
 
 def report_html(study: Study) -> str:
     """The report of a study as it stands. Its verdict is recorded, as by `Study.decide`."""
@@ -27,6 +30,7 @@ def report_html(study: Study) -> str:
             verdict=said.verdict,
             shown_rows=_shown_rows(said.verdict),
             lying=_lying(said.verdict),
+            most_across=MOST_ACROSS,
             numeric=_numeric(said.verdict),
             cell_text=cell_text,
             styles=[Markup(static_text("base.css")), Markup(_text("report.css"))],

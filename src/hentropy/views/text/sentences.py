@@ -182,7 +182,9 @@ def _decision(description: Description) -> str:
     given = {ask.option: options[ask.option] for ask in goal.asks if ask.option in options} if goal else options
     if goal is not None and goal.said:
         about = _about(options.get("outcome"), description)
-        said = goal.said.format(**{key: _value(value) for key, value in given.items()} | _meanings(given, about))
+        unit = _unit(options.get("outcome"), description)
+        texts = {key: _value(value) + (unit if key in LEVELS else "") for key, value in given.items()}
+        said = goal.said.format(**texts | _meanings(given, about))
     else:
         listed_options = ", ".join(f"{key} {_value(value)}" for key, value in given.items())
         said = f"{goal.answer if goal else words.name}{f' ({listed_options})' if given else ''}"
@@ -198,12 +200,27 @@ def _limits(limits: Sequence[str], description: Description) -> list[str]:
 
 def _about(named: object, description: Description) -> str:
     """What the value is that a decision is about: an outcome, or the probability of what it says; maybe nothing."""
-    measured = [name for name, one in description.outcomes.items() if one.computed is None]
-    name = named if isinstance(named, str) else measured[0] if len(measured) == 1 else ""
+    name = _outcome(named, description)
     one = outcomes_of(description).get(name)
     if not isinstance(one, Outcome) or one.kind == "number":
         return name
     return f"probability of {one.event(name)}"
+
+
+def _outcome(named: object, description: Description) -> str:
+    """The name of the outcome that a decision is about; maybe nothing."""
+    measured = [name for name, one in description.outcomes.items() if one.computed is None]
+    return named if isinstance(named, str) else measured[0] if len(measured) == 1 else ""
+
+
+LEVELS = ("threshold", "thresholds")
+"""Options that are values of the outcome."""
+
+
+def _unit(named: object, description: Description) -> str:
+    """The unit of the outcome that a decision is about, as it stands behind a number."""
+    one = outcomes_of(description).get(_outcome(named, description))
+    return f" {one.unit}" if isinstance(one, Outcome) and one.kind == "number" and one.unit else ""
 
 
 def _meanings(options: Mapping[str, object], about: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace
-from hentropy.studies.records.verdict import after_runs, cell_text, lying
+from hentropy.studies.records.verdict import KEPT_ROWS, after_runs, cell_text, lying
 from hentropy.views.text.formats import counted, number, titled
 
 Row = Mapping[str, Any]
@@ -56,6 +56,8 @@ def change_sentences(now: Row, before: Row | None, movers: int, in_words: InWord
 
 
 def _moving(movers: int, rows: int) -> str:
+    if rows == KEPT_ROWS:
+        return f"{movers or 'None'} of the first {rows} rows changed."
     if movers == rows:
         return f"All {rows} rows moved."
     return f"{movers} of {rows} rows moved." if movers else "All rows stayed where they were."
@@ -182,13 +184,13 @@ def verdict_view(
     )
     cells = tuple(_cells(row, then, names, space) for row, then in zip(rows[:SHOWN_ROWS], old, strict=False))
     stands_on = after_runs(now["observations"], now["failed"])
-    left, count = len(rows) - SHOWN_ROWS, counted(len(rows), "row")
+    count = counted(len(rows), "row")
     return VerdictView(
         columns=tuple(VerdictColumn(titled(name, units.get(name, "")), _numeric(rows, name)) for name in names),
         rows=cells,
         wide=len(names) > MOST_ACROSS,
         lying=tuple(lying(len(names), len(rows), SHOWN_ROWS, MOST_ACROSS)),
-        more=f"And {counted(left, 'more row')}." if left > 0 else "",
+        more=_more(len(rows)),
         headline=f"{now['headline']} {now['worth']}".strip(),
         stands_on=stands_on,
         says_worth=bool(now["worth"]) and observations == now["observations"],
@@ -208,6 +210,17 @@ def _cells(row: Mapping[str, Any], then: Mapping[str, Any] | None, names: Sequen
             cell_text(row, name), cell_text(then, name) if then is not None and moved(name, row, then, space) else ""
         )
         for name in names
+    )
+
+
+def _more(rows: int) -> str:
+    """Of a long list, what the rows that are shown are, and where to see all of it."""
+    if rows <= SHOWN_ROWS:
+        return ""
+    of_all = "" if rows == KEPT_ROWS else f" of {rows}"
+    return (
+        f"These are the first {SHOWN_ROWS} rows{of_all}. The sentence above is about all of them, and the picture"
+        " “Current recommendation” shows them."
     )
 
 
