@@ -214,9 +214,8 @@ def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     first = done("run", "lab.toml")
     assert re.search(r"^3: \S+ \(worth (about|less than) \S+ in value\); so far: x \S+, mean", first, re.MULTILINE)
     assert "Finished: the budget of 4 trials is used up." in first
-    assert re.search(
-        r"After 4 runs\. Another run is worth (about|less than) \S+ in value: stop\.$", first, re.MULTILINE
-    )
+    worth = r"Another run is worth (about|less than) \S+ in value, but the budget of 4 trials is used up: stop\."
+    assert re.search(rf"After 4 runs\. {worth}$", first, re.MULTILINE)
     assert "expected loss" not in first
     again = done("run", "lab.toml")
     assert "resumes after 4 trials" in again

@@ -267,7 +267,8 @@ def test_the_verdict_of_a_finished_study_is_said_once_with_what_another_run_is_w
     with pytest.raises(EnoughError):
         look(study, None, PATIENCE, answer)
     worth = said[-1]["seen"]["verdict"]["worth"]
-    assert re.fullmatch(r"Another run is worth (about|less than) \S+ in value: stop\.", worth)
+    ending = "but the budget of 4 trials is used up: stop\\."
+    assert re.fullmatch(rf"Another run is worth (about|less than) \S+ in value, {ending}", worth)
     assert study.decide().worth == worth
 
 
