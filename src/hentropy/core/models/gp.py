@@ -48,6 +48,9 @@ from hentropy.lazy import Tensor, torch
 ROUNDING = 1e-12
 """Outcomes whose differences are a smaller share of their size differ by rounding alone."""
 
+CONSTANT = "constant"
+"""The noise that is the same for all designs, and fitted."""
+
 REPLICATED = 4
 """Fewer designs with replicates cannot show how the noise varies."""
 
@@ -76,13 +79,17 @@ class UnitRange:
 
 @dataclass(frozen=True)
 class Observations:
-    """X (n x d, own units), the frame, and in the frame: inputs (n x d), outcomes (n), noise variances (n) or None."""
+    """X (n x d, own units), the frame, and in the frame: inputs (n x d), outcomes (n), noise variances (n) or None.
+
+    With `constant_noise` it does not depend on the design, whatever replicates show.
+    """
 
     X: Tensor
     frame: Frame
     inputs: Tensor
     outcomes: Tensor
     noise: Tensor | None
+    constant_noise: bool = False
 
     @classmethod
     def of(cls, X: Any, Y: Any, noise: Any, space: DesignSpace | None) -> "Observations":
@@ -104,12 +111,14 @@ class Observations:
             raise InputError(f"space must be a Space or a Pool, got {space!r}")
         if space is not None:
             space.check(designs)
-        variances = None if noise is None else _variances(noise, n, designs.device)
+        constant = isinstance(noise, str) and noise == CONSTANT
+        variances = None if noise is None or constant else _variances(noise, n, designs.device)
         shift, scale = _shift_and_scale(values)
         to_unit: Callable[[Tensor], Tensor] = UnitRange.of(designs) if space is None else space.to_unit
         if variances is not None:
             variances = (variances / scale.square()).clamp_min(NOISE_FLOOR)
-        return cls(designs, Frame(to_unit, shift, scale), to_unit(designs), (values - shift) / scale, variances)
+        frame = Frame(to_unit, shift, scale)
+        return cls(designs, frame, to_unit(designs), (values - shift) / scale, variances, constant)
 
     def standardised(self, shift: Tensor, scale: Tensor) -> "Observations":
         """The same, their outcomes less a shift and in units of a scale."""
@@ -127,7 +136,7 @@ class Observations:
 
         Other `values` (n) may have taken the place of the outcomes; what is not `trusted` (n) does not count.
         """
-        if self.noise is not None:
+        if self.noise is not None or self.constant_noise:
             return None
         _, group = self.X.unique(dim=0, return_inverse=True)
         trusted = torch.ones_like(group, dtype=torch.bool) if trusted is None else trusted
@@ -276,10 +285,12 @@ def fit(
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. It may depend on the design where replicates,
-    rows of the same design, clearly show it (see `replicates`). By default ("auto" or "transformed") the belief
-    mixes two families of kernels, with half of the draws of hyperparameters for each, or one for each with many data
-    (see `families`), and coordinates are stretched where 30 to 500 observations clearly ask for it (see `warping`).
+    observations (one, or one each, in units of Y), or None to fit it. It may then depend on the design where
+    replicates, rows of the same design, clearly show it (see `replicates`); "constant" fits one for all.
+
+    By default ("auto" or "transformed") the belief mixes two families of kernels, with half of the draws of
+    hyperparameters for each, or one for each with many data (see `families`), and coordinates are stretched where 30 to
+    500 observations clearly ask for it (see `warping`).
     Where 10 to 500 outcomes are so skewed that the evidence prefers it (see `bending`), it is a `Transformed`, in units
     of Y as ever: two draws of each family (one beyond 128 observations) and one about transformed outcomes. "families"
     has no such transforms. One kernel (a `profile`, or Matern-5/2) has its most probable hyperparameters ("map"), or
@@ -342,7 +353,7 @@ def fit_with(
                 some.Y,
                 start,
                 space=space,
-                noise=some.errors,
+                noise=CONSTANT if data.constant_noise else some.errors,
                 hyperparameters=hyperparameters,
                 draws=draws,
                 profile=profile,
