@@ -11,7 +11,7 @@ up or down; those held out are right.
 
 With `--replicates RATIO` a third as many designs of the functions are measured three times each, with a noise whose
 standard deviation grows by this ratio along the first coordinate (its geometric mean is 0.15 standard deviations of
-the outcome); those held out have it too. "one noise" is the default belief that takes no row for a replicate.
+the outcome); those held out have it too. "one noise" is the default belief with the same noise everywhere.
 
 All figures are in units of the standard deviation of the held-out outcomes: `loss` is minus the mean log density,
 `error` the root mean square of outcome less mean, `covered` the share inside the central 95 % interval.
