@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from hentropy.studies.definition import ASKED, CHOICES, WHO, goal_of, takes
+from hentropy.studies.definition import ASKED, CHOICES, NOISE_ANSWERS, WHO, goal_of, takes
 from hentropy.studies.definition.decisions import DECISIONS
 from hentropy.studies.definition.kinds import options_of_class
 from hentropy.studies.definition.template import named_in
@@ -38,9 +38,13 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "table": "nothing: candidates are rows of a table",
     },
     "limits": {"no": "no", "yes": "yes, such as an impurity of at most 3 %"},
+    "noise": {**NOISE_ANSWERS, "about": "about 0.5, a standard deviation"},
     "who": dict(WHO),
 }
 """The answers to each of the questions that are `ASKED`, by key."""
+
+NOISE = {"unknown": None, "none": 0.0, "about": 0.5}
+"""What the answers about noise mean."""
 
 HAS_LIMITS = tuple(goal.decision for goal in CHOICES if takes(goal.decision, "subject_to"))
 
@@ -105,14 +109,14 @@ def combinations() -> Iterator[dict[str, str]]:
             yield found
 
 
-def files(goal: str, vary: str, limits: str, who: str) -> dict[str, str]:
+def files(goal: str, vary: str, limits: str, noise: str, who: str) -> dict[str, str]:
     """The files that follow from the answers, by name."""
     options = _options(goal)
     if limits == "yes":
         options |= {"outcome": "yield", "subject_to": ["impurity <= 3"]}
     outcomes = named_in(options)
-    found = {"study.toml": _study_file(goal, options, outcomes, vary, who)}
-    found["study.py"] = _script(goal, options, outcomes, vary, who)
+    found = {"study.toml": _study_file(goal, options, outcomes, vary, NOISE[noise], who)}
+    found["study.py"] = _script(goal, options, outcomes, vary, NOISE[noise], who)
     if goal == OWN:
         found["promise.py"] = OWN_DECISION
     if vary == "table":
@@ -142,7 +146,9 @@ def _function(vary: str, several: bool) -> str:
     return f"def measure({names}):  # replace this by your experiment\n    return {returned}"
 
 
-def _study_file(goal: str, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
+def _study_file(
+    goal: str, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, noise: float | None, who: str
+) -> str:
     name = 'python = "promise:Promise"' if goal == OWN else f'name = "{goal}"'
     objective = {
         "manual": 'type = "manual"',
@@ -153,12 +159,18 @@ def _study_file(goal: str, options: dict[str, Any], outcomes: tuple[str, ...], v
         [
             'version = 1\nname = "study"',
             SPACES[vary],
-            *(f'[outcomes.{each}]\nunit = "%"' for each in outcomes),
+            *(f'[outcomes.{each}]\nunit = "%"{_noise(noise)}' for each in outcomes),
+            *([f"[outcomes.value]{_noise(noise)}"] if noise is not None and not outcomes else []),
             "\n".join(["[decision]", name, *(f"{key} = {_toml(value)}" for key, value in options.items())]),
             f"[objective]\n{objective[who]}",
             "[stop]\ntrials = 40",
         ]
     )
+
+
+def _noise(noise: float | None) -> str:
+    """A line with the stated noise; nothing if it is not known."""
+    return "" if noise is None else f"\nnoise = {noise:g}"
 
 
 def _toml(value: Any) -> str:
@@ -169,12 +181,15 @@ def _toml(value: Any) -> str:
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
 
 
-def _script(goal: str, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, who: str) -> str:
+def _script(
+    goal: str, options: dict[str, Any], outcomes: tuple[str, ...], vary: str, noise: float | None, who: str
+) -> str:
     form = "several" if outcomes else "one"
     kind = "Promise" if goal == OWN else f"he.{DECISIONS[goal].kind.__name__}"
     given = ", ".join(f"{name}={_python(value)}" for name, value in options.items())
-    named = ", ".join(f'"{each}": he.Outcome(unit="%")' for each in outcomes)
-    more = f", outcomes={{{named}}}" if outcomes else ""
+    stated = "" if noise is None else f", noise={noise:g}"
+    named = ", ".join(f'"{each}": he.Outcome(unit="%"{stated})' for each in outcomes)
+    more = f", outcomes={{{named}}}" if outcomes else stated
     imports = ["import hentropy as he"]
     if who == "python":
         imports.append("from experiment import measure")

@@ -49,7 +49,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const limited = data.limited.includes(chosen.get("goal"));
     document.getElementById("question-limits").hidden = !limited;
     const limits = limited ? chosen.get("limits") : "no";
-    const files = data.files[[chosen.get("goal"), chosen.get("vary"), limits, chosen.get("who")].join("|")];
+    const answers = [chosen.get("goal"), chosen.get("vary"), limits, chosen.get("noise"), chosen.get("who")];
+    const files = data.files[answers.join("|")];
     const more = labelled("a", "How this decision works");
     more.href = data.pages[chosen.get("goal")];
     results.replaceChildren(more);

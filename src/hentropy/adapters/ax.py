@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hentropy.adapters.host import HostTrials, numbers, space_of, usual_decision
+from hentropy.adapters.host import HostTrials, space_of, usual_decision, with_outcomes
 from hentropy.core.acquisition import EHIG
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_finite
@@ -44,7 +44,9 @@ class HentropyNode(ExternalGenerationNode):
 
     `decision` is about metrics by name. By default it is the best design for the objective, subject to all outcome
     constraints, and a front of five designs for several objectives. The node also fills the space in the beginning:
-    no other node needs to come first. `options` are those of `hentropy.Study`.
+    no other node needs to come first. `options` are those of `hentropy.Study`: `noise=0` for a deterministic
+    simulation, or `outcomes={"yield": Outcome(noise=0.5, low=0, high=100)}` for metrics of which more is known. A SEM
+    that comes with a value takes the place of the stated noise.
     """
 
     def __init__(
@@ -93,9 +95,8 @@ class HentropyNode(ExternalGenerationNode):
         ).study(
             space,
             _usual(experiment) if self._decision is None else self._decision,
-            outcomes=numbers(names),
             **({"decide_on": fidelity} if fidelity else {}),
-            **self._options,
+            **with_outcomes(names, self._options),
         )
 
 

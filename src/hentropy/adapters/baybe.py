@@ -13,6 +13,7 @@ from hentropy.core.models.gp import Treatment
 from hentropy.core.solvers import propose
 from hentropy.core.spaces import Choice, Levels, Parameter, Pool, Real, Space
 from hentropy.errors import DocPage, InputError, explained_in, require
+from hentropy.studies.records.outcome import check_noise
 
 require("baybe", "baybe")
 
@@ -40,11 +41,21 @@ class HentropyRecommender:
     """Recommends the experiments that improve a decision most: for a `Campaign`, behind an initial recommender.
 
     `decision` is about the values of the target; by default, it is the design with the highest or lowest value, as the
-    target says. `hyperparameters` are those of `hentropy.fit`.
+    target says. `hyperparameters` are those of `hentropy.fit`. `noise` is by how much a repeated measurement differs, a
+    standard deviation; 0 for a deterministic simulation. Without it, the noise is learned from the measurements.
     """
 
-    def __init__(self, decision: Decision | None = None, *, hyperparameters: Treatment = "auto", seed: int = 0) -> None:
-        self.decision, self.hyperparameters, self.seed = decision, hyperparameters, seed
+    @explained_in(DocPage.ADAPTERS)
+    def __init__(
+        self,
+        decision: Decision | None = None,
+        *,
+        hyperparameters: Treatment = "auto",
+        noise: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        check_noise(noise)
+        self.decision, self.hyperparameters, self.noise, self.seed = decision, hyperparameters, noise, seed
 
     @explained_in(DocPage.ADAPTERS)
     def recommend(
@@ -73,6 +84,7 @@ class HentropyRecommender:
                 _rows(space, measurements),
                 measurements[target.name].to_list(),
                 space=space,
+                noise=self.noise,
                 hyperparameters=self.hyperparameters,
                 seed=self.seed,
             ),

@@ -7,7 +7,7 @@ pending. A result whose outputs are all missing is a failed experiment; a single
 import math
 from typing import Any
 
-from hentropy.adapters.host import HostTrials, numbers, space_of, usual_decision
+from hentropy.adapters.host import HostTrials, space_of, usual_decision, with_outcomes
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_count, is_number
 from hentropy.core.spaces import Choice, Levels, Parameter, Params, Real
@@ -37,7 +37,9 @@ class HentropyGenerator(Generator):
     """Suggests the points that improve a decision most.
 
     `decision` is about the outputs of the VOCS by name. By default it is the best point for one objective, subject to
-    all constraints, and a front of five points for several objectives. `options` are those of `hentropy.Study`.
+    all constraints, and a front of five points for several objectives. `options` are those of `hentropy.Study`:
+    `noise=0` for a deterministic simulation, or `outcomes={"f": Outcome(noise=0.1, low=0)}` for outputs of which more
+    is known.
     """
 
     def __init__(self, vocs: VOCS, decision: Decision | None = None, **options: Any) -> None:
@@ -83,7 +85,7 @@ class HentropyGenerator(Generator):
     def as_study(self) -> Study:
         """All points so far as a study of hentropy, in memory."""
         made = HostTrials(tuple(self._ended), tuple(self._running))
-        return made.study(self._space, self._decision, outcomes=numbers(self._outputs), **self._options)
+        return made.study(self._space, self._decision, **with_outcomes(self._outputs, self._options))
 
     @explained_in(DocPage.ADAPTERS)
     def _read(self, result: dict[str, Any]) -> tuple[Params, Values | Failed]:

@@ -60,6 +60,14 @@ def usual_decision(largest: Mapping[str, bool], limits: tuple[str, ...] = ()) ->
     return Pareto(FRONT, {name: "max" if up else "min" for name, up in largest.items()})
 
 
-def numbers(names: tuple[str, ...]) -> dict[str, Outcome | Computed]:
-    """Outcomes that are plain numbers."""
-    return {name: Outcome() for name in names}
+@explained_in(DocPage.ADAPTERS)
+def with_outcomes(names: tuple[str, ...], options: Mapping[str, Any], *, complete: bool = True) -> dict[str, Any]:
+    """The options of a study with these outcomes: plain numbers, unless the options say more of them.
+
+    `complete` is whether these are all outcomes that there will be.
+    """
+    given: Mapping[str, Outcome | Computed] = options.get("outcomes") or {}
+    strange = [name for name in given if name not in names]
+    if strange and complete:
+        raise InputError(f"outcomes describes {strange[0]!r}; what is measured is {', '.join(names)}")
+    return {**options, "outcomes": {name: given.get(name, Outcome()) for name in names}}

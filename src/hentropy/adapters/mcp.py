@@ -24,7 +24,7 @@ from hentropy.views.plots.worth import WorthInfo
 from hentropy.views.server.snapshot import why_not_computable
 from hentropy.views.server.study_service import EarlierExperiment, StudyService
 from hentropy.views.text.formats import iso
-from hentropy.views.text.sentences import decision_sentence
+from hentropy.views.text.sentences import decision_sentence, outcome_sentences
 from hentropy.views.text.trials import as_json, history_json, verdict_json
 
 require("mcp", "mcp")
@@ -103,6 +103,7 @@ class StudyTools:
                 for f in case.space.fields
             ],
             "outcomes": {name: case.outcomes.units.get(name, "") for name in case.outcomes.measured},
+            "measured": outcome_sentences(case.description),
             "running": [as_json(entry) for entry in case.entries if entry.trial.state is State.RUNNING],
             "trials": len(case.entries),
             "last_trials": [as_json(entry) for entry in case.entries[max(0, len(case.entries) - last) :]],

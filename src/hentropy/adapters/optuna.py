@@ -8,7 +8,7 @@ succeed. Pruned trials are left out: what they reported is not the objective.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hentropy.adapters.host import HostTrials, numbers, space_of, usual_decision
+from hentropy.adapters.host import HostTrials, space_of, usual_decision, with_outcomes
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import Choice, Integer, Parameter, Params, Real
@@ -36,7 +36,8 @@ class HentropySampler(BaseSampler):
     to all constraints, and a front of five designs for several objectives. `search_space` are the distributions of all
     parameters, if they are known; otherwise they are inferred from completed trials, and the first trial, as well as
     parameters that only some trials have, are sampled by `independent`. `options` are those of `hentropy.Study`:
-    `first`, `hyperparameters`, `failures`, ...
+    `first`, `hyperparameters`, `failures`, `noise=0` for a deterministic objective, or
+    `outcomes={"objective": Outcome(noise=0.1, low=0)}` for those of which more is known.
     """
 
     def __init__(
@@ -126,8 +127,8 @@ class HentropySampler(BaseSampler):
         return HostTrials(tuple(ended), tuple(running)).study(
             space_of({name: _parameter(name, distribution) for name, distribution in space.items()}),
             decision,
-            outcomes=numbers((*objectives, *names.values())),
-            **self._options,
+            # constraints are known once a trial has told them
+            **with_outcomes((*objectives, *names.values()), self._options, complete=bool(ended)),
         )
 
 

@@ -25,11 +25,15 @@ from hentropy.errors import Advice, InputError, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.records import Measurement, State, Trial, Value
 from hentropy.studies.records.numbers import checked_value
-from hentropy.studies.records.outcome import Outcome, check_name, check_unit
+from hentropy.studies.records.outcome import Outcome, check_name, check_noise, check_unit
 from hentropy.studies.setting import Assays
 
 CHECKED = 256
 """Designs at which a computed outcome must be a finite number."""
+
+
+ESTIMATES = ("estimate", "estimate of f")
+"""What verdicts call an estimate of the only outcome that is decided on."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +85,10 @@ class Outcomes:
     """Which of them one experiment may measure."""
 
     @classmethod
-    def of(cls, given: Any, space: DesignSpace, assays: Any = None) -> "Outcomes":
-        """Checked; without any, the one outcome "value"."""
+    def of(cls, given: Any, space: DesignSpace, assays: Any = None, noise: Any = None) -> "Outcomes":
+        """Checked; without any, the one outcome "value". `noise` is that of the only one, or 0 for all of them."""
         if given is None or (isinstance(given, Mapping) and not given):
-            return cls({"value": Outcome()}, space, Assays.of(assays, ("value",)))
+            return cls(_with_noise({"value": Outcome()}, noise), space, Assays.of(assays, ("value",)))
         if not isinstance(given, Mapping) or not all(isinstance(one, Outcome | Computed) for one in given.values()):
             raise InputError(f'outcomes must be a table such as {{"yield": Outcome(unit="%")}}, got {given!r}')
         for name, one in given.items():
@@ -94,7 +98,7 @@ class Outcomes:
         measured = [name for name, one in given.items() if isinstance(one, Outcome)]
         if not measured:
             raise InputError("all outcomes are computed; at least one must be measured")
-        return cls(dict(given), space, Assays.of(assays, measured))
+        return cls(_with_noise(given, noise), space, Assays.of(assays, measured))
 
     @cached_property
     def measured(self) -> tuple[str, ...]:
@@ -185,10 +189,20 @@ class Outcomes:
         """The units of the columns of a verdict: those of the design, and of what is known of the outcomes."""
         known = {label: self.units.get(name, "") for label, name in self.known_columns(decided).items()}
         if len(decided) == 1:
-            stated = ("estimate", "estimate sd", "estimate of f", "estimate of f sd", "max")
-            known |= dict.fromkeys(stated, self.units.get(decided[0], ""))
+            spreads = [f"{label} sd" for label in ESTIMATES]
+            known |= dict.fromkeys([*ESTIMATES, *spreads, "max"], self.units.get(decided[0], ""))
         own = {field.name: field.unit for field in self.space.fields}
         return {label: unit for label, unit in (known | own).items() if unit}
+
+    def within_bounds(self, rows: Sequence[Mapping[str, Any]], decided: Sequence[str]) -> list[dict[str, Any]]:
+        """The rows of a verdict, with expected values and quantiles no further than the bounds of their outcome."""
+        labels = [label for label in (*ESTIMATES, "max", "mean", "mean of f") if label not in self.space.names]
+        named = dict.fromkeys(labels, decided[0]) if len(decided) == 1 else dict(zip(decided, decided, strict=True))
+        about = {label: self.quantities[name] for label, name in named.items()}
+        return [
+            {label: about[label].within(value) if label in about else value for label, value in row.items()}
+            for row in rows
+        ]
 
     def check_known(self, name: Any) -> None:
         """An `InputError` unless there is an outcome of this name."""
@@ -223,6 +237,13 @@ class Outcomes:
                 f"the value told for {name} is {one.value:g}; it must be above 0, as {name} is modelled on a"
                 " logarithmic scale"
             )
+        low, high = self.bounds(name)
+        if not low <= one.value <= high:
+            beyond = f"below {low:g}, the least" if one.value < low else f"above {high:g}, the greatest"
+            raise InputError(
+                f"the value told for {name} is {one.value!r}, which is {beyond} that it can be as the study is defined;"
+                " correct the value, or the bound if it is wrong"
+            )
         return one
 
     def given(self, told: Any) -> dict[str, Measurement]:
@@ -241,6 +262,11 @@ class Outcomes:
             else:
                 known[name] = trial.measurements.get(name)
         return known
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """The least and the greatest value that an outcome can have; infinite where nobody said."""
+        one = self.by_name[name]
+        return one.bounds if isinstance(one, Outcome) else (-math.inf, math.inf)
 
     def words(self, name: str) -> tuple[str, ...]:
         """What can be seen of an outcome; none where it is a number."""
@@ -272,7 +298,7 @@ class Outcomes:
         found = {}
         for name, one in self.by_name.items():
             chance = isinstance(one, Outcome) and one.kind != "number"
-            number = Quantity(name, one.unit, log=self.is_log(name))
+            number = Quantity(name, one.unit, log=self.is_log(name), bounds=self.bounds(name))
             found[name] = Quantity.chance(one.event(name)) if chance else number  # type: ignore[union-attr]
         return found
 
@@ -285,21 +311,30 @@ class Outcomes:
         one = self.by_name[name]
         return isinstance(one, Outcome) and one.log
 
+    def std_error(self, name: str, one: Measurement) -> float | None:
+        """The standard error of a measurement: as told with it, or the stated noise of the outcome; None if unknown."""
+        outcome = self.by_name.get(name)
+        stated = outcome.noise if isinstance(outcome, Outcome) else None
+        return stated if one.std_error is None else one.std_error
+
     def modelled(self, name: str, trial: Trial) -> Measurement | None:
-        """What was measured of an outcome as models see it: its logarithm where it is known by its ratios."""
+        """What was measured of an outcome as models see it, with its error: logarithms where it is known by ratios."""
         one = trial.measurements.get(name)
-        if one is None or not self.is_log(name):
-            return one
-        return Measurement(math.log(one.value), None if one.std_error is None else one.std_error / one.value)
+        if one is None:
+            return None
+        error = self.std_error(name, one)
+        if not self.is_log(name):
+            return Measurement(one.value, error)
+        return Measurement(math.log(one.value), None if error is None else error / one.value)
 
     def exact(self, trial: Trial) -> frozenset[str]:
         """The outcomes of a trial that were measured without noise."""
-        return frozenset(name for name, one in trial.measurements.items() if one.std_error == 0)
+        return frozenset(name for name, one in trial.measurements.items() if self.std_error(name, one) == 0)
 
     def taken(self, trial: Trial) -> frozenset[str]:
         """The outcomes that are measured of a trial now, or were with a noise that nobody knows: not again so soon."""
-        told = trial.measurements.values()
-        if trial.state is not State.RUNNING and not any(one.std_error is None for one in told):
+        told = trial.measurements.items()
+        if trial.state is not State.RUNNING and not any(self.std_error(name, one) is None for name, one in told):
             return frozenset()
         return frozenset((*self.assays.asked(trial.measures), *trial.measurements))
 
@@ -428,6 +463,25 @@ class Fitting:
         """Values come as they are modelled: here is said which of them are logarithms."""
         logs = frozenset(name for name in part.outcomes if self.outcomes.is_log(name))
         return part if isinstance(part, Known | Graded) else replace(part, logs=logs)
+
+
+def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[str, Outcome | Computed]:
+    """Outcomes with a noise that is stated for the whole study."""
+    check_noise(noise)
+    numbers = {name: one for name, one in outcomes.items() if isinstance(one, Outcome) and one.kind == "number"}
+    if noise is None:
+        return dict(outcomes)
+    if not numbers:
+        raise InputError(f"no outcome is a number, so none has a noise; leave noise={noise:g} out")
+    if noise and len(numbers) > 1:
+        raise InputError(
+            f"noise={noise:g} does not say which outcome it is of ({', '.join(numbers)}); state it for each, such as"
+            f' outcomes={{"{next(iter(numbers))}": Outcome(noise={noise:g})}}'
+        )
+    for name, one in numbers.items():
+        if one.noise not in (None, noise):
+            raise InputError(f"the noise of {name} is stated twice: {one.noise:g}, and {noise:g} for the study")
+    return {name: replace(one, noise=noise) if name in numbers else one for name, one in outcomes.items()}
 
 
 def _check_computed(name: str, one: Computed, space: DesignSpace) -> None:

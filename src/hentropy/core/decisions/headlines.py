@@ -18,11 +18,15 @@ SURE = 0.95
 
 @dataclass(frozen=True)
 class Quantity:
-    """The outcome that a decision is about: its name, its unit, and whether it is believed as its logarithm."""
+    """The outcome that a decision is about: its name, its unit, and whether it is believed as its logarithm.
+
+    `bounds` are the least and the greatest value that it can have, in its unit: what is said of it stays within these.
+    """
 
     name: str = "value"
     unit: str = ""
     log: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
     event: str = ""
     """What may happen, where the value is its probability."""
     likely: tuple[tuple[float, float], ...] = ()
@@ -44,9 +48,14 @@ class Quantity:
         if self.event:
             low, high = (f"{100.0 * end:.0f}" for end in (self.likely[0] if len(self.likely) == 1 else (mean, mean)))
             return probable(mean) if low == high else f"{probable(mean)} ({low} to {high} %)"
+        mean = self.within(mean)
         digits = known_digits(sd, mean)
         error = f" ± {rounded(sd, digits)}" if sd > 0 and float(rounded(sd, digits)) > 0 else ""
         return self.with_unit(f"{rounded(mean, digits)}{error}")
+
+    def within(self, value: float) -> float:
+        """A value, or the bound beyond which it lies."""
+        return min(max(value, self.bounds[0]), self.bounds[1])
 
     def difference(self, amount: float, error: float = 0.0) -> str:
         """How much a value is better than another: 0.4 % yield, 2 percentage points, 5 % of the impurity."""
@@ -63,7 +72,7 @@ class Quantity:
         if self.event:
             low, high = probable(min(means)), probable(max(means))
             return f"{self.event} with {low if low == high else f'{low} to {high}'} probability"
-        worst = max(sds)
+        means, worst = [self.within(mean) for mean in means], max(sds)
         digits = known_digits(worst, max(means, key=abs))
         low, high = rounded(min(means), digits), rounded(max(means), digits)
         error = f" (± {rounded(worst, digits)})" if worst > 0 and float(rounded(worst, digits)) > 0 else ""

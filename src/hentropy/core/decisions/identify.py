@@ -152,7 +152,7 @@ class Identify(Solved):
             return f"The {about.name} is highest {likely} ({len(a):,} candidates)."
         if self.what == "max":
             greatest = a.exp() if about.log else a
-            low, middle, high = (float(torch.quantile(greatest, p)) for p in (0.05, 0.5, 0.95))
+            low, middle, high = (about.within(float(torch.quantile(greatest, p))) for p in (0.05, 0.5, 0.95))
             apart = (high - low) / 3.29
             ends = [rounded(end, known_digits(apart, middle)) for end in (low, high)]
             found, within = about.amount(middle, apart), about.with_unit(" and ".join(ends))

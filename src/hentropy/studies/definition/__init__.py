@@ -18,7 +18,18 @@ from hentropy.studies.definition.building import (
 from hentropy.studies.definition.describing import describe
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import validated
-from hentropy.studies.definition.questions import ASKED, CHOICES, WHO, Goal, Question, asks_for, goal_of, takes
+from hentropy.studies.definition.questions import (
+    ASKED,
+    CHOICES,
+    NOISE_ANSWERS,
+    REPEATED,
+    WHO,
+    Goal,
+    Question,
+    asks_for,
+    goal_of,
+    takes,
+)
 from hentropy.studies.definition.reading import read
 from hentropy.studies.definition.schema import Description, json_schema
 from hentropy.studies.definition.template import template
@@ -26,6 +37,8 @@ from hentropy.studies.definition.template import template
 __all__ = [
     "ASKED",
     "CHOICES",
+    "NOISE_ANSWERS",
+    "REPEATED",
     "WHO",
     "Description",
     "Goal",

@@ -99,6 +99,9 @@ def _outcomes(outcomes: Mapping[str, Outcome | Computed]) -> dict[str, Any]:
             "kind": one.kind,
             "grades": list(one.grades),
             "at_least": one.at_least,
+            "noise": _plain(one.noise),
+            "low": _plain(one.low),
+            "high": _plain(one.high),
         }
         for name, one in outcomes.items()
     }

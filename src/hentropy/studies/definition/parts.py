@@ -118,6 +118,21 @@ class OutcomeWords(Words):
         Label | None,
         Field(description="The grade whose probability counts, with that of better ones. If left out: the best one."),
     ] = None
+    noise: Annotated[
+        Number | None,
+        Field(
+            ge=0,
+            description="By how much a result differs when the experiment is repeated: the standard deviation of one"
+            " measurement, in the unit of the outcome. 0: not at all. If left out: it is learned from the data.",
+        ),
+    ] = None
+    low: Annotated[
+        Number | None, Field(description="The least value that it can have, such as 0. If left out: there is none.")
+    ] = None
+    high: Annotated[
+        Number | None,
+        Field(description="The greatest value that it can have, such as 100. If left out: there is none."),
+    ] = None
     computed: Annotated[
         Label | None,
         Field(
@@ -129,9 +144,12 @@ class OutcomeWords(Words):
     def made(self, name: str) -> Outcome | Computed:
         """The outcome itself."""
         if self.computed is None:
-            return Outcome(self.unit, self.log, self.kind, self.grades, self.at_least)
+            own = (self.unit, self.log, self.kind, self.grades, self.at_least, self.noise, self.low, self.high)
+            return Outcome(*own)
         if self.log:
             raise InputError(f"{name} is computed, so it has no log")
+        if not self.noise is self.low is self.high is None:
+            raise InputError(f"{name} is computed, so it has no noise and no bounds; leave noise, low and high out")
         if self.kind != "number" or self.grades or self.at_least is not None:
             raise InputError(f"{name} is computed, so it is a number")
         return Computed(name, self.computed, self.unit)

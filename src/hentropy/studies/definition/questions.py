@@ -4,6 +4,8 @@ The one list of questions that `hentropy init`, the form *New study* of the page
 share.
 """
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +50,31 @@ def _aims(text: str) -> dict[str, Any]:
     return found
 
 
+NOISE = {
+    "i do not know": None,
+    "unknown": None,
+    "?": None,
+    "not at all": 0.0,
+    "no": 0.0,
+    "none": 0.0,
+}
+"""Answers in words to how much results differ."""
+
+
+def _noise(text: str) -> float | None:
+    """By how much results differ: "0.5", "about 0.5 %", "± 0.5"; 0.0 for "not at all", None for "I do not know"."""
+    said = text.strip().lower().rstrip(".")
+    if said in NOISE:
+        return NOISE[said]
+    number = re.fullmatch(
+        r"(?:by )?(?:about |ca\.? )?(?:± ?|\+/- ?)?([0-9.]+(?:e[-+]?[0-9]+)?)(?: ?[^\s\d.,].*)?", said
+    )
+    found = float(number[1]) if number else math.inf
+    if not math.isfinite(found):
+        raise ValueError(f"{text!r} is no noise")
+    return found
+
+
 _KINDS: dict[str, Callable[[str], Any]] = {
     "whole number": plain_whole,
     "number": plain_number,
@@ -57,6 +84,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {
     "word": str.strip,
     "ways": _by_name,
     "aims": _aims,
+    "noise": _noise,
 }
 
 _WANTED = {
@@ -65,6 +93,7 @@ _WANTED = {
     "numbers": "give numbers, such as 1 2.5",
     "probability": "give a number between 0 and 1, such as 0.95",
     "yes or no": "please answer yes or no",
+    "noise": "give a number, such as 0.5, 0 for not at all, or nothing if you do not know",
     "ways": "give outcomes and which way they count, such as yield max, impurity min",
     "aims": "give outcomes and what is wanted of them, such as hardness 55, gloss 80 to 90, cost <= 3",
 }
@@ -258,12 +287,20 @@ ASKED = {
     "goal": "What will you have at the end?",
     "vary": "What can you vary from one experiment to the next?",
     "limits": "Does another outcome have to stay within a limit?",
+    "noise": "If you repeat an experiment, by how much does the result differ?",
     "who": "Who runs the experiments?",
 }
 """The questions themselves."""
 
 WHO = {"manual": "people, who enter the results", "python": "a Python function", "command": "a program"}
 """The answers to the last one, by the type of the objective."""
+
+
+REPEATED = Question("noise", ASKED["noise"], None, "noise")
+"""The noise of an outcome. Nobody has to know it: then it is learned from the data."""
+
+NOISE_ANSWERS = {"unknown": "I do not know", "none": "not at all", "about": "about ..., a standard deviation"}
+"""The answers to that question, where they are chosen from a list."""
 
 
 def goal_of(decision: str) -> Goal | None:

@@ -1,10 +1,12 @@
 """`Outcome`: something that experiments measure: a number, yes or no, or one of several grades; and its name."""
 
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from hentropy.core.given import is_finite
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import number_told
 from hentropy.studies.records.trial import Trial
@@ -37,6 +39,11 @@ YES = {"y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 class Outcome:
     """Something that is measured: its unit, and whether it is positive and modelled on a log scale (`log`).
 
+    `noise` is by how much a result differs when the experiment is repeated: the standard deviation of one measurement,
+    in the unit of the outcome; 0 if a repeated experiment gives the same result, None if nobody knows. A standard error
+    that is told with a value takes its place. `low` and `high` are the least and the greatest value that the outcome
+    can have, such as 0 and 100 for a yield in %.
+
     With `log`, the model and the loss of a decision use the natural logarithm; limits and thresholds
     stay in the units of the outcome.
 
@@ -50,6 +57,9 @@ class Outcome:
     kind: Kind = "number"
     grades: tuple[str, ...] = ()
     at_least: str | None = None
+    noise: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     def __post_init__(self) -> None:
         check_unit(self.unit)
@@ -62,10 +72,22 @@ class Outcome:
             raise InputError(f'grades and at_least go with kind="grades"; the kind is {self.kind!r}')
         if self.kind != "number" and (self.unit or self.log):
             raise InputError(f"an outcome of kind {self.kind!r} has no unit and no logarithm; leave unit and log out")
+        if self.kind != "number" and not self.noise is self.low is self.high is None:
+            raise InputError(
+                f"an outcome of kind {self.kind!r} has no noise and no bounds, as it is modelled by probabilities; leave"
+                " noise, low and high out"
+            )
+        check_noise(self.noise)
+        _check_bounds(self.low, self.high, self.log)
         if self.kind == "grades":
             _check_grades(self.grades)
             if self.at_least is not None and self.at_least not in self.grades[1:]:
                 raise InputError(f"at_least is one of {', '.join(self.grades[1:])}; got {self.at_least!r}")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value that it can have; infinite where nobody said."""
+        return (-math.inf if self.low is None else self.low, math.inf if self.high is None else self.high)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -99,6 +121,25 @@ class Outcome:
         if whole and number in range(len(self.words)) and not any(word.isdecimal() for word in self.words):
             return float(number or 0.0)
         raise InputError(f"the value told for {name} is {value!r}; it must be one of {', '.join(self.words)}")
+
+
+def check_noise(noise: Any) -> None:
+    """Refuse what is no standard deviation of a measurement."""
+    if noise is not None and not (is_finite(noise) and noise >= 0):
+        raise InputError(
+            "the noise of an outcome is the standard deviation of one measurement: a finite number, 0 if a repeated"
+            f" experiment gives the same result; got {noise!r}; leave it out if it is not known"
+        )
+
+
+def _check_bounds(low: Any, high: Any, log: bool) -> None:
+    for word, bound in (("low", low), ("high", high)):
+        if bound is not None and not is_finite(bound):
+            raise InputError(f"{word} must be a finite number, got {bound!r}; leave it out if there is no such bound")
+    if low is not None and high is not None and not low < high:
+        raise InputError(f"low must be below high, got {low:g} and {high:g}")
+    if log and high is not None and high <= 0:
+        raise InputError(f"an outcome with log is above 0, but high is {high:g}; leave log out, or change high")
 
 
 def _check_grades(grades: tuple[Any, ...]) -> None:

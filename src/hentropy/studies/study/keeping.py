@@ -2,6 +2,7 @@
 
 What proposals depend on (space, decision, outcomes, assays, seed, first designs, model) must be the same when a study
 resumes; what they do not depend on (stopping rules, bounds, objective) may change, and the store then has the newest.
+So may the stated noise of outcomes: how well results repeat is often learned only while a study runs.
 """
 
 import json
@@ -87,8 +88,19 @@ def _brief(value: Any) -> str:
 def differences(found: StudyRecord, definition: Mapping[str, Any]) -> list[str]:
     """The parts on which proposals depend in which a study in a store differs from a definition."""
     there = as_words(found)
+    here = {part: _without_noise(definition[part]) if part == "outcomes" else definition[part] for part in MATERIAL}
+    there = {**there, "outcomes": _without_noise(there["outcomes"])}
     # as text: the order of the parameters is part of a space
-    return [part for part in MATERIAL if json.dumps(there[part]) != json.dumps(definition[part])]
+    return [part for part in MATERIAL if json.dumps(there[part]) != json.dumps(here[part])]
+
+
+def _without_noise(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Outcomes without their noise; the default outcome "value" goes without saying."""
+    rest = {
+        name: {word: said for word, said in one.items() if word != "noise" and said not in (None, "", [])}
+        for name, one in outcomes.items()
+    }
+    return {} if rest == {"value": {"log": False, "kind": "number"}} else rest
 
 
 def versions() -> dict[str, str]:

@@ -49,6 +49,7 @@ def minimize(
     callback: Callable[[Minimum], object] | None = None,
     seed: int = 0,
     progress: bool = False,
+    deterministic: bool = False,
     **options: Any,
 ) -> Minimum:
     """Minimise an expensive function `fun(x, *args)` with at most `budget` calls.
@@ -61,6 +62,7 @@ def minimize(
     `x0` is one x or a list of them, to be evaluated first; with `y0`, what was measured there, they are earlier data
     and cost nothing. The search ends early when the next call is expected to improve the result by less than `tol`, or
     when `callback` returns True or raises StopIteration; it is called with the result so far after each call.
+    `deterministic` says that fun returns the same value whenever it is called with the same x: the same as `noise=0`.
     `options` are those of `Study`.
     """
     space = _space(bounds)
@@ -87,6 +89,7 @@ def minimize(
         callback=None if callback is None else lambda study: callback(_result(study, as_x, calls)),
         progress=progress,
         worth=False,
+        deterministic=deterministic,
         seed=seed,
         stop=stop,
         **options,

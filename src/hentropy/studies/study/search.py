@@ -37,6 +37,7 @@ def search(
     progress: bool = True,
     console: Console | None = None,
     worth: bool = True,
+    deterministic: bool = False,
     **options: Any,
 ) -> SearchResult:
     """Run `budget` experiments `f(**params)`, each chosen for the decision, and decide.
@@ -47,12 +48,13 @@ def search(
     `data` are earlier measurements, as in `Study.attach_many`. `callback` is called with the study after each
     experiment; if it returns True or raises StopIteration, the search ends and decides.
     Ctrl-C ends the search and decides with the results so far. The verdict says what another experiment would be worth,
-    which takes one more proposal, unless `worth` is False or the search was ended early. `options` are those of
-    `Study`. An error that ends the search has the study, with all results, in its attribute `study`.
+    which takes one more proposal, unless `worth` is False or the search was ended early. `deterministic` says that f
+    returns the same value whenever it is called with the same design, as a simulation does: the same as `noise=0`.
+    `options` are those of `Study`. An error that ends the search has the study, with all results, in its attribute `study`.
     """
     if not is_count(budget):
         raise InputError(f"the budget, a number of experiments, must be a whole number of at least 1, got {budget!r}")
-    study = Study(space, decision, **options)
+    study = Study(space, decision, **(without_noise(options) if deterministic else options))
     study.outcomes.assays.check_by_hand("the function")
     bar = Progress(
         TextColumn("{task.fields[count]}", markup=False),
@@ -80,6 +82,13 @@ def search(
         )
         ended.study = study
         raise ended from error
+
+
+def without_noise(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a study of a deterministic function; an `InputError` if they state a noise."""
+    if options.get("noise"):
+        raise InputError(f"deterministic=True means noise=0, but noise is {options['noise']!r}; leave one of them out")
+    return {**options, "noise": 0.0}
 
 
 def _run(

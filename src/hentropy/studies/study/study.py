@@ -67,6 +67,9 @@ class Study:
     one outcome "value". `assays` say which of them one experiment may measure, and at what cost, added to that of the
     design: {"titration": Assay(["impurity"], cost=1), "full": Assay(["yield", "impurity"], cost=5)}; the gain per cost
     then determines which one to run.
+    `noise` is by how much the result of a repeated experiment differs: the standard deviation of one measurement, where
+    one outcome is measured (of several, each `Outcome` has its own); 0 if no outcome differs at all. Without it, the
+    noise is learned from the data. A standard error that is told with a value takes its place.
     The `first` designs (default: 2 (d + 1) for d parameters, at least 4 and at most 12) are space-filling and measure
     everything; after these, the model chooses. Attached or told measurements count towards them, also if you set it:
     with `first=12` and ten attached, two more are space-filling; `first_left` is the number still to come.
@@ -99,6 +102,7 @@ class Study:
         *,
         outcomes: Mapping[str, Outcome | Computed] | None = None,
         assays: Mapping[str, Assay] | None = None,
+        noise: float | None = None,
         seed: int = 0,
         first: int | None = None,
         hyperparameters: str = "auto",
@@ -123,7 +127,7 @@ class Study:
         check_failures(failures, at_least)
         space, self.decide_on = setting(space, decide_on)
         decision.within(self.decide_on)
-        self.outcomes = Outcomes.of(outcomes, space, assays)
+        self.outcomes = Outcomes.of(outcomes, space, assays, noise)
         self.decided = self.outcomes.decided(decision)
         self.costs = Costs.of(cost, price, space, cost_unit, self.outcomes.assays)
         self.space = space
@@ -446,7 +450,7 @@ class Study:
     def _decided(self) -> Verdict:
         belief = self.belief
         found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
-        rows = self._rows(found, belief)
+        rows = self.outcomes.within_bounds(self._rows(found, belief), self.decided)
         said = found.decision.answer(found.action, belief, found.value, self.outcomes.quantities)
         succeeds = of_success([row[CHANCE] for row in rows if CHANCE in row], self._at_least)
         verdict = Verdict(

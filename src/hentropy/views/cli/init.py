@@ -19,7 +19,7 @@ from hentropy.views.cli.objective_check import starter
 from hentropy.views.cli.plan import FilePlan, completed, plain, read_options, read_values, text_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.questions import confirmed, questioned
-from hentropy.views.cli.typed import read_outcomes, read_parameters, read_tables
+from hentropy.views.cli.typed import read_noise, read_outcomes, read_parameters, read_tables, with_noise
 from hentropy.views.text.trials import values_to_tell
 
 
@@ -93,8 +93,17 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="NAME=UNIT",
-            help='What experiments measure: "yield=%", "impurity=% log", or a name alone. May be given many times; of'
-            " several, the decision is about the first unless an option says otherwise.",
+            help='What experiments measure: "yield=%", "impurity=% log", or a name alone; with the values that it can'
+            ' have and its noise: "yield=% 0 to 100 noise 0.5". May be given many times; of several, the decision is'
+            " about the first unless an option says otherwise.",
+        ),
+    ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="By how much the result differs when an experiment is repeated: a standard deviation, such as 0.5; 0:"
+            " not at all. If left out: it is learned from the data.",
         ),
     ] = None,
     decision: Annotated[
@@ -180,7 +189,7 @@ def init(
         decide_on=read_values(decide_on or [], "--decide-on"),
         cost=None if cost is None else plain(cost),
         cost_unit=cost_unit or "",
-        outcomes=read_outcomes(outcome or []),
+        outcomes=with_noise(read_outcomes(outcome or []), options, read_noise(noise)),
         decision=decision,
         options=options,
         objective=_objective(objective, function, command),

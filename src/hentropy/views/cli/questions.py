@@ -12,8 +12,10 @@ from hentropy.core.decisions.limits import parse_limits
 from hentropy.core.spaces import Integer, Parameter, Real, Space
 from hentropy.core.spaces.parameters import nearest, written
 from hentropy.errors import InputError
-from hentropy.studies.definition import ASKED, CHOICES, WHO, Description, Question, asks_for, takes
+from hentropy.studies.definition import ASKED, CHOICES, REPEATED, WHO, Description, Question, asks_for, takes
 from hentropy.studies.definition.importing import split
+from hentropy.studies.definition.template import named_in
+from hentropy.studies.outcomes import Outcome
 from hentropy.studies.records.numbers import plain_number
 from hentropy.studies.setting import Costs
 from hentropy.views.cli.plan import FilePlan, plain
@@ -25,6 +27,7 @@ from hentropy.views.text.sentences import (
     decide_on_sentences,
     decision_sentence,
     objective_sentence,
+    outcome_sentences,
     stop_sentence,
     values_text,
 )
@@ -45,6 +48,7 @@ def questioned(plan: FilePlan, file: Path) -> FilePlan:
         plan = _options(plan)
     if answered("Several outcomes, limits, plates, costs, or a decision about some designs only?", "no", _yes):
         plan = _more(plan)
+    plan = _noise(plan)
     if plan.objective is None:
         plan = _objective(plan)
     if plan.trials is None:
@@ -186,6 +190,20 @@ def _more(plan: FilePlan) -> FilePlan:
     return plan
 
 
+def _noise(plan: FilePlan) -> FilePlan:
+    """By how much results differ, for each outcome of which it is not said."""
+    names = list(dict.fromkeys([*plan.outcomes, *named_in(plan.options)])) or ["value"]
+    known = {name: plan.outcomes.get(name, Outcome()) for name in names}
+    for name, one in known.items():
+        if one.noise is None:
+            what = REPEATED.question if len(known) == 1 else REPEATED.question.replace("the result", name)
+            unit = f" in {one.unit}" if one.unit else ""
+            answers = f"0: not at all; or about how much{unit}, a standard deviation; nothing if you do not know"
+            known[name] = replace(one, noise=answered(f"{what} ({answers})", "", REPEATED.value))
+    stated = any(one.noise is not None for one in known.values())
+    return replace(plan, outcomes=known) if stated else plan
+
+
 def _limits(plan: FilePlan) -> Callable[[str], list[str]]:
     def read(text: str) -> list[str]:
         found = _parts(text)
@@ -285,7 +303,7 @@ def confirmed(description: Description) -> bool:
         say(f"  Every design satisfies {condition}.")
     if description.same_in_batch:
         say(f"  All experiments of a batch have the same {listed(description.same_in_batch)}.")
-    for more in (cost_sentences, decide_on_sentences):
+    for more in (outcome_sentences, cost_sentences, decide_on_sentences):
         for line in more(description):
             say(f"  {line}")
     for sentence in (decision_sentence, objective_sentence, stop_sentence):

@@ -13,7 +13,7 @@ from hentropy.views.cli.run_progress import say_first, say_spent
 from hentropy.views.cli.store_check import file_differs
 from hentropy.views.cli.trial_tables import print_verdict, trials_table
 from hentropy.views.text.formats import ago, clock, counted, design, iso, number, one_line, result, units_of
-from hentropy.views.text.sentences import counts, decision_sentence, holder, spent, to_come, worths_of
+from hentropy.views.text.sentences import counts, decision_sentence, holder, noise_sentences, spent, to_come, worths_of
 from hentropy.views.text.trials import as_json, history_json, how_often, to_measure, verdict_json, why
 
 LONGEST_NOTE = 50
@@ -102,6 +102,8 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
     description = it.words.description
     say(f"{description.name}, in {shown(it.store.place)}", "bold")
     say(decision_sentence(description))
+    for line in noise_sentences(description):
+        say(line)
     say(f"Begun {clock(it.record.created_at)} with {', '.join(f'{k} {v}' for k, v in it.record.versions.items())}.")
     say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries, it.log.outcomes)}")
     if often := how_often(it.log.trials, it.log.outcomes):

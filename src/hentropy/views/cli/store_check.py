@@ -16,8 +16,8 @@ from hentropy.studies.study.words import LocatedDescription, as_words, in_words
 from hentropy.views.cli.opening import file_of, shown
 from hentropy.views.text.formats import counted
 
-LATER = ("stop", "solver", "objective")
-"""What may be changed at any time."""
+LATER = ("stop", "solver", "objective", "outcomes")
+"""What may be changed at any time; of outcomes, their noise."""
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,16 @@ A + B + C = 100 %              parts of a whole; of 1 if nothing else is said; `
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import typer
 
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, Real
 from hentropy.errors import InputError
+from hentropy.studies.definition import REPEATED
+from hentropy.studies.definition.template import named_in
 from hentropy.studies.outcomes import Outcome
 from hentropy.studies.records.numbers import plain_number, plain_whole
 from hentropy.views.text.typed_values import typed_number, typed_option, typed_table
@@ -110,7 +114,7 @@ def _listed(items: list[str], ordered: bool) -> Parameter:
 
 
 def read_outcomes(texts: Sequence[str]) -> dict[str, Outcome]:
-    """Outcomes by name, from NAME, NAME=UNIT or NAME=UNIT log."""
+    """Outcomes by name, from NAME, NAME=UNIT, NAME=UNIT log, or NAME=UNIT 0 to 100 noise 0.5."""
     found: dict[str, Outcome] = {}
     for text in texts:
         name, _, words = (part.strip() for part in text.partition("="))
@@ -119,7 +123,10 @@ def read_outcomes(texts: Sequence[str]) -> dict[str, Outcome]:
                 "this name appears twice" if name else 'write it as NAME=UNIT, such as "yield=%" or "impurity=% log"'
             )
             raise typer.BadParameter(f"{text!r}: {wrong}", param_hint="--outcome")
-        found[name] = _outcome(words)
+        try:
+            found[name] = _outcome(words)
+        except InputError as error:
+            raise typer.BadParameter(f"{text!r}: {error}", param_hint="--outcome") from None
     return found
 
 
@@ -134,9 +141,50 @@ def outcomes(text: str) -> dict[str, Outcome]:
     return found
 
 
+_NOISE = re.compile(rf"\bnoise ({_NUMBER})(?!\S)")
+_BOUNDS = re.compile(rf"(?<!\S)({_NUMBER}) to ({_NUMBER})(?!\S)")
+_LEAST = re.compile(rf"\bat least ({_NUMBER})(?!\S)")
+_MOST = re.compile(rf"\bat most ({_NUMBER})(?!\S)")
+
+
 def _outcome(words: str) -> Outcome:
+    """An outcome from its unit, with what may be said after it: log, 0 to 100, at least 0, at most 100, noise 0.5."""
+    found = {mark: mark.search(words) for mark in (_NOISE, _BOUNDS, _LEAST, _MOST)}
+    for mark in found:
+        words = mark.sub(" ", words)
     said = words.split()
-    return Outcome(" ".join(word for word in said if word != "log"), log="log" in said)
+    noise, both, least, most = (
+        None if one is None else [typed_number(each) for each in one.groups()] for one in found.values()
+    )
+    low, high = both or [None if one is None else one[0] for one in (least, most)]
+    unit = " ".join(word for word in said if word != "log")
+    return Outcome(unit, log="log" in said, noise=None if noise is None else noise[0], low=low, high=high)
+
+
+def read_noise(text: str | None) -> float | None:
+    """By how much results differ, as it is given by a flag."""
+    try:
+        found: float | None = None if text is None else REPEATED.value(text)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--noise") from None
+    return found
+
+
+def with_noise(known: Mapping[str, Outcome], options: Mapping[str, Any], noise: float | None) -> Mapping[str, Outcome]:
+    """Outcomes with the noise of the only one: the one that is known, that options of the decision name, or "value"."""
+    if noise is None:
+        return known
+    names = list(known) or list(named_in(options)) or ["value"]
+    if len(names) > 1:
+        raise typer.BadParameter(
+            f"there are several outcomes ({', '.join(names)}); say it of each, such as"
+            f' --outcome "{names[0]}=% noise {noise:g}"',
+            param_hint="--noise",
+        )
+    one = known.get(names[0], Outcome())
+    if one.noise not in (None, noise):
+        raise typer.BadParameter(f"the noise of {names[0]} is stated twice", param_hint="--noise")
+    return {names[0]: replace(one, noise=noise)}
 
 
 def read_tables(texts: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -344,14 +344,38 @@ def _seen(one: OutcomeWords) -> str:
 def outcome_sentences(description: Description) -> list[str]:
     """What is measured and computed; nothing where there is the one outcome "value"."""
     said = [
-        f"{name}{f' in {one.unit}' if one.unit else ''}{' (on a logarithmic scale)' * one.log}{_seen(one)}"
+        f"{name}{f' in {one.unit}' if one.unit else ''}{_bounds(one)}{' (on a logarithmic scale)' * one.log}{_seen(one)}"
         for name, one in description.outcomes.items()
     ]
     named = dict(zip(description.outcomes.items(), said, strict=True)) if said else {}
     measured = [text for (_, one), text in named.items() if one.computed is None]
     computed = [f"{text}: {one.computed}" for (_, one), text in named.items() if one.computed is not None]
     said = [f"Experiments measure {listed(measured)}."] * bool(measured and not description.assays)
-    return [*said, *(f"Computed, {text}." for text in computed), *assay_sentences(description)]
+    return [
+        *said,
+        *noise_sentences(description),
+        *(f"Computed, {text}." for text in computed),
+        *assay_sentences(description),
+    ]
+
+
+def _bounds(one: OutcomeWords) -> str:
+    """The values that an outcome can have, where that is stated."""
+    if one.low is not None and one.high is not None:
+        return f" (from {number(one.low)} to {number(one.high)})"
+    ends = (("at least", one.low), ("at most", one.high))
+    return "".join(f" ({side} {number(end)})" for side, end in ends if end is not None)
+
+
+def noise_sentences(description: Description) -> list[str]:
+    """By how much results differ when an experiment is repeated, as far as that is stated."""
+    said = []
+    for name, one in description.outcomes.items():
+        if one.noise is not None:
+            unit = f" {one.unit}" if one.unit else ""
+            differs = f"differs by about {number(one.noise)}{unit} (standard deviation)" if one.noise else "is the same"
+            said.append(f"The {name} of a repeated experiment {differs}.")
+    return said
 
 
 def assay_sentences(description: Description) -> list[str]:

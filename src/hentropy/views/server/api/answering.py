@@ -5,7 +5,7 @@ from typing import Any
 
 from hentropy.core.spaces import DesignSpace, Field
 from hentropy.studies.definition import Description
-from hentropy.studies.outcomes import Computed, Outcomes
+from hentropy.studies.outcomes import Computed, Outcome, Outcomes
 from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Trial, first_left
 from hentropy.studies.study.rules import spent_on
 from hentropy.views.server.snapshot import Snapshot
@@ -85,12 +85,15 @@ def _value(name: str, field: Field | None) -> Answer:
 
 def outcomes(known: Outcomes) -> list[Answer]:
     """What is measured and computed."""
-    return [
-        {"name": name, "unit": one.unit, "log": False, "grades": [], "computed": one.expression}
-        if isinstance(one, Computed)
-        else {"name": name, "unit": one.unit, "log": one.log, "grades": list(one.words), "computed": None}
-        for name, one in known.by_name.items()
-    ]
+    return [_outcome(name, one) for name, one in known.by_name.items()]
+
+
+def _outcome(name: str, one: Outcome | Computed) -> Answer:
+    if isinstance(one, Computed):
+        unstated = dict.fromkeys(("noise", "low", "high"))
+        return {"name": name, "unit": one.unit, "log": False, "grades": [], "computed": one.expression, **unstated}
+    stated = {"noise": one.noise, "low": one.low, "high": one.high}
+    return {"name": name, "unit": one.unit, "log": one.log, "grades": list(one.words), "computed": None, **stated}
 
 
 def definition(description: Description) -> Answer:

@@ -167,6 +167,12 @@ class OutcomeAnswer(BaseModel):
     log: bool
     grades: Annotated[list[str], Field(description="Its grades, from the worst to the best; values count them from 0.")]
     computed: str | None
+    noise: Annotated[
+        float | None,
+        Field(description="The standard deviation of one measurement; 0: none; null: it is learned from the data."),
+    ]
+    low: Annotated[float | None, Field(description="The least value that it can have.")]
+    high: Annotated[float | None, Field(description="The greatest value that it can have.")]
 
 
 class StudyAnswer(About):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hentropy.errors import InputError
+from hentropy.studies.definition import REPEATED
 from hentropy.studies.records.csv_tables import number_in
 from hentropy.studies.records.numbers import plain_whole
 from hentropy.views.text.typed_values import typed_items, typed_option
@@ -121,8 +122,32 @@ PARAMETER_KINDS = _kinds(
 )
 """The kinds of parameters that people describe on a page."""
 
+
+def _noise(what: str, text: str) -> float | None:
+    found: float | None = REPEATED.value(text)
+    return found
+
+
+NOISE = RowField(
+    "noise",
+    REPEATED.question,
+    _noise,
+    "About how much, in its unit (a standard deviation). Not at all: 0. If you do not know: leave it empty.",
+    required=False,
+)
+
 OUTCOME_KINDS = _kinds(
-    RowKind("number", "Number", (MEASURED_IN, _log("Always above 0 and known by its ratios (logarithmic)"))),
+    RowKind(
+        "number",
+        "Number",
+        (
+            MEASURED_IN,
+            NOISE,
+            RowField("low", "Least possible value", number_in, "such as 0", required=False, inputmode="decimal"),
+            RowField("high", "Greatest possible value", number_in, "such as 100", required=False, inputmode="decimal"),
+            _log("Always above 0 and known by its ratios (logarithmic)"),
+        ),
+    ),
     RowKind("yes-no", "Yes or no", (), {"kind": "yes/no"}),
     RowKind(
         "grades",

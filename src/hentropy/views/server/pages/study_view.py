@@ -30,6 +30,7 @@ from hentropy.views.text.sentences import (
     decide_on_sentences,
     decided_sentence,
     first_sentence,
+    noise_sentences,
     gain_in_words,
     notes_of,
     objective_sentence,
@@ -236,6 +237,7 @@ def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: 
         rules=(
             *conditions_sentences(case.space),
             *decide_on_sentences(description),
+            *noise_sentences(description),
             *assay_sentences(description),
             *cost_sentences(description),
         ),
