@@ -250,6 +250,12 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
         (("--objective", "manual", "--function", "a:b"), 2, "a function goes with python"),
         (("--function", "nonsense"), 1, "package.module:name"),
         (("--trials", "0"), 2, "--trials"),
+        (("--noise", "much"), 2, "give a number, such as 0.5, 0 for not at all"),
+        (("--noise=-1",), 2, "give a number, such as 0.5"),
+        (("--outcome", "a", "--outcome", "b", "--noise", "1"), 2, 'say it of each, such as --outcome "a=% noise 1"'),
+        (("--outcome", "a=% noise 2", "--noise", "1"), 2, "the noise of a is stated twice"),
+        (("--outcome", "a=% noise"), 2, "noise needs a number"),
+        (("--outcome", "a=% 3 to 1"), 2, "low must be below high, got 3 and 1"),
         (("--function", "class:def"), 1, "a Python keyword"),
         (("--function", "oven:def"), 1, "has 'def', which is a Python keyword"),
         (("--function", "oven.py:measure"), 1, "write oven:measure, without .py"),
@@ -294,3 +300,29 @@ def test_outcomes_are_given_with_their_units(folder: Path) -> None:
         assert hentropy("init", "other.toml", "--parameter", "t=20 to 120", "--outcome", wrong, "--yes").code != 0
     twice = ("--outcome", "yield=%", "--outcome", "yield=g")
     assert "yield" in refused("init", "other.toml", "--parameter", "t=20 to 120", *twice, "--yes", code=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ((), {"value": he.Outcome()}),
+        (("--noise", "0.3"), {"value": he.Outcome(noise=0.3)}),
+        (("--noise", "not at all"), {"value": he.Outcome(noise=0.0)}),
+        (("--noise", "I do not know"), {"value": he.Outcome()}),
+        (("--outcome", "yield=%", "--noise", "about 0.5 %"), {"yield": he.Outcome(unit="%", noise=0.5)}),
+        (("--outcome", "yield=% 0 to 100"), {"yield": he.Outcome(unit="%", low=0.0, high=100.0)}),
+        (("--outcome", "rate=1/s at least 0 noise 2e-3 log"), {"rate": he.Outcome("1/s", True, noise=2e-3, low=0.0)}),
+        (("--outcome", "loss=at most -1.5"), {"loss": he.Outcome(high=-1.5)}),
+        (
+            ("--decision", "pareto", "--outcome", "yield=% noise 0.5", "--outcome", "impurity=%"),
+            {"yield": he.Outcome(unit="%", noise=0.5), "impurity": he.Outcome(unit="%")},
+        ),
+        (("--decision", "minimize", "--option", "outcome=energy", "--noise", "0"), {"energy": he.Outcome(noise=0.0)}),
+    ],
+)
+def test_noise_and_bounds_by_flags(given: tuple[str, ...], found: dict[str, he.Outcome]) -> None:
+    done("init", "--parameter", "t=20 to 120", *given)
+    assert he.Study.from_file("study.toml").outcomes.by_name == found
+    said = " ".join(done("check", "study.toml").split())
+    [name, one] = next(iter(found.items()))
+    assert (f"The {name} of a repeated experiment" in said) is (one.noise is not None)

@@ -115,15 +115,20 @@ def questioned(folder: Path, *answers: str) -> str:
 
 
 def test_questions_on_a_terminal(tmp_path: Path) -> None:
-    # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels, 95 % sure; a person; 7 experiments
+    # level sets; x from 0 to 4, no whole numbers, no more; two levels, wrong labels, 95 % sure; differs by about 0.2;
+    # a person; 7 experiments
     x = ["x", "nonsense", "0 to -1", "0 to 4", "", "", ""]
-    said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "95", "0.95", "", "1", "7", "maybe", "yes")
+    often = ["sometimes", "about 0.2"]
+    said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "95", "0.95", "", *often, "1", "7", "maybe", "yes")
     for part in (
         "'nonsense' is not understood; write",
         "the lower bound 0.0 must be below the upper bound -1.0",
         "give numbers, such as 1 2.5",
         "'95' is not an answer; give a number between 0 and 1, such as 0.95",
         " 2  misclassification",
+        "If you repeat an experiment, by how much does the result differ?",
+        "'sometimes' is not an answer; give a number, such as 0.5, 0 for not at all, or nothing if you do not know",
+        "The value of a repeated experiment differs by about 0.2 (standard deviation).",
         "In the end you will have a map of where the value is above 0.5 and 2",
         "please answer yes or no",
     ):
@@ -133,6 +138,7 @@ def test_questions_on_a_terminal(tmp_path: Path) -> None:
     assert study.stop == (he.Budget(7),)
     assert isinstance(study.decision, he.LevelSets)
     assert study.decision.confidence == 0.95
+    assert study.outcomes.by_name == {"value": he.Outcome(noise=0.2)}
 
 
 def test_a_chemist_is_asked(tmp_path: Path) -> None:
@@ -140,7 +146,7 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
     numbers = ["temperature", "20 to 120 °C", "no", "loading", "0.5, 1, 2 mol%", "time", "5 to 60 min in steps of 5"]
     conditions = ["temprature < 30", "temperature <= boils[solvent] - 5", "66", "hot", "100", ""]
     more = ["yes", "yield %, impurity %", "impurity = 3", "impurity <= 3", "", "", ""]
-    said = questioned(tmp_path, "1", *ligand, *solvent, *numbers, "", *conditions, *more, "1", "30", "yes")
+    said = questioned(tmp_path, "1", *ligand, *solvent, *numbers, "", *conditions, *more, "0.5 %", "", "1", "30", "yes")
     for part in (
         "there is no parameter temprature; did you mean temperature?",
         "boils of THF?",
@@ -149,12 +155,13 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
         "time: real, 5 to 60 min in steps of 5.",
         "Every design satisfies temperature <= boils[solvent] - 5.",
         "Does another outcome have to stay within a limit?",
+        "If you repeat an experiment, by how much does impurity differ?",
         "In the end you will have one design with the highest yield, with impurity <= 3 %.",
     ):
         assert part in said
     study = he.Study.from_file(tmp_path / "new.toml")
     assert repr(study.decision) == repr(he.Maximize("yield", ["impurity <= 3"]))
-    assert set(study.outcomes.by_name) == {"yield", "impurity"}
+    assert study.outcomes.by_name == {"yield": he.Outcome(unit="%", noise=0.5), "impurity": he.Outcome(unit="%")}
     assert repr(study.space) == repr(
         he.Space(
             ligand=["PPh3", "XPhos", "dppf"],
@@ -170,13 +177,13 @@ def test_a_chemist_is_asked(tmp_path: Path) -> None:
 
 def test_outcomes_limits_plates_costs_and_fidelities_are_asked_for(tmp_path: Path) -> None:
     space = ["ligand", "PPh3, XPhos", "time", "5 to 60 min", "no", "fidelity", "0.2, 1", "", ""]
-    measured = ["yield %, yield g", "yield %, impurity % log"]
+    measured = ["yield %, yield g", "yield % 0 to 100 noise 0, impurity % log"]
     limits, plates = ["purity <= 3", "impurity <= 3"], ["tme", "time"]
     cost, about = (
         ["2 + prices[ligand", "price[ligand] + time / 10", "1", "8"],
         ["fidelity", "fidelity = 2", "fidelity = 1"],
     )
-    said = questioned(tmp_path, "1", *space, "yes", *measured, *limits, *plates, *cost, *about, "1", "30", "yes")
+    said = questioned(tmp_path, "1", *space, "yes", *measured, *limits, *plates, *cost, *about, "", "1", "30", "yes")
     for part in (
         "give names that differ, such as yield %, impurity % log",
         "nothing called purity is measured; did you mean impurity?",
@@ -185,6 +192,8 @@ def test_outcomes_limits_plates_costs_and_fidelities_are_asked_for(tmp_path: Pat
         "'fidelity' is not understood; write it as fidelity = 1",
         "parameter fidelity is 2; the options are 0.2, 1",
         "All experiments of a batch have the same time.",
+        "Experiments measure yield in % (from 0 to 100) and impurity in % (on a logarithmic scale).",
+        "The yield of a repeated experiment is the same.",
         "The cost of an experiment: price[ligand] + time / 10.",
         "The recommendation has fidelity 1",
     ):

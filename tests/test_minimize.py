@@ -52,6 +52,13 @@ def test_a_callback_sees_the_best_so_far_and_ends_the_search() -> None:
     assert he.minimize(bowl, [(-1, 1), (0, 4)], callback=never_more, **QUICK).nfev == 1
 
 
+def test_a_deterministic_function_has_no_noise() -> None:
+    found = he.minimize(bowl, [(-1, 1), (0, 4)], budget=7, deterministic=True, **QUICK)
+    assert found.study.outcomes.by_name == {"value": he.Outcome(noise=0.0)}
+    with pytest.raises(he.InputError, match=r"deterministic=True means noise=0, but noise is 0\.1"):
+        he.minimize(bowl, [(-1, 1), (0, 4)], deterministic=True, noise=0.1)
+
+
 def test_it_stops_when_a_call_is_not_worth_tol() -> None:
     found = he.minimize(bowl, [(-1, 1), (0, 4)], tol=1e6, budget=20, **QUICK)
     assert found.nfev == found.study.first

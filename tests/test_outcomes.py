@@ -1,9 +1,12 @@
 """Outcomes by name: what is told, kept and missing; several of them fitted, decided on and stopped by."""
 
 import math
+import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +15,8 @@ from hentropy.errors import InputError, StudyError
 from hentropy.studies.outcomes import Fitting, Outcomes
 from hentropy.studies.records import State
 from hentropy.studies.records.outcome import RESERVED
+from hentropy.views.plots.scene import scene_of
+from hentropy.views.plots.terrain import terrains
 from hentropy.views.text.trial_files import AFTER, NEEDED
 
 SPACE = he.Space(loading=he.Real(0.5, 5.0), minutes=he.Real(5, 60))
@@ -309,3 +314,191 @@ def test_a_list_is_exhausted_once_all_outcomes_are_known_exactly() -> None:
 
 def test_outcomes_without_words_are_the_one_value() -> None:
     assert Outcomes.of(None, SPACE).by_name == Outcomes.of({}, SPACE).by_name == {"value": he.Outcome()}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"noise": -0.1}, "a finite number, 0 if a repeated experiment gives the same result; got -0.1"),
+        ({"noise": math.inf}, "got inf"),
+        ({"noise": "small"}, "got 'small'"),
+        ({"noise": True}, "got True"),
+        ({"low": math.nan}, "low must be a finite number, got nan"),
+        ({"high": "100"}, "high must be a finite number, got '100'"),
+        ({"low": 1.0, "high": 1.0}, "low must be below high, got 1 and 1"),
+        ({"log": True, "high": 0.0}, "an outcome with log is above 0, but high is 0"),
+        ({"kind": "yes/no", "noise": 0.0}, "has no noise and no bounds"),
+        ({"kind": "grades", "grades": ("bad", "good"), "low": 0.0}, "has no noise and no bounds"),
+    ],
+)
+def test_a_noise_and_bounds_that_make_no_sense_are_refused(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        he.Outcome(**words)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "noise", "found"),
+    [
+        (None, 0.3, {"value": 0.3}),
+        ({"a": he.Outcome()}, 0, {"a": 0}),
+        ({"a": he.Outcome(noise=0.3)}, 0.3, {"a": 0.3}),
+        ({"a": he.Outcome(noise=0.3), "b": he.Outcome()}, None, {"a": 0.3, "b": None}),
+        ({"a": he.Outcome(), "b": he.Outcome()}, 0, {"a": 0, "b": 0}),
+        ({"a": he.Outcome(), "b": he.Outcome(kind="yes/no")}, 0.3, {"a": 0.3, "b": None}),
+        ({"a": he.Outcome(noise=0.3)}, 0, "the noise of a is stated twice: 0.3, and 0 for the study"),
+        ({"a": he.Outcome(), "b": he.Outcome()}, 0.3, 'state it for each, such as outcomes={"a": Outcome(noise=0.3)}'),
+        ({"a": he.Outcome(kind="yes/no")}, 0, "no outcome is a number"),
+        (None, -1, "got -1"),
+    ],
+)
+def test_the_noise_of_a_study_is_that_of_its_outcome(outcomes: Any, noise: Any, found: Any) -> None:
+    if isinstance(found, str):
+        with pytest.raises(InputError) as refused:
+            Outcomes.of(outcomes, SPACE, noise=noise)
+        assert found in str(refused.value)
+        return
+    made = Outcomes.of(outcomes, SPACE, noise=noise).by_name
+    assert {name: one.noise for name, one in made.items() if isinstance(one, he.Outcome)} == found
+
+
+def noisy(log: bool, noise: float | None) -> he.Study:
+    """A study with four values, the second of which has an error of its own."""
+    outcome = he.Outcome(log=log, noise=noise)
+    made = he.Study(SPACE, he.Maximize(), outcomes={"rate": outcome}, hyperparameters="map", first=4)
+    for number, row in enumerate(SPACE.sample(4, seed=5)):
+        made.attach(SPACE.decode(row), (2.0 + number, 0.25) if number == 1 else 2.0 + number)
+    return made
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_stated_noise_is_the_error_of_all_values_without_one_of_their_own(log: bool) -> None:
+    made = noisy(log, 0.5)
+    values = torch.tensor([2.0, 3.0, 4.0, 5.0], dtype=torch.float64)
+    errors = torch.tensor([0.5, 0.25, 0.5, 0.5], dtype=torch.float64)
+    observed = made.outcomes.observed(["rate"], made.records, made.log.row)
+    torch.testing.assert_close(observed.noise(0), errors / values if log else errors)
+    assert [trial.std_error for trial in made.records] == [None, 0.25, None, None]  # as they were told
+    told = he.Study(SPACE, he.Maximize(), outcomes={"rate": he.Outcome(log=log)}, hyperparameters="map", first=4)
+    for trial, error in zip(made.records, errors.tolist(), strict=True):
+        told.attach(trial.params, (trial.value, error))
+    points = SPACE.sample(5, seed=9)
+    for mine, its in zip(
+        made.belief.moments(points, he.Needs.VARIANCE).total(),
+        told.belief.moments(points, he.Needs.VARIANCE).total(),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, its)
+
+
+def test_without_a_statement_the_errors_that_were_told_stand_for_all() -> None:
+    made = noisy(False, None)
+    noise = made.outcomes.observed(["rate"], made.records, made.log.row).noise(0)
+    assert noise is not None
+    assert noise.tolist() == [0.25] * 4
+
+
+def test_designs_measured_without_noise_are_not_asked_again_and_noisy_ones_may_be() -> None:
+    pool = he.Pool([[0.0], [1.0], [2.0]], names=["x"])
+
+    def measured(noise: float | None) -> he.Study:
+        made = he.Study(pool, he.Maximize(), noise=noise, first=1)
+        made.attach_many(({"x": float(x)}, float(x)) for x in range(3))
+        return made
+
+    assert "every design of the pool" in str(measured(0).stopped)
+    again = measured(0.3)
+    assert again.stopped is None
+    assert again.ask().params["x"] in (0.0, 1.0, 2.0)
+    taken = [measured(noise).outcomes.taken(again.records[0]) for noise in (None, 0.3, 0)]
+    assert taken == [{"value"}, frozenset(), frozenset()]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (-0.5, "the value told for yield is -0.5, which is below 0, the least that it can be"),
+        (100.5, "the value told for yield is 100.5, which is above 100, the greatest that it can be"),
+    ],
+)
+def test_values_beyond_the_bounds_of_an_outcome_are_refused(told: float, said: str) -> None:
+    made = study(outcomes={"yield": he.Outcome(low=0, high=100), "impurity": he.Outcome(low=0)})
+    with pytest.raises(InputError, match=said):
+        made.tell(made.ask(), {"yield": told, "impurity": 1.0})
+    assert made.tell(0, {"yield": 100, "impurity": 0}).measurements["impurity"].value == 0.0
+
+
+LINE = he.Space(x=he.Real(0.0, 1.0))
+
+
+def steep(decision: he.Decision, log: bool = False, **bounds: float) -> he.Study:
+    """A study of values that rise towards 100 at the right end, and beyond it as a model without bounds sees them."""
+    outcomes = {name: he.Outcome(unit="%", log=log, **bounds) for name in ("yield", "purity")}
+    made = he.Study(LINE, decision, outcomes=outcomes, hyperparameters="map", first=4)
+    for x in (0.3, 0.5, 0.7, 0.85):
+        made.attach({"x": x}, {"yield": 117.0 * x, "purity": 117.0 * x})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("decision", "columns"),
+    [
+        (he.Maximize("yield"), ["mean"]),
+        (he.Minimize("yield"), ["mean"]),
+        (he.TopK(2, outcome="yield"), ["mean"]),
+        (he.KGuesses(2, outcome="yield"), []),
+        (he.MinMax("yield"), ["mean"]),
+        (he.Estimate([[0.0], [1.0]], outcome="yield"), ["estimate"]),
+        (he.Identify("max", outcome="yield"), ["max"]),
+        (he.Pareto(2, {"yield": "max", "purity": "max"}), ["yield", "purity"]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, he.Decision) else "",
+)
+def test_nothing_that_is_said_of_an_outcome_lies_beyond_its_bounds(decision: he.Decision, columns: list[str]) -> None:
+    """The belief knows no bounds: without them, the same data say more than is possible."""
+    free, bound = steep(decision).decide(), steep(decision, low=35.0, high=99.5).decide()
+    said = [[float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?= |$)", one.headline)] for one in (free, bound)]
+    values = [[row[name] for name in columns for row in one.action] for one in (free, bound)]
+    beyond = [[value for value in found if not 35.0 <= value <= 99.5] for found in values]
+    assert bool(beyond[0]) == bool(columns)
+    assert not beyond[1]
+    assert bound.expected_loss == pytest.approx(free.expected_loss)
+    assert said[0] != said[1]
+    for value, clipped in zip(*values, strict=True):
+        assert clipped == pytest.approx(min(max(value, 35.0), 99.5))
+
+
+def test_bounds_of_a_logarithm_are_those_of_its_values() -> None:
+    [row] = steep(he.Maximize("yield"), log=True, low=0.0, high=99.5).decide().action
+    assert row["mean"] <= 99.5 < steep(he.Maximize("yield"), log=True).decide().action[0]["mean"]
+    outcomes = Outcomes.of({"a": he.Outcome(log=True, low=0.0, high=2.0), "b": he.Outcome(low=1.0)}, SPACE)
+    assert outcomes.modelled_bounds("a") == (-math.inf, pytest.approx(math.log(2.0)))
+    assert outcomes.modelled_bounds("b") == (1.0, math.inf)
+
+
+def test_pictures_stay_within_the_bounds() -> None:
+    grounds = [
+        terrains(scene_of(one))[0] for one in (steep(he.Maximize("yield")), steep(he.Maximize("yield"), high=99.5))
+    ]
+    for shown in ("mean", "quantiles"):
+        free, bound = (getattr(ground, shown) for ground in grounds)
+        assert free.max() > 99.5
+        np.testing.assert_allclose(bound, free.clip(max=99.5))
+
+
+def test_a_stated_noise_is_stored_and_may_be_stated_later(tmp_path: Path) -> None:
+    place: dict[str, Any] = {"storage": tmp_path / "lab.db", "name": "lab"}
+
+    def stated() -> float | None:
+        with closing(he.load_study("lab", tmp_path / "lab.db")) as again:
+            [one] = again.outcomes.by_name.values()
+            assert isinstance(one, he.Outcome)
+            return one.noise
+
+    he.Study(SPACE, he.Maximize(), **place).close()
+    assert stated() is None
+    for noise in (0.3, 0, None, 0.2):
+        he.Study(SPACE, he.Maximize(), noise=noise, **place).close()
+        assert stated() == noise
+    with pytest.raises(he.StorageError, match=r"outcomes.value"):
+        he.Study(SPACE, he.Maximize(), outcomes={"value": he.Outcome(low=0)}, **place)

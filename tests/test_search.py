@@ -148,6 +148,23 @@ def test_a_pool_that_is_used_up_ends_the_search() -> None:
     assert found.verdict.action[0]["x"] == 1.0
 
 
+def test_a_deterministic_function_has_no_noise_and_is_called_once_at_each_design() -> None:
+    pool = he.Pool([0.0, 1.0, 2.0, 3.0], names=["x"])
+    found = he.search(hill, pool, he.Maximize(), 50, deterministic=True, **QUICK)
+    assert sorted(trial.params["x"] for trial in found.study.records) == [0.0, 1.0, 2.0, 3.0]
+    assert found.verdict.action[0]["x"] == 1.0
+    assert found.study.outcomes.by_name == {"value": he.Outcome(noise=0.0)}
+    same = he.search(hill, pool, he.Maximize(), 50, noise=0, **QUICK)
+    assert same.study.records == found.study.records
+    assert same.verdict == found.verdict
+
+
+@pytest.mark.parametrize("options", [{"noise": 0.3}, {"outcomes": {"y": he.Outcome(noise=0.3)}}])
+def test_a_deterministic_function_with_a_noise_is_a_contradiction(options: dict[str, Any]) -> None:
+    with pytest.raises(he.InputError, match=r"noise is 0\.3; leave one of them out|noise of y is stated twice"):
+        he.search(hill, LINE, he.Maximize(), 5, deterministic=True, **options, **QUICK)
+
+
 @pytest.mark.parametrize("budget", [0, -3, 2.5, "ten", None, True])
 def test_a_budget_must_be_a_number_of_experiments(budget: Any) -> None:
     with pytest.raises(he.InputError, match=rf"budget.*got {budget!r}"):

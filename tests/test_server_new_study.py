@@ -58,6 +58,20 @@ def test_an_empty_store_leads_to_the_form(server: Served, visit: httpx.Client) -
     assert 'href="/new"' in visit.get("/").text
 
 
+@pytest.mark.parametrize(
+    ("typed", "noise"),
+    [("", None), ("I do not know", None), ("not at all", 0.0), ("0", 0.0), ("about 0.5 %", 0.5), ("0.5", 0.5)],
+)
+def test_everybody_is_asked_by_how_much_results_differ(
+    server: Served, visit: httpx.Client, typed: str, noise: float | None
+) -> None:
+    assert "If you repeat an experiment, by how much does the result differ?" in visit.get("/new").text
+    answer = filled(visit, **NUMBER, o0_noise=typed, o0_low="0", o0_high="100")
+    [one] = definition(server, answer)["outcomes"].values()
+    assert (one["noise"], one["low"], one["high"]) == (noise, 0.0, 100.0)
+    assert ("The value of a repeated experiment" in answer.text) is (noise is not None)
+
+
 def test_every_kind_of_parameter_that_a_file_knows_has_a_button() -> None:
     assert set(PARAMETER_KINDS) == set(PARAMETERS)
 
@@ -237,6 +251,9 @@ WRONG: tuple[tuple[tuple[str, ...], dict[str, str], str, str], ...] = (
     (("add:o:number",), {"o0_name": "yield", "o1_name": "yield"}, "o1_name", "There is another one"),
     (("add:o:grades",), {"o0_name": "a", "o1_name": "g", "o1_grades": "one"}, "o1_grades", "2 to 20 different grades"),
     (("add:o:computed",), {"o0_name": "a", "o1_name": "c", "o1_computed": "2 * y"}, "", "y"),
+    ((), {"o0_noise": "a lot"}, "o0_noise", "'a lot' is not an answer; give a number, such as 0.5, 0 for not at all"),
+    ((), {"o0_low": "5", "o0_high": "1"}, "o0_low", "Low must be below high, got 5 and 1."),
+    ((), {"o0_unit": "%", "o0_high": "0", "o0_log": "yes"}, "o0_high", "An outcome with log is above 0"),
     ((), {"d_subject_to": "impurity = 3"}, "d_subject_to", "impurity = 3"),
     ((), {"d_subject_to": "impurity <= 3"}, "d_subject_to", "There is no outcome impurity; add it"),
     ((), {"trials": "0"}, "trials", "it must be at least 1."),

@@ -268,6 +268,13 @@ class Outcomes:
         one = self.by_name[name]
         return one.bounds if isinstance(one, Outcome) else (-math.inf, math.inf)
 
+    def modelled_bounds(self, name: str) -> tuple[float, float]:
+        """The same as models see it: of logarithms where the outcome is known by its ratios."""
+        low, high = self.bounds(name)
+        if not self.is_log(name):
+            return low, high
+        return (math.log(low) if low > 0 else -math.inf, math.log(high))
+
     def words(self, name: str) -> tuple[str, ...]:
         """What can be seen of an outcome; none where it is a number."""
         one = self.by_name[name]

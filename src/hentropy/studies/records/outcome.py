@@ -74,7 +74,7 @@ class Outcome:
             raise InputError(f"an outcome of kind {self.kind!r} has no unit and no logarithm; leave unit and log out")
         if self.kind != "number" and not self.noise is self.low is self.high is None:
             raise InputError(
-                f"an outcome of kind {self.kind!r} has no noise and no bounds, as it is modelled by probabilities; leave"
+                f"an outcome of kind {self.kind!r} has no noise and no bounds, as its model is of probabilities; leave"
                 " noise, low and high out"
             )
         check_noise(self.noise)

@@ -50,7 +50,8 @@ def search(
     Ctrl-C ends the search and decides with the results so far. The verdict says what another experiment would be worth,
     which takes one more proposal, unless `worth` is False or the search was ended early. `deterministic` says that f
     returns the same value whenever it is called with the same design, as a simulation does: the same as `noise=0`.
-    `options` are those of `Study`. An error that ends the search has the study, with all results, in its attribute `study`.
+    `options` are those of `Study`. An error that ends the search has the study, with all results, in its attribute
+    `study`.
     """
     if not is_count(budget):
         raise InputError(f"the budget, a number of experiments, must be a whole number of at least 1, got {budget!r}")

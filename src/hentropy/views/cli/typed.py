@@ -157,6 +157,8 @@ def _outcome(words: str) -> Outcome:
         None if one is None else [typed_number(each) for each in one.groups()] for one in found.values()
     )
     low, high = both or [None if one is None else one[0] for one in (least, most)]
+    if "noise" in said:
+        raise InputError("noise needs a number, such as noise 0.5")
     unit = " ".join(word for word in said if word != "log")
     return Outcome(unit, log="log" in said, noise=None if noise is None else noise[0], low=low, high=high)
 

@@ -150,7 +150,8 @@ def maximum_info(scene: Scene, grid: int = GRID) -> MaximumInfo:
     margin = 0.25 * float(draws.max() - draws.min()) or 1e-6
     values = torch.linspace(float(draws.min()) - margin, float(draws.max()) + margin, grid, dtype=torch.float64)
     density = log_density(values, draws).exp()
-    return MaximumInfo(values.numpy(), density.numpy(), np.quantile(draws.numpy(), QUANTILES))
+    quantiles = scene.within_bounds(np.quantile(draws.numpy(), QUANTILES))
+    return MaximumInfo(values.numpy(), density.numpy(), quantiles)
 
 
 def places_info(scene: Scene, bins: int = BINS, order: tuple[int, ...] | None = None) -> PlacesInfo:

@@ -55,9 +55,9 @@ def estimates_info(scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_P
         parameters=tuple(parameter_axis(scene.space, index) for index in range(len(scene.space.fields))),
         grounds=terrains(scene, points, plane) if len(varying(scene.space)) <= 2 else (),
         points=seen(scene.space, at),
-        estimates=estimates,
+        estimates=scene.within_bounds(estimates),
         sd=sd,
-        quantiles=quantiles,
+        quantiles=scene.within_bounds(quantiles),
         given=isinstance(asked, Identify) or (isinstance(asked, Estimate) and asked.at is not None),
     )
 

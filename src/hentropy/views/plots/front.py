@@ -55,7 +55,7 @@ def front_info(scene: Scene, designs: ChosenInfo) -> FrontInfo:
     for name in names:
         belief = scene.whole.of(name).alone()
         quantiles = intervals(belief, chosen)
-        rows = np.stack([mean_and_sd(belief, chosen)[0], quantiles[0], quantiles[-1]])
+        rows = scene.within_bounds(np.stack([mean_and_sd(belief, chosen)[0], quantiles[0], quantiles[-1]]), name)
         columns.append(np.exp(rows) if outcomes.is_log(name) else rows)
     values, low, high = np.stack(columns, -1)  # k x 2 each
     origin = decision.origin.tolist()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief
@@ -68,6 +69,10 @@ class Scene:
         if event := outcomes.quantities[name].event:
             return f"probability of {event}"
         return f"ln {name}" if outcomes.is_log(name) else outcomes.titles[name]
+
+    def within_bounds(self, values: np.ndarray, outcome: str = "") -> np.ndarray:
+        """Expected values or quantiles of an outcome as it is modelled, no further than it can be."""
+        return np.clip(values, *self.study.outcomes.modelled_bounds(outcome or self.outcome))
 
     def about(self, outcome: str) -> "Scene":
         """The same scene, looked at for another outcome."""

@@ -41,9 +41,9 @@ def terrain_of(scene: Scene, view: Slice) -> Terrain:
     mean, sd = mean_and_sd(scene.belief, view.runnable)
     return Terrain(
         **vars(view.frame()),
-        mean=view.filled(mean),
+        mean=view.filled(scene.within_bounds(mean)),
         sd=view.filled(sd),
-        quantiles=view.filled(intervals(scene.belief, view.runnable)),
+        quantiles=view.filled(scene.within_bounds(intervals(scene.belief, view.runnable))),
     )
 
 

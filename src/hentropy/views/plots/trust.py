@@ -115,7 +115,7 @@ def predictions_info(scene: Scene) -> TrustInfo:
             f"a {type(belief).__name__} belief cannot leave an observation out; a Gaussian process can: see he.fit"
         )
     left_out = leave_one_out(belief)
-    observed, quantiles = left_out.observed.cpu().numpy(), left_out.quantiles(SHARES).cpu().numpy()
+    observed, quantiles = left_out.observed.cpu().numpy(), scene.within_bounds(left_out.quantiles(SHARES).cpu().numpy())
     inside95 = (quantiles[0] <= observed) & (observed <= quantiles[3])
     inside50 = (quantiles[1] <= observed) & (observed <= quantiles[2])
     return TrustInfo(
@@ -123,7 +123,7 @@ def predictions_info(scene: Scene) -> TrustInfo:
         varies=tuple(index in varying(scene.space) for index in range(len(scene.space.fields))),
         choices=tuple(field.name for field in scene.space.fields if len(field.options) > 1 and not field.ordered),
         observed=observed,
-        predicted=left_out.mean.cpu().numpy(),
+        predicted=scene.within_bounds(left_out.mean.cpu().numpy()),
         sd=left_out.sd.cpu().numpy(),
         quantiles=quantiles,
         inside50=inside50,

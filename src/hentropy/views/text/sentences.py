@@ -344,7 +344,8 @@ def _seen(one: OutcomeWords) -> str:
 def outcome_sentences(description: Description) -> list[str]:
     """What is measured and computed; nothing where there is the one outcome "value"."""
     said = [
-        f"{name}{f' in {one.unit}' if one.unit else ''}{_bounds(one)}{' (on a logarithmic scale)' * one.log}{_seen(one)}"
+        f"{name}{f' in {one.unit}' if one.unit else ''}{_bounds(one)}{' (on a logarithmic scale)' * one.log}"
+        f"{_seen(one)}"
         for name, one in description.outcomes.items()
     ]
     named = dict(zip(description.outcomes.items(), said, strict=True)) if said else {}

@@ -163,7 +163,17 @@ def _outcomes(draft: Draft) -> None:
         except ValidationError:
             continue  # said of the whole definition, with its place
         except InputError as error:
-            draft.mistakes[draft.fields["outcomes", name]] = sentence(str(error))
+            near = draft.fields.get(("outcomes", name, _blamed(name, words)), draft.fields["outcomes", name])
+            draft.mistakes[near] = sentence(str(error))
+
+
+def _blamed(name: str, words: Mapping[str, Any]) -> str:
+    """The first word of an outcome without which nothing is wrong with it."""
+    for word in words:
+        with suppress(ValueError):  # what is wrong is still there
+            OutcomeWords.model_validate({key: said for key, said in words.items() if key != word}).made(name)
+            return word
+    return ""
 
 
 def _rows(draft: Draft, rows: tuple[Row, ...] | list[Row], table: str, unnamed: str = "") -> None:
