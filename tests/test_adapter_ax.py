@@ -67,6 +67,16 @@ def test_trials_are_generated_with_data_failures_and_pending_designs() -> None:
     assert repr(study.decision) == repr(he.Minimize("loss", subject_to=()))
 
 
+def test_a_sem_takes_the_place_of_a_stated_noise() -> None:
+    node = HentropyNode(outcomes={"loss": he.Outcome(noise=0.2, low=0.0)}, **QUICK)
+    ax = client(node)
+    for error in (0.01, None):
+        [(index, design)] = ax.get_next_trials(1).items()
+        ax.complete_trial(index, raw_data={"loss": loss(**design) if error is None else (loss(**design), error)})
+    study = node.as_study(ax._experiment)
+    assert [study.outcomes.std_error("loss", trial.measurements["loss"]) for trial in study.records] == [0.01, 0.2]
+
+
 def test_an_experiment_stops_when_the_gain_is_below_the_price() -> None:
     node = HentropyNode(**QUICK)
     ax = client(node)

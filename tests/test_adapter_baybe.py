@@ -64,6 +64,21 @@ def test_continuous_spaces_hold_their_constraints_and_know_pending_experiments()
     assert ((found - other.iloc[0]).abs().sum(axis=1) > 1e-3).all()
 
 
+def test_a_stated_noise_is_that_of_the_fit() -> None:
+    parameters = SearchSpace.from_product([NumericalContinuousParameter("a", (0, 1))])
+    values = {"a": [0.1, 0.4, 0.6, 0.9], "loss": [3.0, 1.1, 0.4, 1.5]}
+    objective = NumericalTarget("loss", minimize=True).to_objective()
+    space, X = he.Space(a=he.Real(0.0, 1.0)), [[a] for a in values["a"]]
+    for noise in (0, 0.5):
+        own = HentropyRecommender(hyperparameters="map", noise=noise)
+        found = own.recommend(1, parameters, objective, pd.DataFrame(values))
+        belief = he.fit(X, values["loss"], space=space, noise=noise, hyperparameters="map")
+        asked = he.propose(he.Minimize(), belief, space, seed=4000)
+        assert found["a"].item() == pytest.approx(asked.params[0]["a"])
+    with pytest.raises(he.InputError, match="got -1"):
+        HentropyRecommender(noise=-1)
+
+
 def test_what_is_not_supported_is_named() -> None:
     listed, real = NumericalDiscreteParameter("n", [1, 2]), NumericalContinuousParameter("x", (0, 1))
     data = pd.DataFrame({"n": [1, 2], "x": [0.1, 0.2], "f": [1.0, 2.0]})

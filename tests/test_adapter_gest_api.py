@@ -36,6 +36,15 @@ def test_points_are_suggested_ingested_and_decided() -> None:
     assert (action["n"], action["x"]) == (2, pytest.approx(0.4, abs=0.1))
 
 
+def test_outputs_of_which_more_is_known_are_described() -> None:
+    made = HentropyGenerator(vocs(observables={"o"}), outcomes={"f": he.Outcome(noise=0.1, high=0.0)}, **QUICK)
+    assert made.as_study().outcomes.by_name == {"f": he.Outcome(noise=0.1, high=0.0), "o": he.Outcome()}
+    exact = HentropyGenerator(vocs(observables={"o"}), noise=0, **QUICK)
+    assert exact.as_study().outcomes.by_name == {"f": he.Outcome(noise=0), "o": he.Outcome(noise=0)}
+    with pytest.raises(he.InputError, match="outcomes describes 'g'; what is measured is f"):
+        HentropyGenerator(vocs(), outcomes={"g": he.Outcome()})
+
+
 def test_what_was_suggested_is_pending_until_it_is_ingested() -> None:
     made = HentropyGenerator(vocs(), **QUICK)
     first, second = made.suggest(2)

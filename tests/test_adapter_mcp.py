@@ -23,9 +23,8 @@ WRITING = {"ask", "tell", "fail", "withdraw", "attach"}
 def store(tmp_path: Path) -> Store:
     """A store with the study "lab": four values of a parabola, and one experiment that runs."""
     kept = open_store(f"sqlite:///{tmp_path / 'lab.db'}")
-    study = he.Study(
-        he.Space(x=he.Real(0.0, 1.0, unit="g")), he.Maximize(), first=4, hyperparameters="map", storage=kept, name="lab"
-    )
+    space = he.Space(x=he.Real(0.0, 1.0, unit="g"))
+    study = he.Study(space, he.Maximize(), noise=0, first=4, hyperparameters="map", storage=kept, name="lab")
     for _ in range(4):
         trial = study.ask()
         study.tell(trial, -((trial.params["x"] - 0.6) ** 2))
@@ -79,6 +78,8 @@ def test_agents_read_and_the_store_stays_as_it_is(store: Store) -> None:
     )
     assert (store.news(record), store.verdicts(record)) == before
     assert [(one["name"], one["trials"]["complete"]) for one in listed] == [("lab", 4)]
+    assert state["outcomes"] == {"value": ""}
+    assert state["measured"] == ["Experiments measure value.", "The value of a repeated experiment is the same."]
     assert (len(state["last_trials"]), len(state["running"]), state["parameters"][0]["unit"]) == (1, 1, "g")
     expected = he.load_study("lab", store).decide()
     assert verdict["expected_loss"] == pytest.approx(expected.expected_loss, rel=1e-6)

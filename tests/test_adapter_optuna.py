@@ -56,6 +56,20 @@ def test_every_kind_of_parameter_comes_back_as_optuna_knows_it() -> None:
     assert again.params == {name: study.trials[0].params[name] for name in SPACE}, "the first trial is not random"
 
 
+def test_a_stated_noise_and_bounds_reach_the_study() -> None:
+    space = {"x": FloatDistribution(0.0, 1.0)}
+    known = {"objective": he.Outcome(noise=0.1, low=0.0)}
+    for options, noise in (({"noise": 0}, 0), ({"outcomes": known}, 0.1)):
+        sampler = HentropySampler(search_space=space, **options, **QUICK)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
+        made = sampler.as_study(study)
+        assert made.outcomes.std_error("objective", made.records[0].measurements["objective"]) == noise
+    wrong = HentropySampler(search_space=space, outcomes={"loss": he.Outcome()}, **QUICK)
+    with pytest.raises(he.InputError, match="outcomes describes 'loss'; what is measured is objective"):
+        wrong.as_study(study)
+
+
 def test_running_and_failed_trials_count_and_pruned_ones_do_not() -> None:
     sampler = HentropySampler(search_space={"x": FloatDistribution(0.0, 1.0)}, **QUICK)
     study = optuna.create_study(sampler=sampler)

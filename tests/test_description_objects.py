@@ -77,8 +77,9 @@ def test_every_decision_of_the_library_has_words() -> None:
 def test_a_study_survives_being_stored(space: he.Space | he.Pool) -> None:
     rules = (he.Budget(9), he.TimeLimit(60), he.GainBelow(0.1, patience=2), he.GainBelowCost(0.3))
     options = {"seed": 3, "first": 7, "hyperparameters": "map", "max_seconds": 2.5, "max_memory": 2**21}
-    options |= {"stop_when_exhausted": False, "outcomes": {}, "failures": "ignore", "at_least": 0.9}
-    d = stored(describe("lab 7", space, he.Maximize(), stop=rules, **options))  # type: ignore[arg-type]
+    outcomes = {"yield": he.Outcome("%", noise=0.5, low=0.0, high=100.0), "speed": he.Outcome(log=True, noise=0.0)}
+    options |= {"stop_when_exhausted": False, "outcomes": outcomes, "failures": "ignore", "at_least": 0.9}
+    d = stored(describe("lab 7", space, he.Maximize("yield"), stop=rules, **options))  # type: ignore[arg-type]
     again = space_of(d)
     assert (d.name, again.names) == ("lab 7", space.names)
     assert torch.equal(again.bounds, space.bounds)

@@ -21,7 +21,7 @@ from hentropy.studies.definition import (
     validated,
 )
 from hentropy.studies.definition.decisions import DECISIONS
-from hentropy.views.text.sentences import decision_sentence
+from hentropy.views.text.sentences import decision_sentence, outcome_sentences
 from support.words import written
 
 BOX: dict[str, he.Real | he.Integer] = {
@@ -139,6 +139,30 @@ def test_what_is_decided_is_said_in_plain_words(decision: he.Decision, said: str
     outcomes: dict[str, he.Outcome | he.Computed] = {name: he.Outcome() for name in decision.outcomes}
     description = describe("lab", he.Space(x=he.Real(0.0, 1.0)), decision, outcomes=outcomes)
     assert decision_sentence(description) == f"In the end you will have {said}."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (he.Outcome(), []),
+        (he.Outcome(noise=0), ["Experiments measure value.", "The value of a repeated experiment is the same."]),
+        (
+            he.Outcome(unit="%", noise=0.25, low=0, high=100),
+            [
+                "Experiments measure value in % (from 0 to 100).",
+                "The value of a repeated experiment differs by about 0.25 % (standard deviation).",
+            ],
+        ),
+        (he.Outcome(low=0), ["Experiments measure value (at least 0)."]),
+        (he.Outcome(high=-1.5), ["Experiments measure value (at most -1.5)."]),
+    ],
+)
+def test_noise_and_bounds_are_said_and_written_to_a_file(outcome: he.Outcome, said: list[str]) -> None:
+    space = he.Space(x=he.Real(0.0, 1.0))
+    description = describe("lab", space, he.Maximize(), outcomes={"value": outcome})
+    assert outcome_sentences(description) == said
+    text = template("lab", space.parameters, "maximize", outcomes={"value": outcome})
+    assert validated(tomllib.loads(text), "the file").outcomes == description.outcomes
 
 
 def test_thresholds_are_said_with_their_unit() -> None:

@@ -17,7 +17,7 @@ from support.waiting import PATIENCE
 
 PARTS: dict[str, Any] = {
     "outcomes": {
-        "yield": {"unit": "%"},
+        "yield": {"unit": "%", "noise": 0.5, "low": 0, "high": 100},
         "impurity": {"unit": "%"},
         "price": {"computed": "2 * x + 3", "unit": "€"},
     },
@@ -71,12 +71,17 @@ def test_the_client_tells_outcomes_by_name_as_a_study_does(lab: Served) -> None:
 def test_the_api_says_what_is_measured(lab: Served) -> None:
     path = f"/api/studies/{study_id(lab)}"
     known = lab.http.get(path).json()
+    plain, unstated = {"unit": "%", "log": False, "grades": []}, dict.fromkeys(("noise", "low", "high"))
     assert known["outcomes"] == [
-        {"name": "yield", "unit": "%", "log": False, "grades": [], "computed": None},
-        {"name": "impurity", "unit": "%", "log": False, "grades": [], "computed": None},
-        {"name": "price", "unit": "€", "log": False, "grades": [], "computed": "2 * x + 3"},
+        {"name": "yield", **plain, "computed": None, "noise": 0.5, "low": 0.0, "high": 100.0},
+        {"name": "impurity", **plain, "computed": None, **unstated},
+        {"name": "price", **plain, "unit": "€", "computed": "2 * x + 3", **unstated},
     ]
-    assert "Experiments measure yield in % and impurity in %." in known["says"]
+    assert "Experiments measure yield in % (from 0 to 100) and impurity in %." in known["says"]
+    assert "The yield of a repeated experiment differs by about 0.5 % (standard deviation)." in known["says"]
+    refused = lab.http.post(f"{path}/attach", json={"rows": [{"params": {"x": 0.5}, "measurements": {"yield": 101}}]})
+    assert refused.status_code == 422
+    assert "above 100, the greatest that it can be" in refused.text
     rows = [{"params": {"x": 0.5}, "measurements": {"yield": 50, "impurity": {"value": 2.0, "std_error": 0.1}}}]
     attached = lab.http.post(f"{path}/attach", json={"rows": rows})
     assert attached.status_code == 201
