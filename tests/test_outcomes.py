@@ -381,7 +381,7 @@ def test_a_stated_noise_is_the_error_of_all_values_without_one_of_their_own(log:
     assert [trial.std_error for trial in made.records] == [None, 0.25, None, None]  # as they were told
     told = he.Study(SPACE, he.Maximize(), outcomes={"rate": he.Outcome(log=log)}, hyperparameters="map", first=4)
     for trial, error in zip(made.records, errors.tolist(), strict=True):
-        told.attach(trial.params, (trial.value, error))
+        told.attach(trial.params, (trial.measurements["rate"].value, error))
     points = SPACE.sample(5, seed=9)
     for mine, its in zip(
         made.belief.moments(points, he.Needs.VARIANCE).total(),
@@ -431,9 +431,9 @@ def test_values_beyond_the_bounds_of_an_outcome_are_refused(told: float, said: s
 LINE = he.Space(x=he.Real(0.0, 1.0))
 
 
-def steep(decision: he.Decision, log: bool = False, **bounds: float) -> he.Study:
+def steep(decision: he.Decision, log: bool = False, low: float | None = None, high: float | None = None) -> he.Study:
     """A study of values that rise towards 100 at the right end, and beyond it as a model without bounds sees them."""
-    outcomes = {name: he.Outcome(unit="%", log=log, **bounds) for name in ("yield", "purity")}
+    outcomes = {name: he.Outcome(unit="%", log=log, low=low, high=high) for name in ("yield", "purity")}
     made = he.Study(LINE, decision, outcomes=outcomes, hyperparameters="map", first=4)
     for x in (0.3, 0.5, 0.7, 0.85):
         made.attach({"x": x}, {"yield": 117.0 * x, "purity": 117.0 * x})
@@ -472,7 +472,7 @@ def test_bounds_of_a_logarithm_are_those_of_its_values() -> None:
     [row] = steep(he.Maximize("yield"), log=True, low=0.0, high=99.5).decide().action
     assert row["mean"] <= 99.5 < steep(he.Maximize("yield"), log=True).decide().action[0]["mean"]
     outcomes = Outcomes.of({"a": he.Outcome(log=True, low=0.0, high=2.0), "b": he.Outcome(low=1.0)}, SPACE)
-    assert outcomes.modelled_bounds("a") == (-math.inf, pytest.approx(math.log(2.0)))
+    assert outcomes.modelled_bounds("a") == pytest.approx((-math.inf, math.log(2.0)))
     assert outcomes.modelled_bounds("b") == (1.0, math.inf)
 
 

@@ -141,26 +141,28 @@ def outcomes(text: str) -> dict[str, Outcome]:
     return found
 
 
-_NOISE = re.compile(rf"\bnoise ({_NUMBER})(?!\S)")
-_BOUNDS = re.compile(rf"(?<!\S)({_NUMBER}) to ({_NUMBER})(?!\S)")
-_LEAST = re.compile(rf"\bat least ({_NUMBER})(?!\S)")
-_MOST = re.compile(rf"\bat most ({_NUMBER})(?!\S)")
+_STATED = (
+    (re.compile(rf"\bnoise ({_NUMBER})(?!\S)"), ("noise",)),
+    (re.compile(rf"(?<!\S)({_NUMBER}) to ({_NUMBER})(?!\S)"), ("low", "high")),
+    (re.compile(rf"\bat least ({_NUMBER})(?!\S)"), ("low",)),
+    (re.compile(rf"\bat most ({_NUMBER})(?!\S)"), ("high",)),
+)
+"""How numbers are stated of an outcome, and which these are."""
 
 
 def _outcome(words: str) -> Outcome:
     """An outcome from its unit, with what may be said after it: log, 0 to 100, at least 0, at most 100, noise 0.5."""
-    found = {mark: mark.search(words) for mark in (_NOISE, _BOUNDS, _LEAST, _MOST)}
-    for mark in found:
+    stated: dict[str, float] = {}
+    for mark, keys in _STATED:
+        found = mark.search(words)
+        stated |= {} if found is None else dict(zip(keys, map(typed_number, found.groups()), strict=True))
         words = mark.sub(" ", words)
     said = words.split()
-    noise, both, least, most = (
-        None if one is None else [typed_number(each) for each in one.groups()] for one in found.values()
-    )
-    low, high = both or [None if one is None else one[0] for one in (least, most)]
     if "noise" in said:
         raise InputError("noise needs a number, such as noise 0.5")
     unit = " ".join(word for word in said if word != "log")
-    return Outcome(unit, log="log" in said, noise=None if noise is None else noise[0], low=low, high=high)
+    low, high = stated.get("low"), stated.get("high")
+    return Outcome(unit, log="log" in said, noise=stated.get("noise"), low=low, high=high)
 
 
 def read_noise(text: str | None) -> float | None:
