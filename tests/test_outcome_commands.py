@@ -13,7 +13,7 @@ from hentropy.studies.definition import json_schema
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Measurement, State
 from hentropy.views.cli.trial_tables import trials_table
-from support.commands import done, hentropy
+from support.commands import done, hentropy, refused
 
 FILE = """\
 version = 1
@@ -70,7 +70,7 @@ def test_a_file_says_what_is_measured() -> None:
         "price": he.Computed("price", "2 * loading + 0.3 * minutes", "€"),
     }
     words = json_schema()["$defs"]["OutcomeWords"]["properties"]
-    assert set(words) == {"unit", "log", "kind", "grades", "at_least", "computed"}
+    assert set(words) == {"unit", "log", "kind", "grades", "at_least", "noise", "low", "high", "computed"}
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,22 @@ def test_mistakes_in_a_file_are_named(folder: Path, old: str, new: str, said: st
     found = hentropy("check", "lab.toml")
     assert found.code == 1
     assert said in found.err
+
+
+def test_the_noise_may_be_stated_later_and_values_beyond_the_bounds_are_refused(folder: Path) -> None:
+    bounded = FILE.replace("[outcomes.yield]", "[outcomes.yield]\nlow = 0\nhigh = 100")
+    (folder / "lab.toml").write_text(bounded)
+    done("ask", "lab.toml")
+    assert "yield is 800.1, which is above 100" in refused("tell", "lab.toml", "0", "yield=800.1")
+    done("tell", "lab.toml", "0", "yield=80.1")
+    (folder / "lab.toml").write_text(bounded.replace("high = 100", "high = 100\nnoise = 0.5"))
+    assert "has changed in outcomes; the next run, ask or worker takes that over" in hentropy("show", "lab.toml").err
+    done("ask", "lab.toml")
+    shown = hentropy("show", "lab.toml")
+    assert shown.err == ""
+    assert "The yield of a repeated experiment differs by about 0.5 % (standard deviation)." in shown.out
+    (folder / "lab.toml").write_text(bounded.replace("high = 100", "high = 90"))
+    assert "outcomes.yield.high: 100.0 there, 90.0 here" in refused("ask", "lab.toml")
 
 
 def test_values_are_told_by_name_and_shown_with_units() -> None:
