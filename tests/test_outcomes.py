@@ -414,6 +414,34 @@ def test_designs_measured_without_noise_are_not_asked_again_and_noisy_ones_may_b
     assert taken == [{"value"}, frozenset(), frozenset()]
 
 
+SIGMAS = 3.2905
+"""A normal value lies further away than these with the probability of a false alarm, 0.001."""
+
+
+@pytest.mark.parametrize(
+    ("noise", "told", "noted"),
+    [
+        (0.5, [4.0, 4.0 + 0.99 * SIGMAS * math.sqrt(2.0) * 0.5], False),
+        (0.5, [4.0, 4.0 + 1.01 * SIGMAS * math.sqrt(2.0) * 0.5], True),
+        (0.5, [4.0, (9.0, 2.0)], False),  # it has an error of its own
+        (0.0, [4.0, 4.0 * (1.0 + 1e-12)], False),
+        (0.0, [4.0, 4.001], True),
+        (None, [4.0, 9.0], False),
+    ],
+)
+def test_repeated_experiments_that_contradict_the_stated_noise_are_noted(
+    noise: float | None, told: list[Any], noted: bool
+) -> None:
+    """The difference of two results has the standard deviation sqrt(2) s."""
+    made = he.Study(SPACE, he.Maximize(), outcomes={"yield": he.Outcome(unit="%", noise=noise)})
+    design = {"loading": 1.0, "minutes": 10.0}
+    made.attach_many([(design, value) for value in told])
+    made.attach({"loading": 2.0, "minutes": 10.0}, 90.0)  # another design may differ
+    notes = [note for note in made.notes if "repeated experiments differ in yield by about" in note]
+    assert bool(notes) is noted
+    assert not notes or f"but its noise is stated as {noise:g} %; correct the noise, or leave it out" in notes[0]
+
+
 @pytest.mark.parametrize(
     ("told", "said"),
     [

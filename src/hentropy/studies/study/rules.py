@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from hentropy.core.decisions import Decision
-from hentropy.core.decisions.headlines import Quantity, roughly
+from hentropy.core.decisions.headlines import Quantity, roughly, two_digits
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
-from hentropy.lazy import Tensor
+from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Outcomes
-from hentropy.studies.records import Entry, Failed, Measurement, State, ToldCost, Trial, Values
+from hentropy.studies.records import Entry, Failed, Measurement, State, ToldCost, Trial, Values, in_state
 from hentropy.studies.records.numbers import short
 from hentropy.studies.records.trial import checked_told_cost
 from hentropy.studies.stopping import Budget, Standing, StoppingRule
@@ -44,6 +44,50 @@ def model_notes(model: str | None) -> tuple[str, ...]:
         f"The model is {model}, a function of your own: proposals can be repeated from the records only while it gives"
         " the same belief for the same data and seed.",
     )
+
+
+FALSE_ALARM = 1e-3
+"""The probability of a note about a noise that is stated rightly."""
+
+
+def noise_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
+    """Which outcomes differ more in repeated experiments than their stated noise s allows.
+
+    With r results of one design, the sum of squares around their mean, over s^2, is chi squared with r - 1 degrees of
+    freedom; over designs these add up.
+    """
+    repeated: dict[tuple[str, tuple[Any, ...]], list[float]] = {}
+    for trial in in_state(trials, State.COMPLETE):
+        for name, one in trial.measurements.items():
+            if one.std_error is None and outcomes.std_error(name, one) is not None:
+                repeated.setdefault((name, tuple(trial.params.values())), []).append(one.value)
+    said = []
+    for name in outcomes.measured:
+        groups = [values for (of, _), values in repeated.items() if of == name and len(values) > 1]
+        freedom = sum(len(values) - 1 for values in groups)
+        squares = sum((value - sum(values) / len(values)) ** 2 for values in groups for value in values)
+        # equal but for rounding
+        rounding = sum((ROUNDING * value) ** 2 for values in groups for value in values)
+        stated = outcomes.std_error(name, Measurement(0.0))
+        if stated is None or squares <= rounding or (stated and _tail(squares / stated**2, freedom) > FALSE_ALARM):
+            continue
+        unit = f" {outcomes.units[name]}" if name in outcomes.units else ""
+        found = f"{two_digits(math.sqrt(squares / freedom))}{unit}"
+        said.append(
+            f"repeated experiments differ in {name} by about {found}, but its noise is stated as {stated:g}{unit};"
+            " correct the noise, or leave it out"
+        )
+    return tuple(said)
+
+
+ROUNDING = 1e-9
+"""Results of a deterministic experiment may differ by this share of them."""
+
+
+def _tail(squares: float, freedom: int) -> float:
+    """The probability that chi squared with this many degrees of freedom is greater."""
+    half = torch.tensor([freedom, squares], dtype=torch.float64) / 2.0
+    return float(torch.special.gammaincc(half[0], half[1]))
 
 
 def violations(space: DesignSpace, rows: Tensor) -> str:

@@ -37,6 +37,7 @@ from hentropy.studies.study.rules import (
     NOTHING_LEFT,
     ended_before,
     is_exhausted,
+    noise_notes,
     reason_to_stop,
     told,
     trials_left,
@@ -239,10 +240,10 @@ class TrialLog:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the data that were attached."""
+        """What a person should know of the data: attached ones, and repeated ones that contradict a stated noise."""
         attached = [self.row(trial) for trial in self.trials if trial.origin == "attached"]
         said = violations(self.space, torch.stack(attached)) if attached else ""
-        return (said,) if said else ()
+        return (*((said,) if said else ()), *noise_notes(self.outcomes, self.trials))
 
     @property
     def first_left(self) -> int:
