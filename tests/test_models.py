@@ -13,7 +13,7 @@ from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.models import Hyperparameters, fit, fit_with
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.gp import ConstantMean
-from hentropy.core.models.hyperparameters import NEARLY, NOISE_FLOOR, SUBSET, LogPosterior, ascend, summits
+from hentropy.core.models.hyperparameters import COMMON, NEARLY, NOISE_FLOOR, SUBSET, LogPosterior, ascend, summits
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.errors import InputError
 
@@ -60,8 +60,10 @@ def test_log_posterior_is_gpytorchs_marginal_likelihood_plus_the_priors(profile:
     location = [math.log(0.5 * math.sqrt(2))] * 2 + [0.0, 0.0, math.log(1e-4)]
     width = [1.3, 1.3, 1.0, 1.0, 3.0]
     p = posterior.size
-    priors = torch.distributions.Normal(torch.tensor(location[:p]).double(), torch.tensor(width[:p]).double())
-    gap = posterior(theta) - posterior.log_likelihood(theta) - priors.log_prob(theta).sum(-1)
+    covariance = torch.tensor(width[:p], dtype=torch.float64).square().diag()
+    covariance[0, 1] = covariance[1, 0] = COMMON * 1.3**2  # length scales have a part in common
+    priors = torch.distributions.MultivariateNormal(torch.tensor(location[:p], dtype=torch.float64), covariance)
+    gap = posterior(theta) - posterior.log_likelihood(theta) - priors.log_prob(theta)
     torch.testing.assert_close(gap, gap[:1].expand(5))
 
 
@@ -207,7 +209,8 @@ class Counted(LogPosterior):
 def test_with_many_observations_the_climb_ends_just_below_the_summit() -> None:
     generator = torch.Generator().manual_seed(3)
     X = torch.rand(SUBSET + 60, 2, generator=generator, dtype=torch.float64)
-    Y = torch.sin(9.0 * X[:, 0]) + (X[:, 1] - 0.3).square()
+    noise = 0.01 * torch.randn(SUBSET + 60, generator=generator, dtype=torch.float64)
+    Y = torch.sin(9.0 * X[:, 0]) + (X[:, 1] - 0.3).square() + noise
     Counted.evaluations = 0
     target = Counted(X, (Y - Y.mean()) / Y.std(), None, Profile.MATERN52)
     found = summits(target, X.new_empty(0, target.size), generator)
@@ -230,7 +233,7 @@ def test_a_start_is_taken_up() -> None:
         assert belief.components == 8
         assert fit(X, Y, start=start, hyperparameters="map").components == 1
         # noise that is given now, and was fitted before
-        given, second = fit_with(X, Y, start, noise=0.1)
+        given, second = fit_with(X, Y, start, noise=0.1, hyperparameters="families")
         assert second.theta.shape[-1] == 4
         assert fit_with(X, Y, second)[1].theta.shape[-1] == 5
         assert given.noise_std == pytest.approx(0.1)

@@ -29,7 +29,13 @@ from hentropy.core.beliefs.kernels import (
     moving_means,
     whiten,
 )
-from hentropy.core.beliefs.linalg import cholesky, extended_inverse, less_explained, outcome_root, white_outcomes
+from hentropy.core.beliefs.linalg import (
+    extended_inverse,
+    jittered_cholesky,
+    less_explained,
+    outcome_root,
+    white_outcomes,
+)
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
 from hentropy.lazy import Tensor, torch
@@ -437,6 +443,13 @@ class Summary:
         return Summary(self.part, torch.cat([above, below], -2))
 
 
+NO_NOISE = 1e-8
+"""A component with a smaller noise variance, as a share of that of the outcomes, expects none."""
+
+UNSURE = 0.1
+"""Whether there is noise is open while neither is less probable than this."""
+
+
 @dataclass(frozen=True)
 class Gaussian(Belief):
     """H Gaussian processes with weights (H) and the same data; H = 1 is an ordinary GP.
@@ -466,6 +479,7 @@ class Gaussian(Belief):
     stacked: bool = False  # the weights come from observations left out, not from the likelihood of all of them
     summary: Summary | None = None
     noise_trend: NoiseTrend | None = None
+    jitter: float = 0.0  # the largest variance that was added to a kernel matrix to make it positive definite
 
     @classmethod
     def from_data(
@@ -482,11 +496,14 @@ class Gaussian(Belief):
         """Factorise once. X is in the user's units; outcomes (n or H x n) and noise variances (H x n, H) are not."""
         inputs = frame.transform(X)
         residual = outcomes - prior_mean(inputs)
-        chol = cholesky(kernel(inputs, inputs) + torch.diag_embed(noise), "kernel matrix of the data")
+        matrix = kernel(inputs, inputs) + torch.diag_embed(noise)
+        chol, jitter = jittered_cholesky(matrix, "kernel matrix of the data")
         alpha = torch.cholesky_solve(residual.unsqueeze(-1), chol).squeeze(-1)
         root_inverse = torch.linalg.solve_triangular(chol, torch.eye(X.shape[0]).to(X), upper=False)
         weights = weights / weights.sum()
-        return cls(X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, root_inverse, alpha)
+        noise = noise + jitter.unsqueeze(-1)
+        belief = cls(X, kernel, prior_mean, frame, inputs, residual, noise, future_noise, weights, root_inverse, alpha)
+        return replace(belief, jitter=float(jitter.max()))
 
     @property
     def components(self) -> int:
@@ -537,6 +554,24 @@ class Gaussian(Belief):
     def exact(self) -> "Gaussian":
         """The same belief with noiseless future observations."""
         return replace(self, future_noise=torch.zeros_like(self.future_noise))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where rounding limits what is known, and whether the data tell noise from roughness."""
+        found = []
+        if self.jitter > 0.0:
+            size = self.jitter**0.5 * float(self.frame.scale)
+            found.append(f"designs lie so close that numbers cannot hold it: outcomes count as known to {size:.1g}")
+        quiet = self.future_noise < NO_NOISE
+        share = float(self.weights[~quiet].sum()) if self.stacked and self.future_noise.dim() == 1 else 0.0
+        if bool(quiet.any()) and UNSURE < share < 1.0 - UNSURE:
+            usual = self.weights[~quiet] @ self.future_noise[~quiet] / share
+            size = float(usual.sqrt() * self.frame.scale)
+            found.append(
+                f"the data do not tell whether outcomes are noisy (by about {size:.2g}, {100.0 * share:.0f} % probable)"
+                " or vary over short distances: running a good design again would tell, or state the noise"
+            )
+        return tuple(found)
 
     @property
     def observed(self) -> Tensor:

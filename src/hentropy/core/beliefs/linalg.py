@@ -3,7 +3,7 @@
 from hentropy.errors import ModelError
 from hentropy.lazy import Tensor, torch
 
-JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-5)
+JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 
 RESOLVABLE = 1e-12
 """An outcome whose variance is below this share of the prior's says nothing: rounding errors are of that size."""
@@ -17,14 +17,25 @@ def _check_finite(matrix: Tensor, what: str) -> None:
 
 
 def cholesky(matrix: Tensor, what: str) -> Tensor:
-    """The lower factor of symmetric matrices (... x n x n), jitter relative to the mean diagonal."""
+    """The lower factor of symmetric matrices (... x n x n), with jitter where one needs it."""
+    return jittered_cholesky(matrix, what)[0]
+
+
+def jittered_cholesky(matrix: Tensor, what: str) -> tuple[Tensor, Tensor]:
+    """The same, and what was added to the diagonal of each (...): a share of its mean, the least that works."""
     _check_finite(matrix, what)
     eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
-    scale = matrix.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
-    for jitter in JITTERS:
-        factor, info = torch.linalg.cholesky_ex(matrix + jitter * scale * eye if jitter else matrix)
+    scale = matrix.diagonal(dim1=-2, dim2=-1).mean(-1)
+    factor, info = torch.linalg.cholesky_ex(matrix)
+    added = torch.zeros_like(scale)
+    for jitter in JITTERS[1:]:
         if not bool(info.any()):
-            return factor
+            return factor, added
+        added = torch.where(info > 0, jitter * scale, added)
+        again, info = torch.linalg.cholesky_ex(matrix + added[..., None, None] * eye)
+        factor = again
+    if not bool(info.any()):
+        return factor, added
     n = matrix.shape[-1]
     least = float(torch.linalg.eigvalsh(matrix).min())
     raise ModelError(

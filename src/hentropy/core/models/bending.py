@@ -11,6 +11,7 @@ that are held for gross errors say nothing of a transform: their slopes are left
 
 from dataclasses import dataclass
 
+from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.links import Bend
 from hentropy.core.models.families import Fitted
 from hentropy.lazy import Tensor, torch
@@ -55,7 +56,7 @@ def best_bend(fitted: list[Fitted]) -> Bent | None:
     y = target.outcomes
     trusted = torch.ones_like(y, dtype=torch.bool) if target.doubt is None else target.doubt == 0
     K = target.covariance(theta)[0] + torch.diag(target.noise_variance(theta)[0])
-    chol = torch.linalg.cholesky(K)
+    chol = cholesky(K, "kernel matrix of the data")
     bends = candidates(y)
     v = bends.behind(y.unsqueeze(0))  # G x n
     log_slope = torch.where(trusted, -bends.slope(v).log(), 0.0)

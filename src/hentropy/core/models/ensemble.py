@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hentropy.core.beliefs.linalg import cholesky
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
@@ -135,7 +136,7 @@ def representatives(states: Tensor, count: int) -> Tensor:
     cov = cov + 1e-9 * (cov.diagonal().mean() + 1e-12) * torch.eye(
         states.shape[-1], dtype=states.dtype, device=states.device
     )
-    white = torch.linalg.solve_triangular(torch.linalg.cholesky(cov), centred.mT, upper=False).mT
+    white = torch.linalg.solve_triangular(cholesky(cov, "spread of the chains"), centred.mT, upper=False).mT
     distance = torch.cdist(white, white)
     to_all = distance.mean(-1)
     to_chosen = torch.zeros_like(to_all)

@@ -6,9 +6,14 @@ One kernel with good hyperparameters is still only one assumption. The families:
     smooth   a squared exponential kernel, waves along each coordinate and a quadratic trend
 
 In the second the stationary kernel models what a sum of one-dimensional functions and a quadratic leave over; the data
-determine how much each contributes. Each family has a few draws of its hyperparameters from their posterior. One draw
-of each has all its standard deviations multiplied by `WIDE`, which gives the mixture heavy tails as far as the data
-support them. Every component is a Gaussian process: everything that is exact for one stays exact.
+determine how much each contributes. Each family has a few draws of its hyperparameters from their posterior. Every
+component is a Gaussian process: everything that is exact for one stays exact.
+
+Noisy or rough? Where nothing is said about noise, a function that varies over short distances and one that is smooth
+but measured with noise explain the same outcomes, and predict what is left out equally well. So each family has rows
+that expect some noise, at several levels, and rows that expect none. How probable the absence of noise is follows
+from the evidence (normal approximations at the summits, to the power `CAUTION`). What the two disagree on is the value
+at a design that was measured: running it again decides between them.
 
 Weights by stacking (Yao et al. 2018): they maximise the leave-one-out predictive density of the mixture,
 
@@ -41,7 +46,14 @@ from hentropy.core.beliefs.correlated import OfOutcome
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
-from hentropy.core.models.hyperparameters import LogPosterior, stand_ins, summits
+from hentropy.core.models.hyperparameters import (
+    FLAT,
+    LogPosterior,
+    evidence_of_noise,
+    stand_ins,
+    summits,
+    summits_without_noise,
+)
 from hentropy.lazy import Tensor, torch
 
 
@@ -68,8 +80,17 @@ DOUBT = 100.0
 SUSPECT = 4.0
 """Observations are looked at whose standardised residual is as many times greater than is usual."""
 
-WIDE = 2.5
-"""By so much standard deviations are greater in the last draw of each family."""
+GROSS, NEAR = 1.0, 0.75
+"""See `suspects`."""
+
+QUIET_ODDS = 0.5
+"""The odds beforehand that outcomes of which nothing is stated have no noise."""
+
+CAUTION = 0.5
+"""Evidence about noise counts by this power: the normal approximations and the families are not exact."""
+
+CONTRADICTED = 6.0
+"""Nats of evidence against the absence of noise, beyond which no component expects it."""
 
 PSEUDO_COUNT = 1.0
 ROUNDS = 100
@@ -84,32 +105,45 @@ def basis_of(d: int, scales: tuple[int, ...] | None) -> Basis:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A family given data: rows of its hyperparameters (H x p), and the log posterior at its summit."""
+    """A family given data: rows of its hyperparameters (H x p), which of them expect no noise (H), and the log
+    posterior at its summit.
+
+    `evidence` is the log evidence for some noise and for none, where both are possible.
+    """
 
     target: LogPosterior
     theta: Tensor
+    quiet: Tensor
     summit: float
+    evidence: tuple[float, float] | None = None
 
     def some(self, rows: int) -> "Fitted":
-        """With the last rows alone."""
-        return replace(self, theta=self.theta[-rows:])
+        """With the last rows alone; a single one is of the more probable hypothesis about noise."""
+        chosen = torch.arange(len(self.theta))
+        if rows == 1 and bool(self.quiet.any()):
+            chosen = chosen[(self.quiet == (odds_without_noise([self]) > 0.0)).cpu()]
+        chosen = chosen[-rows:].to(self.theta.device)
+        return replace(self, theta=self.theta[chosen], quiet=self.quiet[chosen])
 
     def retold(self, outcomes: Tensor, shift: Tensor, scale: Tensor) -> "Fitted":
         """The same about outcomes (n) from which a shift was taken, in units of a scale."""
         theta = self.target.widened(self.theta, 1.0 / float(scale))
         mean = self.target.groups + 1
         theta[:, mean] = (theta[:, mean] - shift) / scale
-        return Fitted(replace(self.target, outcomes=outcomes), theta, self.summit + len(outcomes) * float(scale.log()))
+        more = len(outcomes) * float(scale.log())
+        target = replace(self.target, outcomes=outcomes)
+        return replace(self.raised(more), target=target, theta=theta)
+
+    def raised(self, nats: float) -> "Fitted":
+        """With a log posterior, and log evidence, higher by so much."""
+        evidence = None if self.evidence is None else (self.evidence[0] + nats, self.evidence[1] + nats)
+        return replace(self, summit=self.summit + nats, evidence=evidence)
 
 
 def fit_families(
-    target: LogPosterior,
-    draws: int,
-    generator: torch.Generator,
-    wide: bool = True,
-    families: Sequence[Family] = FAMILIES,
+    target: LogPosterior, draws: int, generator: torch.Generator, families: Sequence[Family] = FAMILIES
 ) -> list[Fitted]:
-    """Each family given the data of `target`, with at most `draws` rows of its hyperparameters, the last one `wide`.
+    """Each family given the data of `target`, with at most `draws` rows of its hyperparameters.
 
     The most probable row is too sure of itself, and stands alone only where a single one is wanted.
     """
@@ -117,15 +151,57 @@ def fit_families(
     fitted = []
     for family in families:
         own = replace(target, profile=family.profile, basis=basis if family.with_terms else None)
+        if draws > 1 and target.noise is None:
+            fitted.append(_with_and_without_noise(replace(own, some_noise=True), draws, generator))
+            continue
         found = summits(own, target.inputs.new_empty(0, own.size), generator)
         theta = found.theta[found.value.argmax()].unsqueeze(0)
         if draws > 1:
-            rows = stand_ins(own, found, draws, generator)[0]
-            theta = rows
-            if wide:
-                theta = torch.cat([rows[:-1] if len(rows) > 1 else rows, own.widened(rows[-1:], WIDE)])
-        fitted.append(Fitted(own, theta, float(found.value.max())))
+            theta = stand_ins(own, found, draws, generator)[0]
+        fitted.append(Fitted(own, theta, torch.zeros_like(theta[:, 0], dtype=torch.bool), float(found.value.max())))
     return fitted
+
+
+def _with_and_without_noise(own: LogPosterior, draws: int, generator: torch.Generator) -> Fitted:
+    """Rows that expect noise, at several levels, and rows that expect none, as many as are probable.
+
+    At least one of each, unless the data contradict the absence of noise. The last two are one of each.
+    """
+    noisy = summits(own, own.inputs.new_empty(0, own.size), generator, tolerance=FLAT)
+    quiet = summits_without_noise(own, noisy, generator)
+    evidence = evidence_of_noise(own, noisy, quiet)
+    summit = max(float(found.value.max()) for found in (noisy, quiet))
+    odds = evidence[1] - evidence[0] + math.log(QUIET_ODDS)
+    count = 0 if odds < -CONTRADICTED else min(max(round(draws / (1.0 + math.exp(-odds))), 1), draws - 1)
+    some = stand_ins(own, noisy, draws - count, generator)[0]
+    some = some.roll(len(some) // 2, 0)  # they come by their noise: the middle level last
+    none = stand_ins(own, quiet, count, generator)[0] if count else some[:0]
+    rows = torch.cat([none[:-1], some, none[-1:]])
+    expects_none = torch.ones_like(rows[:, 0], dtype=torch.bool)
+    expects_none[max(0, len(none) - 1) : len(rows) - min(1, len(none))] = False
+    return Fitted(own, rows, expects_none, summit, evidence)
+
+
+def odds_without_noise(fitted: Sequence[Fitted]) -> float:
+    """The log odds that there is no noise, by the evidence of all families."""
+    each = torch.tensor([one.evidence for one in fitted if one.evidence is not None], dtype=torch.float64)
+    noisy, quiet = torch.logsumexp(each, 0).tolist()
+    return CAUTION * (quiet - noisy) + math.log(QUIET_ODDS)
+
+
+def weigh_noise(weights: Tensor, fitted: Sequence[Fitted]) -> Tensor:
+    """Weights (H) of the rows of all of these, those without noise as probable together as the evidence says.
+
+    Predictions of what is left out cannot tell a rough function from a noisy one; a shorter length scale is as good.
+    """
+    quiet = torch.cat([one.quiet for one in fitted])
+    if not bool(quiet.any()) or bool(quiet.all()):
+        return weights
+    share = 1.0 / (1.0 + math.exp(-odds_without_noise(fitted)))
+    least = PSEUDO_COUNT / (len(fitted[0].target.outcomes) + len(weights))
+    share = min(max(share, least), 1.0 - least)
+    own = torch.where(quiet, weights, 0.0)
+    return share * own / own.sum() + (1.0 - share) * (weights - own) / (weights - own).sum()
 
 
 @dataclass(frozen=True)
@@ -200,26 +276,24 @@ def leave_one_out(belief: Gaussian | Transformed) -> LeftOut:
     )
 
 
-def standard_residuals(belief: Gaussian) -> Tensor:
-    """What was observed less what the others predict, in standard deviations of an observation without doubt: n."""
-    left_out = leave_one_out(belief)
-    doubt = belief.frame.scale.square() * (belief.noise - belief.noise_at(belief.X))
-    variance = left_out.component_sd.square() - doubt
-    total = (left_out.weights * (variance + (left_out.component_mean - left_out.mean).square())).sum(0)
-    return (left_out.observed - left_out.mean) / total.sqrt()
+def suspects(belief: Gaussian) -> Tensor:
+    """Which observations may be gross errors: n.
 
-
-def suspects(residual: Tensor) -> Tensor:
-    """Which observations may be gross errors, by their standardised residuals (n): n.
-
-    Far off is what is far from the others, as errors also make the standard deviations greater. At most a tenth of
-    them: where more are far off, that is how the function is.
+    Those that their neighbours contradict. An observation has neighbours where the others leave less than the share
+    `NEAR` of the prior variance of f there. It is contradicted where it is off by more than `GROSS` spreads of all
+    outcomes, and in standard deviations by `SUSPECT` times what is usual: errors also make those greater. The best
+    outcome of a search is far from most others, and not from its neighbours. At most a tenth: where more are far off,
+    that is how the function is.
     """
-    size = residual.abs()
-    n = len(size)
-    usual = 1.4826 * size.median()
-    kth = size.topk(n // 10 + 1).values[-1]
-    return (size > SUSPECT * usual) & (size > kth)
+    left_out, square = leave_one_out(belief), belief.frame.scale.square()
+    variance = left_out.component_sd.square() - square * (belief.noise - belief.noise_at(belief.X))
+    total = (left_out.weights * (variance + (left_out.component_mean - left_out.mean).square())).sum(0)
+    unexplained = (left_out.component_sd.square() / square - belief.noise) / belief.kernel.diagonal(belief.inputs)
+    gap = (left_out.observed - left_out.mean).abs()
+    size = gap / total.sqrt()
+    far = (size > SUSPECT * 1.4826 * size.median()) & (size > size.topk(len(size) // 10 + 1).values[-1])
+    near = (left_out.weights * unexplained).sum(0) < NEAR
+    return far & near & (gap > GROSS * left_out.observed.std(correction=0))
 
 
 def doubting(target: LogPosterior, wrong: Tensor) -> LogPosterior:

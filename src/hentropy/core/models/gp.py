@@ -28,8 +28,8 @@ from hentropy.core.models.families import (
     leave_one_out,
     log_odds,
     stacked,
-    standard_residuals,
     suspects,
+    weigh_noise,
 )
 from hentropy.core.models.hyperparameters import (
     NOISE_FLOOR,
@@ -477,7 +477,7 @@ class Account:
     beside: tuple[Fitted, ...] = ()
 
     def plain(self) -> list[Fitted]:
-        """Two draws of each family, with the wide ones: where some observations are doubted, one of them trusts all."""
+        """Two draws of each family: where some observations are doubted, one of them trusts all."""
         return [one.some(1 if self.beside else 2) for one in self.fitted] + [one.some(1) for one in self.beside]
 
 
@@ -522,7 +522,7 @@ def _families(
         return belief, accounts
     before = torch.zeros_like(data.outcomes, dtype=torch.bool)
     for _ in range(LOOKS):
-        wrong = suspects(standard_residuals(seen))
+        wrong = suspects(seen)
         if bool((wrong == before).all()) or not bool(wrong.any()):
             break
         shift, scale = _shift_and_scale(data.outcomes[~wrong])
@@ -543,8 +543,7 @@ def _transformed(accounts: list[Account], draws: int, generator: torch.Generator
 
     With `draws` of 1 each has its most probable hyperparameters instead. None where a transform is not better than none
     by a margin. Where gross errors are the alternative, a transform also pays for having been chosen among many, and it
-    may be that of the observations that are not doubted. The wide draws are among the plain ones: transformed, they
-    would expect outcomes far beyond all that were seen.
+    may be that of the observations that are not doubted.
     """
     best, chosen = accounts[-1].odds, None
     price = math.log(CANDIDATES) if len(accounts) > 1 else 0.0
@@ -556,8 +555,9 @@ def _transformed(accounts: list[Account], draws: int, generator: torch.Generator
         noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
         relative = account.data.relative_noise(found.values, None if target.doubt is None else target.doubt == 0)
         told = replace(target, outcomes=found.values, noise=noise, relative=relative)
-        [bent] = fit_families(told, draws, generator, wide=False, families=FAMILIES[:1])
-        odds = account.odds + bent.summit - account.fitted[0].summit + float(found.log_slope.sum()) - price
+        [bent] = fit_families(told, draws, generator, FAMILIES[:1])
+        bent = bent.raised(float(found.log_slope.sum()))
+        odds = account.odds + bent.summit - account.fitted[0].summit - price
         if odds > best:
             best, chosen = odds, (account, found, bent)
     if chosen is None:
@@ -572,7 +572,8 @@ def _transformed(accounts: list[Account], draws: int, generator: torch.Generator
     which = torch.tensor([is_bent for one, _, is_bent in rows for _ in one.theta], device=outcomes.device)
     frame = account.data.frame
     belief = Transformed(replace(latent, stacked=True), found.bend.within(frame.shift, frame.scale), which)
-    return belief.weighted(stacked(leave_one_out(belief).log_density))
+    weights = stacked(leave_one_out(belief).log_density)
+    return belief.weighted(weigh_noise(weights, [one for one, _, _ in rows]))
 
 
 def _stacked(data: Observations, fitted: Sequence[Fitted]) -> Gaussian:
@@ -581,4 +582,5 @@ def _stacked(data: Observations, fitted: Sequence[Fitted]) -> Gaussian:
     fitted = sorted(fitted, key=lambda one: one.target.basis is not None)
     kernel = joined([one.target.kernel(one.theta) for one in fitted])
     belief = _mixture(data, kernel, [(one.target, one.theta) for one in fitted])
-    return replace(belief, weights=stacked(leave_one_out(belief).log_density), stacked=True)
+    weights = stacked(leave_one_out(belief).log_density)
+    return replace(belief, weights=weigh_noise(weights, fitted), stacked=True)
