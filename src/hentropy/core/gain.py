@@ -135,7 +135,8 @@ class Appraisal:
         check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
-        actions_on = space if decide_on is None else decide_on
+        # designs that are the same are the same space, whoever made it
+        actions_on = space if decide_on is None or decide_on.same_designs(space) else decide_on
         if decide_on is not None and _unlike(decide_on, space):
             raise InputError(
                 f"decide_on has the parameters {', '.join(actions_on.names)}, the space has {', '.join(space.names)};"
@@ -157,9 +158,9 @@ class Appraisal:
         search = prepare_search(settled, belief, actions_on, clock)
         if actions_on is not space:
             search = search.of_other_designs(actions_on)
-        formula = None
-        if actions_on is space or not settled.follows_data:
-            formula = settled.gain_formula(belief, actions_on, seed) or lines_formula(search, belief)
+        formula = settled.gain_formula(belief, actions_on, seed) or lines_formula(search, belief)
+        if formula is not None and actions_on is not space and settled.follows_data:
+            formula = _among(formula, actions_on)
         parts = (settled, belief, space, actions_on, search, formula, waiting, seed, limits, clock)
         return cls(*parts, success, everywhere)
 
@@ -445,6 +446,20 @@ def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
         return expected_rise(-now, now - expected_loss(decision, moved, rows.expand(x.shape[0], *rows.shape), draws))
 
     return GainFormula(gain, max_q=1, numbers=6 * m * K)
+
+
+def _among(formula: GainFormula, space: DesignSpace) -> GainFormula | None:
+    """The gain of a decision about observed designs of which only those in a space may be decided on.
+
+    Where the last design alone counts, it is worth nothing outside the space. Other formulas compare with all data.
+    """
+    if formula.cumulative:
+        return None
+
+    def gain(x: Tensor) -> Tensor:
+        return torch.where(space.contains(x[:, -1]), formula(x), 0.0)
+
+    return replace(formula, function=gain)
 
 
 def as_designs(x: Any, what: str, space: DesignSpace) -> Tensor:
