@@ -197,8 +197,16 @@ class Appraisal:
         return self.belief.width(q + len(self.pending))
 
     def applicable(self, q: int) -> GainFormula | None:
-        """The formula, if it holds for q observations and those pending."""
-        return self.formula if self.formula is not None and self.formula.covers(q + len(self.pending)) else None
+        """The formula, if it holds for q observations and those pending.
+
+        What designs add to pending ones is a difference of two gains, whose errors must cancel: unless both are exact,
+        the same outcomes serve both.
+        """
+        together, formula = q + len(self.pending), self.formula
+        if formula is None or not formula.covers(together):
+            return None
+        alike = formula.exact_for(together) or not formula.exact or not len(self.pending)
+        return formula if alike else None
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
         """Outcome nodes for q designs and those pending."""
@@ -254,10 +262,11 @@ class Appraisal:
         fantasy = self.belief.look_ahead(x).fantasy(nodes)
         return (self.search.best_after(fantasy, x, steps).saved * fantasy.weights).sum(-1)
 
-    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
+    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int, rounds: int = 0) -> Tensor:
         """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
 
-        The best actions are found without a gradient, by this many steps of descent, and then held fixed.
+        The best actions are found without a gradient, by this many steps of descent and further rounds, and then held
+        fixed.
         """
         x = self.together(x)
         formula = self.applicable(x.shape[-2] - len(self.pending))
@@ -267,7 +276,7 @@ class Appraisal:
         if not isinstance(self.search, ContinuousSearch):
             return (self.search.best_after(fantasy, x, steps).saved * fantasy.weights).sum(-1)
         still = x.detach()
-        found = self.search.best_after(self.belief.look_ahead(still).fantasy(nodes), still, steps)
+        found = self.search.best_after(self.belief.look_ahead(still).fantasy(nodes), still, steps, rounds=rounds)
         loss = self.search.loss_after(fantasy, found.actions)
         stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
         return ((stay - loss) * fantasy.weights).sum(-1)
@@ -280,7 +289,7 @@ class Appraisal:
             effort = quick if alone and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
-        if formula is not None and formula.exact:
+        if formula is not None and formula.exact_for(together.shape[-2]):
             value = formula(together) - self._pending_part(formula)
             return Audit(Gain(value.detach(), torch.zeros_like(value), True), self.search)
         if formula is not None:
