@@ -207,7 +207,8 @@ def test_two_designs_together_are_worth_what_both_outcomes_save(noise: str) -> N
     assert not found.exact
     slack = 6 * torch.hypot(found.std_error, error) + 0.005 * expected + 1e-6
     assert bool(((found.value - expected).abs() <= slack).all()), (found, expected)
-    assert bool((found.std_error <= 0.1 * expected + 1e-4).all())  # the last of two outcomes is integrated exactly
+    # the last of two outcomes is integrated exactly; with draws of both the error is above 5 per cent
+    assert float((found.std_error / expected)[expected > 1e-3].median()) < 0.02
     turned = he.gain(he.BestObserved(), belief, SETS.flip(1), spaces("box", "same")[0])
     torch.testing.assert_close(turned.value, found.value)
 

@@ -97,8 +97,11 @@ class Minimize(Limited):
         return f"The design with the lowest {about.name}: {about.amount(mean, sd)}."
 
 
-OUTCOMES_EACH, MOST_TOGETHER = 32, 4
+OUTCOMES_EACH, MOST_TOGETHER = 16, 4
 """Outcomes at which each design but the last is integrated, and up to how many designs that is worthwhile."""
+
+REACH = 8.0
+"""Outcomes more standard deviations away from their means do not count."""
 
 
 @cache
@@ -190,9 +193,13 @@ class BestObserved(Limited):
             if q == 1:
                 return lines.max(-1).values - data[now] + expected_rise(lines, slopes.squeeze(-1))
             nodes = belief.nodes(OUTCOMES_EACH * (q - 1), q - 1, seed)
-            lines = lines.unsqueeze(1) + nodes.z @ slopes[..., :-1].mT  # b x N x (n + q)
-            rise = expected_rise(lines, slopes[..., -1].unsqueeze(1))
-            return (lines.max(-1).values - lines[..., now] + rise) @ nodes.weights
+            with torch.no_grad():  # most data stay below the best ones, whatever the outcomes
+                reach = REACH * slopes.norm(dim=-1)
+                kept = (lines + reach >= (lines - reach).max(-1, keepdim=True).values).any(0)
+            stay = data[now] + slopes[:, now : now + 1, :-1] @ nodes.z.mT  # b x 1 x N
+            lines = lines[:, kept].unsqueeze(1) + nodes.z @ slopes[:, kept, :-1].mT  # b x N x kept
+            rise = expected_rise(lines, slopes[:, kept, -1].unsqueeze(1))
+            return (lines.max(-1).values - stay.squeeze(1) + rise) @ nodes.weights
 
         numbers = 4 * belief.X.shape[0] * OUTCOMES_EACH * (MOST_TOGETHER - 1)
         return GainFormula(gain, max_q=MOST_TOGETHER, numbers=numbers, exact_q=1)
