@@ -7,6 +7,7 @@ that may be decided on. A shortcut that is wrong for one combination is wrong he
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
@@ -40,7 +41,7 @@ COARSE, FINE, FAR = 33, 1601, 5.0
 """Outcomes that the belief is conditioned on, those of the quadrature, and how many deviations they reach."""
 
 
-def noisy(noise: str) -> dict[str, float | Tensor]:
+def noisy(noise: str) -> dict[str, Any]:
     """Variances of the noise of the data and of an observation to come, in the frame of the belief."""
     if noise == "known":
         return {"noise": torch.linspace(1e-3, 5e-2, len(X), dtype=torch.float64), "future_noise": 2e-2}
@@ -50,7 +51,7 @@ def noisy(noise: str) -> dict[str, float | Tensor]:
 
 @cache
 def believed(kind: str, noise: str) -> Gaussian | Transformed:
-    given = {"X": X, **noisy(noise)}
+    given: dict[str, Any] = {"X": X, **noisy(noise)}
     H = 1 if kind == "one GP" else 3
     if kind == "families":
         belief: Gaussian | Transformed = gaussian(H, covariance=composed(H, 2), **given)
