@@ -6,7 +6,7 @@ from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, ScaleKe
 
 from hentropy.core.beliefs import Needs
 from hentropy.core.beliefs.kernels import Kernel, Profile, from_gpytorch
-from support.beliefs import composed, designs, gaussian, kernel, truth, two_sided
+from support.beliefs import LOW, WIDTH, composed, designs, gaussian, kernel, truth, two_sided
 
 pytestmark = pytest.mark.numerics
 
@@ -34,7 +34,7 @@ def covariances() -> list[tuple[int, Kernel]]:
 )
 def test_many_paths_have_the_moments_of_the_belief(H: int, covariance: Kernel) -> None:
     # False alarms: means and products are within the bounds for all but 1e-4 of seeds. On top comes the error of the
-    # prior draws themselves (Fourier features, anchors), allowed 1 percent of the prior variance.
+    # prior draws themselves (Fourier features between anchors), allowed 1 percent of the prior variance.
     belief = gaussian(H, 1e-2, covariance=covariance)
     points = torch.cat([designs(5, seed=9), belief.X[:2]])
     moments = belief.moments(points, Needs.JOINT)
@@ -50,6 +50,23 @@ def test_many_paths_have_the_moments_of_the_belief(H: int, covariance: Kernel) -
     allowed = bound * products.std(0) / COUNT**0.5 + 0.01 * float(belief.frame.scale**2 * belief.kernel.diagonal(
         belief.frame.transform(points)).max())  # fmt: skip
     assert bool(((products.mean(0) - cov).abs() <= allowed).all())
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-2])
+@pytest.mark.parametrize(("H", "covariance"), covariances()[:3], ids=["matern", "mixture", "smooth"])
+def test_small_variances_of_paths_are_those_of_the_belief(H: int, covariance: Kernel, noise: float) -> None:
+    """Each variance as a share of itself, between many data and beside them: 12 of them, false alarms below 1e-4.
+
+    Paths are allowed an error of 4 % on top.
+    """
+    belief = gaussian(H, noise, noise, X=designs(20, seed=3), covariance=covariance)
+    beside = belief.X[:6] + 0.02 * WIDTH * (2.0 * designs(6, seed=4).sub(LOW).div(WIDTH) - 1.0)
+    points = torch.cat([designs(6, seed=9), beside])
+    mean, variance = belief.moments(points, Needs.VARIANCE).total()
+    assert float(variance.min()) < 0.01 * float(belief.frame.scale**2)
+    squares = (belief.paths(COUNT, seed=2)(points) - mean).square()
+    allowed = two_sided(1e-4, 12) * squares.std(0) / COUNT**0.5 + 0.04 * variance
+    assert bool(((squares.mean(0) - variance).abs() <= allowed).all()), squares.mean(0) / variance
 
 
 @pytest.mark.parametrize(("H", "covariance"), covariances()[:4])

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -85,16 +86,16 @@ def gaussian(
     )
 
 
-def transformed(H: int = 3, covariance: Kernel | None = None, bent: tuple[int, ...] = (0, 2)) -> Transformed:
+def transformed(H: int = 3, bent: tuple[int, ...] = (0, 2), **given: Any) -> Transformed:
     """Components of `gaussian`, of which some are about transformed outcomes, four times as steep above a corner."""
-    plain = gaussian(H, covariance=covariance)
+    plain = gaussian(H, **given)
     number = tensor(1.0)
     bend = Bend.shaped(0.5 * number, 2.0 * number, 0.3 * number).within(plain.frame.shift, plain.frame.scale)
     which = torch.tensor([h in bent for h in range(H)])
     seen = torch.where(which[:, None], bend.behind(plain.observed), plain.observed)
     outcomes = (seen - plain.frame.shift) / plain.frame.scale
-    given = (plain.noise, plain.future_noise, plain.kernel, plain.prior_mean, plain.frame, plain.weights)
-    return Transformed(Gaussian.from_data(plain.X, outcomes, *given), bend, which)
+    own = (plain.noise, plain.future_noise, plain.kernel, plain.prior_mean, plain.frame, plain.weights)
+    return Transformed(Gaussian.from_data(plain.X, outcomes, *own), bend, which)
 
 
 def dense(belief: Gaussian, points: Tensor) -> tuple[Tensor, Tensor]:

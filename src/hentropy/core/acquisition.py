@@ -30,14 +30,21 @@ from hentropy.core.models import from_botorch
 from hentropy.core.spaces import DesignSpace, Space
 from hentropy.errors import InputError, ModelError
 
+MOST_INTEGRATED = 4
+"""The number of base samples grows with that of the designs, up to so many of these."""
+
 
 class EHIG(AcquisitionFunction):
     """The expected H-information gain of designs X (b x q x d) for a decision, under a fitted BoTorch model.
 
-    Differentiable by the envelope theorem: the best action after each outcome is found in `steps` of descent and fixed.
-    `bounds` (2 x d) are those of the designs, in the model's own input units; `space` may be given instead for integer
-    or listed designs. The base samples are fixed, so that deterministic optimisers work. An optimiser needs only the
-    ranking of designs: the search after an outcome is short, and values may be a few per cent low; `gain` audits them.
+    Differentiable by the envelope theorem: the best action after each outcome is found in `steps` of descent, which go
+    on from the best of other outcomes in each of further `rounds`, and fixed. `bounds` (2 x d) are those of the
+    designs, in the model's own input units; `space` may be given instead for integer or listed designs. Each design is
+    integrated at `outcomes` base samples, which are fixed, so that deterministic optimisers work.
+
+    An optimiser needs only the ranking of designs, so the search is short. Values come out low: on 32 sets of one to
+    three designs in the plane by up to 6 % on average for TopK(2) and Maximize, by 9 to 14 % for KGuesses(2), and for
+    a tenth of the sets by more than 20 % to 35 %. `gain` audits them.
     """
 
     def __init__(
@@ -49,6 +56,7 @@ class EHIG(AcquisitionFunction):
         space: DesignSpace | None = None,
         outcomes: int = 16,
         steps: int = 6,
+        rounds: int = 1,
         X_pending: Tensor | None = None,
         seed: int = 0,
         max_memory: int | None = None,
@@ -60,6 +68,7 @@ class EHIG(AcquisitionFunction):
             space = _box(bounds)
         self.outcomes = outcomes
         self.steps = steps
+        self.rounds = rounds
         limits = Limits(max_memory=max_memory)
         self._appraisal = Appraisal.prepare(decision, from_botorch(model), space, seed=seed, limits=limits)
         self.set_X_pending(X_pending)
@@ -90,9 +99,10 @@ class EHIG(AcquisitionFunction):
                 ' optimize_acqf with options={"with_grad": False}'
             )
         designs = X.to(self._appraisal.belief.X).reshape(-1, *X.shape[-2:])
-        nodes = self._appraisal.nodes(self.outcomes, q)
+        together = q + len(self._appraisal.pending)
+        nodes = self._appraisal.nodes(self.outcomes * min(together, MOST_INTEGRATED), q)
         rows = self._appraisal.rows(nodes.count, q)
-        parts = [self._appraisal.with_gradient(part, nodes, self.steps) for part in designs.split(rows)]
+        parts = [self._appraisal.with_gradient(part, nodes, self.steps, self.rounds) for part in designs.split(rows)]
         if q not in self._of_pending:
             self._of_pending[q] = self._pending_part(nodes, formula)
         return (torch.cat(parts) - self._of_pending[q]).reshape(X.shape[:-2]).to(X)
@@ -105,7 +115,7 @@ class EHIG(AcquisitionFunction):
             return self._appraisal.of_pending(nodes)
         alone = replace(self._appraisal, pending=waiting[:0])
         outcomes = self._appraisal.pending_nodes(nodes)
-        return alone.with_gradient(waiting.unsqueeze(0), outcomes, self.steps)[0]
+        return alone.with_gradient(waiting.unsqueeze(0), outcomes, self.steps, self.rounds)[0]
 
 
 def _box(bounds: Tensor | None) -> Space:

@@ -135,7 +135,8 @@ class Appraisal:
         check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
-        actions_on = space if decide_on is None else decide_on
+        # designs that are the same are the same space, whoever made it
+        actions_on = space if decide_on is None or decide_on.same_designs(space) else decide_on
         if decide_on is not None and _unlike(decide_on, space):
             raise InputError(
                 f"decide_on has the parameters {', '.join(actions_on.names)}, the space has {', '.join(space.names)};"
@@ -157,9 +158,9 @@ class Appraisal:
         search = prepare_search(settled, belief, actions_on, clock)
         if actions_on is not space:
             search = search.of_other_designs(actions_on)
-        formula = None
-        if actions_on is space or not settled.follows_data:
-            formula = settled.gain_formula(belief, actions_on, seed) or lines_formula(search, belief)
+        formula = settled.gain_formula(belief, actions_on, seed) or lines_formula(search, belief)
+        if formula is not None and actions_on is not space and settled.follows_data:
+            formula = _among(formula, actions_on)
         parts = (settled, belief, space, actions_on, search, formula, waiting, seed, limits, clock)
         return cls(*parts, success, everywhere)
 
@@ -196,8 +197,16 @@ class Appraisal:
         return self.belief.width(q + len(self.pending))
 
     def applicable(self, q: int) -> GainFormula | None:
-        """The formula, if it holds for q observations and those pending."""
-        return self.formula if self.formula is not None and self.formula.covers(q + len(self.pending)) else None
+        """The formula, if it holds for q observations and those pending.
+
+        What designs add to pending ones is a difference of two gains, whose errors must cancel: unless both are exact,
+        the same outcomes serve both.
+        """
+        together, formula = q + len(self.pending), self.formula
+        if formula is None or not formula.covers(together):
+            return None
+        alike = formula.exact_for(together) or not formula.exact or not len(self.pending)
+        return formula if alike else None
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
         """Outcome nodes for q designs and those pending."""
@@ -253,10 +262,11 @@ class Appraisal:
         fantasy = self.belief.look_ahead(x).fantasy(nodes)
         return (self.search.best_after(fantasy, x, steps).saved * fantasy.weights).sum(-1)
 
-    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
+    def with_gradient(self, x: Tensor, nodes: Nodes, steps: int, rounds: int = 0) -> Tensor:
         """The gain of designs b x q x d, differentiable in x by the envelope theorem: b.
 
-        The best actions are found without a gradient, by this many steps of descent, and then held fixed.
+        The best actions are found without a gradient, by this many steps of descent and further rounds, and then held
+        fixed.
         """
         x = self.together(x)
         formula = self.applicable(x.shape[-2] - len(self.pending))
@@ -266,7 +276,7 @@ class Appraisal:
         if not isinstance(self.search, ContinuousSearch):
             return (self.search.best_after(fantasy, x, steps).saved * fantasy.weights).sum(-1)
         still = x.detach()
-        found = self.search.best_after(self.belief.look_ahead(still).fantasy(nodes), still, steps)
+        found = self.search.best_after(self.belief.look_ahead(still).fantasy(nodes), still, steps, rounds=rounds)
         loss = self.search.loss_after(fantasy, found.actions)
         stay = self.search.loss_after(fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape))
         return ((stay - loss) * fantasy.weights).sum(-1)
@@ -279,7 +289,7 @@ class Appraisal:
             effort = quick if alone and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
-        if formula is not None and formula.exact:
+        if formula is not None and formula.exact_for(together.shape[-2]):
             value = formula(together) - self._pending_part(formula)
             return Audit(Gain(value.detach(), torch.zeros_like(value), True), self.search)
         if formula is not None:
@@ -445,6 +455,20 @@ def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
         return expected_rise(-now, now - expected_loss(decision, moved, rows.expand(x.shape[0], *rows.shape), draws))
 
     return GainFormula(gain, max_q=1, numbers=6 * m * K)
+
+
+def _among(formula: GainFormula, space: DesignSpace) -> GainFormula | None:
+    """The gain of a decision about observed designs of which only those in a space may be decided on.
+
+    Where the last design alone counts, it is worth nothing outside the space. Other formulas compare with all data.
+    """
+    if formula.cumulative:
+        return None
+
+    def gain(x: Tensor) -> Tensor:
+        return torch.where(space.contains(x[:, -1]), formula(x), 0.0)
+
+    return replace(formula, function=gain)
 
 
 def as_designs(x: Any, what: str, space: DesignSpace) -> Tensor:

@@ -1,7 +1,7 @@
 """Actions that are enumerated: a list of anything, a list of point sets, or all tuples of a small finite space."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from typing import Any
@@ -13,6 +13,7 @@ from hentropy.core.beliefs import Belief, Fantasy, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Options, Points
 from hentropy.core.decisions.normal import excess
+from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
@@ -37,6 +38,9 @@ def all_tuples(points: Tensor, actions: Points) -> Tensor:
     return points[torch.tensor(list(tuples), device=points.device)]
 
 
+NONE_OBSERVED = "no design that may be decided on has been observed yet; observe one first"
+
+
 @dataclass(frozen=True)
 class ListedSearch(ActionSearch):
     """Point sets m x k x d, all tried after every outcome; they may change with the data."""
@@ -48,6 +52,8 @@ class ListedSearch(ActionSearch):
     best: Tensor
     value: Tensor
     clock: Clock
+    among: DesignSpace | None = None
+    """Where observed designs must lie to be decided on; anywhere if None."""
 
     @classmethod
     def prepare(
@@ -57,6 +63,17 @@ class ListedSearch(ActionSearch):
         losses = expected_loss(decision, belief.moments(decision.points(rows), decision.needs), rows, draws)
         clock = Clock() if clock is None else clock
         return cls(decision, belief, rows, draws, rows[losses.argmin()], losses.min(), clock)
+
+    def of_other_designs(self, space: DesignSpace) -> "ListedSearch":
+        """Where actions are observed designs, one at a time, only those in the space count."""
+        if self._observed is None:
+            return self
+        moments = self.belief.moments(self.decision.points(self.rows), self.decision.needs)
+        losses = expected_loss(self.decision, moments, self.rows, self.draws)
+        losses = losses.masked_fill(~space.contains(self.belief.X), torch.inf)
+        if not bool(torch.isfinite(losses).any()):
+            raise DecisionError(NONE_OBSERVED)
+        return replace(self, best=self.rows[losses.argmin()], value=losses.min(), among=space)
 
     def losses_after(self, fantasy: Fantasy, draws: Tensor) -> Tensor:
         """The expected loss of each row after each outcome: b x N x m."""
@@ -81,7 +98,7 @@ class ListedSearch(ActionSearch):
         mean, sd, looked = survey(belief, x, self.clock.share(SURVEY_SHARE))
         value = torch.full((len(x),), -torch.inf).to(mean)
         value[looked] = excess(-self.value - u * mean, mean_moves(sd, self.belief.noise_std_at(x[looked])))
-        return value
+        return value if self.among is None else torch.where(self.among.contains(x), value, value.clamp_max(0.0))
 
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """The best row after each outcome: exact, so `steps` are not needed."""
@@ -102,6 +119,8 @@ class ListedSearch(ActionSearch):
         worth = u * torch.cat([before, moments.expect_vector(moments.mean).expand(*before.shape[:2], -1)], -1)
         now = (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]
         rows = torch.cat([self.rows.expand(len(x), *self.rows.shape), x.unsqueeze(-2)], 1)  # b x (n + q) x 1 x d
+        if self.among is not None:
+            worth = worth.masked_fill(~self.among.contains(rows.squeeze(-2)).unsqueeze(1), -torch.inf)
         best, choice = worth.max(-1)
         return BestAfterOutcome(-best, -worth[..., now], rows[torch.arange(len(x), device=x.device)[:, None], choice])
 

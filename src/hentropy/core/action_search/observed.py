@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
+from hentropy.core.action_search.listed import NONE_OBSERVED
 from hentropy.core.beliefs import Fantasy, Gaussian, Needs, Transformed
 from hentropy.core.beliefs.fixed import FixedPoints, TransformedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
@@ -38,9 +39,9 @@ class ObservedSearch(ActionSearch):
             data = FixedPoints.prepare(belief, belief.X, Needs.MEAN)
         losses = decision.sign * data.now.expect_vector(data.now.mean)
         if among is not None:
-            losses = losses + _barred(among, belief.X)
+            losses = losses.masked_fill(~among.contains(belief.X), torch.inf)
             if not bool(torch.isfinite(losses).any()):
-                raise DecisionError("no design that may be decided on has been observed yet; observe one first")
+                raise DecisionError(NONE_OBSERVED)
         now = int(losses.argmin())
         return cls(decision, belief, data, belief.X[now].unsqueeze(0), losses[now], now, among)
 
@@ -54,7 +55,7 @@ class ObservedSearch(ActionSearch):
         losses = self.decision.sign * torch.cat(self._means(fantasy), -1)  # b x N x (n + q)
         if self.among is not None:
             both = torch.cat([self.belief.X.expand(b, -1, -1), x], 1)
-            losses = losses + _barred(self.among, both).unsqueeze(1)
+            losses = losses.masked_fill(~self.among.contains(both).unsqueeze(1), torch.inf)
         loss, choice = losses.min(-1)
         if steps == 0:
             return BestAfterOutcome(loss, losses[..., self.now], loss)
@@ -75,9 +76,3 @@ class ObservedSearch(ActionSearch):
     def numbers_per_design(self, outcomes: int) -> int:
         """Means at the data after all outcomes."""
         return 6 * outcomes * (len(self.belief.X) + self.belief.components)
-
-
-def _barred(space: DesignSpace, x: Tensor) -> Tensor:
-    """Zero for designs (... x d) of the space, infinite for others: ... ."""
-    apart = (space.to_unit(x) - space.to_unit(space.project(x))).abs().amax(-1)
-    return torch.where(apart <= 1e-9, 0.0, torch.inf)

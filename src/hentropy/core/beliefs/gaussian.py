@@ -97,7 +97,8 @@ GPU_CHUNK = 2**26
 
 @dataclass(frozen=True)
 class GaussianLookAhead(LookAhead):
-    """Observing at inputs u (b x q x d): W (H x b x n x q), the root L of S (H x b x q x q), mean (H x b x q).
+    """Observing at inputs u (b x q x d): W (H x b x n x q), mean (H x b x q), C = C(x) and the root L of S = C + noise
+    (H x b x q x q each).
 
     `blind` (H x b x q) marks outcomes that are known already, from the data or from the outcomes before them in q:
     their coordinate of L^-1 (...) is left out, so that they move nothing.
@@ -106,6 +107,7 @@ class GaussianLookAhead(LookAhead):
     belief: "Gaussian"
     u: Tensor
     W: Tensor
+    C: Tensor
     L: Tensor
     blind: Tensor
     mean: Tensor
@@ -211,8 +213,13 @@ class GaussianLookAhead(LookAhead):
 
     def part(self, designs: slice) -> "GaussianLookAhead":
         """Observing at some of the b designs."""
-        tensors = (self.W[:, designs], self.L[:, designs], self.blind[:, designs], self.mean[:, designs])
-        return GaussianLookAhead(self.belief, self.u[designs], *tensors)
+        tensors = (self.W, self.C, self.L, self.blind, self.mean)
+        return GaussianLookAhead(self.belief, self.u[designs], *(of[:, designs] for of in tensors))
+
+    def some(self, belief: "Gaussian", components: slice | list[int]) -> "GaussianLookAhead":
+        """Observing under some of the components, which make up this belief."""
+        tensors = (self.W, self.C, self.L, self.blind, self.mean)
+        return GaussianLookAhead(belief, self.u, *(of[components] for of in tensors))
 
     def _unwhiten(self, white: Tensor) -> Tensor:
         """L^-T times vectors: H x b x N x q."""
@@ -352,15 +359,12 @@ class GaussianFantasy(Fantasy):
 
     def own_means(self) -> Tensor:
         """The average over components of the means at x itself after each outcome: b x N x q."""
-        return (self.component_weights.unsqueeze(-1) * self.means_at_x()[0]).sum(0)
+        return (self.component_weights.unsqueeze(-1) * self.means_at_x()).sum(0)
 
-    def means_at_x(self) -> tuple[Tensor, Tensor]:
-        """The means of each component at x itself after each outcome, H x b x N x q, and C(x), H x b x q x q."""
+    def means_at_x(self) -> Tensor:
+        """The means of each component at x itself after each outcome: H x b x N x q."""
         belief, look = self.look.belief, self.look
-        eye = torch.eye(look.u.shape[-2], dtype=look.u.dtype, device=look.u.device)
-        # S = L L^T with the noise of the outcomes; C(x) is S without it. A known outcome moves nothing: V is zero
-        C = look.L @ look.L.mT - belief.future_noise.view(-1, 1, 1, 1) * eye
-        return belief._in_user_units(look.mean).unsqueeze(-2) + belief.frame.scale * (self.V @ C), C
+        return belief._in_user_units(look.mean).unsqueeze(-2) + belief.frame.scale * (self.V @ look.C)
 
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
@@ -681,13 +685,10 @@ class Gaussian(Belief):
         W = (Q @ self.root_inverse).reshape(H, b, q, n).mT
         k_xX, Q = k_xX.reshape(H, b, q, n), Q.reshape(H, b, q, n)
         prior = self.kernel.diagonal(u)  # H x b x q
-        noise = self.noise_at(x)
-        if q == 1:
-            S = (prior + noise - Q.square().sum(-1)).unsqueeze(-1)
-        else:
-            S = self.kernel(u, u) - Q @ Q.mT + torch.diag_embed(noise)
+        C = (prior - Q.square().sum(-1)).unsqueeze(-1) if q == 1 else self.kernel(u, u) - Q @ Q.mT
+        S = C + torch.diag_embed(self.noise_at(x))
         L, blind = outcome_root(S, prior, "covariance of the observations to come")
-        return GaussianLookAhead(self, u, W, L, blind, self._mean(u, k_xX))
+        return GaussianLookAhead(self, u, W, C, L, blind, self._mean(u, k_xX))
 
     def noise_at(self, x: Tensor) -> Tensor:
         """The variances, in the model's frame, of the noise of observations at designs ... x m x d: H x ... x m."""

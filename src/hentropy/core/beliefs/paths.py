@@ -5,10 +5,19 @@ A path is a prior draw plus a correction that makes it agree with the data:
     path(x) = prior(x) + k(x, X) K^-1 (y - m(X) - prior(X) - noise)
             = prior(x) + k(x, X) (alpha - R^T (R prior(X) + R noise))        K^-1 = R^T R
 
-The prior draw of a stationary kernel is a sum of Fourier features at quasi-random frequencies, and of correlated
-outcomes several such sums; of any other kernel, the interpolation of an exact joint draw at anchor points that fill the
-region of the data and a margin (far outside it the paths fall back to the mean). Either way a path is one linear form
-in a fixed basis.
+The prior draw interpolates an exact joint draw f at anchors A: the data, and points that fill their region and a
+margin. Between them, a stationary kernel adds what a sum g of Fourier features at quasi-random frequencies has there:
+
+    prior(x) = k(x, A) k(A, A)^-1 f + ( g(x) - k(x, A) k(A, A)^-1 g(A) )
+
+Features alone are right up to a share of the prior variance, and small posterior variances are much smaller than that:
+they were wrong by tens of per cent, those of smooth kernels by factors. With anchors, only what is left between them is
+approximated: variances in one or two parameters, and of smooth kernels, are right to a few per cent. With more
+parameters anchors cannot fill the region, and close to data the variance of rough paths that share their frequencies
+can be wrong by a third. It is right on average over frequencies, which only so many paths share.
+
+Without Fourier features (other kernels) paths fall back to the mean far outside the region. Of correlated outcomes
+there are several sums of features.
 """
 
 import math
@@ -23,20 +32,44 @@ from hentropy.lazy import Tensor, special, torch
 FEATURES = 1024
 ANCHORS = 512
 
+SHARING = 64
+"""Paths that have the same frequencies."""
+
+FeatureBasis = Callable[[Tensor], Tensor]
+"""Points ... x m x d to H x ... x m x features."""
+
 
 @dataclass(frozen=True)
 class GaussianPaths:
-    """Paths as coefficients (count x basis size) of a basis (points ... x m x d to H x ... x m x basis size)."""
+    """Paths as coefficients (count x p) of the kernel at sites p x d, and of features that some of them share.
+
+    `features` are bases with the coefficients of consecutive paths.
+    """
 
     prior_mean: Callable[[Tensor], Tensor]
-    basis: Callable[[Tensor], Tensor]
+    kernel: Kernel
+    sites: Tensor
     coefficients: Tensor
     component: Tensor
+    features: tuple[tuple[FeatureBasis, Tensor], ...]
 
     def __call__(self, points: Tensor) -> Tensor:
         """At points ... x m x d: count x ... x m."""
-        values = _combine(self.basis(points), self.coefficients, self.component)
-        return values + self.prior_mean(points)[self.component]
+        values = _combine(self.kernel(points, self.sites), self.coefficients, self.component)
+        return (
+            values + _sum_of_features(self.features, points, self.component) + self.prior_mean(points)[self.component]
+        )
+
+
+def _sum_of_features(
+    features: tuple[tuple[FeatureBasis, Tensor], ...], points: Tensor, component: Tensor
+) -> Tensor | float:
+    """Of each path, at points ... x m x d: count x ... x m."""
+    if not features:
+        return 0.0
+    own = component.split([len(coefficients) for _, coefficients in features])
+    parts = zip(features, own, strict=True)
+    return torch.cat([_combine(basis(points), coefficients, which) for (basis, coefficients), which in parts])
 
 
 def _combine(basis: Tensor, coefficients: Tensor, component: Tensor) -> Tensor:
@@ -72,22 +105,58 @@ def draw_paths(
     """Draw `count` paths; each belongs to a component drawn by its weight. Letters as in `gaussian`."""
     generator = torch.Generator().manual_seed(seed)
     component = torch.multinomial(weights.cpu(), count, replacement=True, generator=generator).to(inputs.device)
-    if isinstance(kernel, Stationary | Composed):
-        prior_basis, coefficients = _prior_basis(kernel, inputs, count, generator, seed)
-    elif isinstance(kernel, Coregional) and isinstance(kernel.kernel, Stationary):
-        prior_basis, coefficients = _coregional_basis(kernel.B, kernel.kernel, inputs, count, generator, seed)
-    else:
-        prior_basis, coefficients = _anchor_basis(kernel, inputs, component, count, generator, seed)
-    prior = _combine(prior_basis(inputs), coefficients, component)  # count x n
+    sites = _anchors(kernel, inputs, seed)  # the data come first
+    root = cholesky(kernel(sites, sites), "kernel matrix of the anchors of the paths")
+    groups = [slice(start, min(start + SHARING, count)) for start in range(0, count, SHARING)]
+    drawn = [_features(kernel, inputs, g.stop - g.start, generator, seed + i) for i, g in enumerate(groups)]
+    features = tuple(one for one in drawn if one is not None)
+    draws = torch.randn(count, len(sites), generator=generator, dtype=torch.float64).to(inputs)
+    # values root z at the anchors, less those of the features, have coefficients root^-T (z - root^-1 g(A))
+    between = torch.zeros_like(draws) + _sum_of_features(features, sites, component)
+    white = draws - _solve_each(_solve_lower, root, between, component)
+    interpolation = _solve_each(_solve_upper, root, white, component)
+    prior = _combine(kernel(inputs, sites), interpolation, component) + _sum_of_features(features, inputs, component)
     jitter = torch.randn(count, white_noise.shape[-1], generator=generator, dtype=torch.float64).to(inputs)
     # K^-1 (y - m(X)) is alpha; K^-1 = R^T R takes off the prior draw and the noise
     explained = _combine(root_inverse, prior, component) + _combine(white_noise, jitter, component)
     correction = alpha[component] - _combine(root_inverse.mT, explained, component)
+    more = torch.zeros_like(interpolation)
+    more[:, : len(inputs)] = correction
+    return GaussianPaths(prior_mean, kernel, sites, interpolation + more, component, features)
 
-    def basis(points: Tensor) -> Tensor:
-        return torch.cat([prior_basis(points), kernel(points, inputs)], -1)
 
-    return GaussianPaths(prior_mean, basis, torch.cat([coefficients, correction], -1), component)
+def _solve_lower(root: Tensor, columns: Tensor) -> Tensor:
+    return torch.linalg.solve_triangular(root, columns, upper=False)
+
+
+def _solve_upper(root: Tensor, columns: Tensor) -> Tensor:
+    return torch.linalg.solve_triangular(root.mT, columns, upper=True)
+
+
+def _anchors(kernel: Kernel, inputs: Tensor, seed: int) -> Tensor:
+    """The inputs of the data (n x d), and points that fill their region and a margin: (n + ANCHORS) x d."""
+    own = inputs[:, :-1] if isinstance(kernel, Coregional) else inputs
+    if len(own):
+        low, high = own.min(0).values, own.max(0).values
+    else:  # before any data: the unit cube, in which beliefs see designs
+        low, high = (own.new_full((own.shape[-1],), end) for end in (0.0, 1.0))
+    margin = 0.25 * (high - low).clamp_min(1e-6)
+    filling = low - margin + sobol(ANCHORS, own.shape[-1], seed).to(own) * (high - low + 2 * margin)
+    if isinstance(kernel, Coregional):  # the outcomes take turns
+        turns = torch.arange(ANCHORS, device=own.device) % kernel.B.shape[-1]
+        filling = torch.cat([filling, turns.to(own).unsqueeze(-1)], -1)
+    return torch.cat([inputs, filling])
+
+
+def _features(
+    kernel: Kernel, inputs: Tensor, count: int, generator: torch.Generator, seed: int
+) -> tuple[FeatureBasis, Tensor] | None:
+    """Features that draw from the prior, with coefficients of `count` paths; None where there are none."""
+    if isinstance(kernel, Stationary | Composed):
+        return _prior_basis(kernel, inputs, count, generator, seed)
+    if isinstance(kernel, Coregional) and isinstance(kernel.kernel, Stationary):
+        return _coregional_basis(kernel.B, kernel.kernel, inputs, count, generator, seed)
+    return None
 
 
 def _prior_basis(
@@ -149,17 +218,3 @@ def _spread(profile: Profile, frequency: Tensor, u: Tensor) -> Tensor:
         return frequency
     # a chi-squared variable is a gamma one, doubled; scipy.stats would say it in a word, but takes long to import
     return frequency / torch.from_numpy(2.0 * special.gammaincinv(degrees / 2.0, u.numpy()) / degrees).sqrt()
-
-
-def _anchor_basis(
-    kernel: Kernel, inputs: Tensor, component: Tensor, count: int, generator: torch.Generator, seed: int
-) -> tuple[Callable[[Tensor], Tensor], Tensor]:
-    low, high = inputs.min(0).values, inputs.max(0).values
-    margin = 0.25 * (high - low).clamp_min(1e-6)
-    filling = sobol(ANCHORS, inputs.shape[-1], seed).to(inputs)
-    anchors = torch.cat([inputs, low - margin + filling * (high - low + 2 * margin)])
-    root = cholesky(kernel(anchors, anchors), "kernel matrix of the anchors of the paths")
-    draws = torch.randn(count, anchors.shape[0], generator=generator, dtype=torch.float64).to(inputs)
-    # values root z at the anchors have coefficients (root root^T)^-1 root z = root^-T z
-    solved = _solve_each(lambda L, z: torch.linalg.solve_triangular(L.mT, z, upper=True), root, draws, component)
-    return lambda points: kernel(points, anchors), solved

@@ -226,8 +226,8 @@ class Side:
 
     def after(self, fantasy: GaussianFantasy) -> tuple[Tensor, GaussianFantasy]:
         """The same of the beliefs after outcomes, and how much of the weight they have then: b x N."""
-        look, index = fantasy.look, self.index
-        own = GaussianLookAhead(self.latent, look.u, look.W[index], look.L[index], look.blind[index], look.mean[index])
+        index = self.index
+        own = fantasy.look.some(self.latent, index)
         weights = fantasy.component_weights[index]
         share = weights.sum(0)
         weights = weights / share.clamp_min(1e-300)
@@ -314,9 +314,9 @@ class TransformedFantasy(Fantasy):
     def own_means(self) -> Tensor:
         """The average over components of the means at x itself after each outcome: b x N x q."""
         belief, look, own = self.look.belief, self.latent.look, self.look.belief.own
-        mean, C = self.latent.means_at_x()
-        root = whiten(C[own], look.L[own], look.blind[own])
-        left = (C[own].diagonal(dim1=-2, dim2=-1) - root.square().sum(-1)).clamp_min(0.0)
+        mean, C = self.latent.means_at_x(), look.C[own]
+        root = whiten(C, look.L[own], look.blind[own])
+        left = (C.diagonal(dim1=-2, dim2=-1) - root.square().sum(-1)).clamp_min(0.0)
         var = belief.latent.frame.scale.square() * left.unsqueeze(-2)
         each = put(mean, belief.bend.mean(mean[own], var), own)
         return (self.latent.component_weights.unsqueeze(-1) * each).sum(0)

@@ -35,9 +35,10 @@ from hentropy.lazy import Tensor, torch
 class GainFormula:
     """EHIG of designs (b x q x d to b) without a search over actions, for at most `max_q` observations at once.
 
-    `exact` means free of Monte Carlo error; without `differentiable`, solvers search with values alone; `cumulative`
-    means that the gain of designs together includes that of some of them. `numbers` says how many numbers are held at
-    once for each of the b designs. `quick` is a cheaper estimate for a first look at many designs, where there is one.
+    `exact` means free of Monte Carlo error, for at most `exact_q` observations at once; without `differentiable`,
+    solvers search with values alone; `cumulative` means that the gain of designs together includes that of some of
+    them. `numbers` says how many numbers are held at once for each of the b designs. `quick` is a cheaper estimate for
+    a first look at many designs, where there is one.
     """
 
     function: Callable[[Tensor], Tensor]
@@ -47,6 +48,7 @@ class GainFormula:
     cumulative: bool = True
     numbers: int = 512
     quick: Callable[[Tensor], Tensor] | None = None
+    exact_q: int | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
         """Designs b x q x d: b."""
@@ -55,6 +57,10 @@ class GainFormula:
     def covers(self, q: int) -> bool:
         """Whether the formula holds for q observations at once."""
         return self.max_q is None or q <= self.max_q
+
+    def exact_for(self, q: int) -> bool:
+        """Whether the formula is free of Monte Carlo error for q observations at once."""
+        return self.exact and (self.exact_q is None or q <= self.exact_q)
 
 
 def _as_they_are(points: Tensor) -> Tensor:

@@ -24,6 +24,9 @@ from hentropy.lazy import Tensor, torch
 
 Params = dict[str, Any]
 
+SAME_DESIGN = 1e-9
+"""Designs whose unit coordinates differ by no more are the same."""
+
 
 class DesignSpace(ABC):
     """The set of experiments that can be run: parameters by name, and d coordinates that describe a design."""
@@ -199,6 +202,14 @@ class DesignSpace(ABC):
     @abstractmethod
     def project(self, x: Tensor) -> Tensor:
         """The nearest design that can really be run: clamped, rounded, or the nearest row of a list: ... x d."""
+
+    def contains(self, x: Tensor) -> Tensor:
+        """Which designs (... x d) can really be run, up to rounding errors: ... ."""
+        return (self.to_unit(x) - self.to_unit(self.project(x))).abs().amax(-1) <= SAME_DESIGN
+
+    @abstractmethod
+    def same_designs(self, other: "DesignSpace") -> bool:
+        """Whether the other space has the same designs, as far as definitions tell; functions are not looked into."""
 
     @abstractmethod
     def sample(self, count: int, seed: int) -> Tensor:
@@ -383,6 +394,21 @@ class Space(DesignSpace):
         still = [name for name in self.same_in_batch if name not in held]
         made._made(self.parameters, self.where, self.tables, still, held)
         return made
+
+    def same_designs(self, other: DesignSpace) -> bool:
+        """Whether the other space has the same parameters, conditions, tables and fixed values."""
+        if self is other or not isinstance(other, Space):
+            return self is other
+        if self.limited_by is not other.limited_by or self.held.keys() != other.held.keys():
+            return False
+        held = all(torch.equal(row, other.held[name]) for name, row in self.held.items())
+        mine, theirs = ((of.parameters, of.where, of.tables) for of in (self, other))
+        return held and mine == theirs
+
+    @property
+    def limited_by(self) -> DesignTest | None:
+        """The test that its designs also pass, if there is one."""
+        return None if self._feasible is None else self._feasible.test
 
     def holds(self, x: Tensor) -> Tensor:
         """Which designs (... x d) satisfy all conditions: ... ."""
