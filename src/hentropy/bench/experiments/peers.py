@@ -5,10 +5,12 @@ mixed      reactions with options and numbers, as fitted functions: the same, an
 fidelity   the least value of Branin and Hartmann-6, with a cheap fidelity: hentropy, and BoTorch's multi-fidelity KG
 failures   a simulator that crashes in a corner: hentropy, hentropy that does not learn from failures, random designs
 outcomes   the best design that holds limits, and fronts of five: hentropy, BoTorch's constrained qLogNEI and qLogNEHVI
+greed      the least values of twelve functions: hentropy, from the first designs of a published table of runs
 
-All methods of a seed begin with the same designs, drawn at random and given to them as data. Each has its own model, so
-the seconds of a query are those of the fit and the choice. Who states no decision has decided for the best design seen.
-A run that was stopped goes on from its recorded steps; BayBE then gets all of them at once, and draws other numbers.
+All methods of a seed begin with the same designs, given to them as data: drawn at random, or as published. Each has its
+own model, so the seconds of a query are those of the fit and the choice. Who states no decision has decided for the
+best design seen. A run that was stopped goes on from its recorded steps; BayBE then gets all of them at once, and draws
+other numbers.
 """
 
 import shutil
@@ -33,10 +35,12 @@ from hentropy.bench.experiments.plan import Plan
 from hentropy.bench.experiments.run import Step, Stopwatch, Value, as_outcomes, measured
 from hentropy.bench.problems import FidelityProblem, Problem, lab_table, problem, two_fidelities
 from hentropy.bench.problems.fidelities import COSTS
-from hentropy.core.decisions import Maximize, Minimize, Pareto, TopK
+from hentropy.bench.problems.published_minima import MINIMA, RUNS, designs_file, first_designs, published_minimum
+from hentropy.core.decisions import BestObserved, Maximize, Minimize, Pareto, TopK
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import InputError
 from hentropy.studies.outcomes import Outcome
+from hentropy.studies.records import Values
 from hentropy.studies.study import Failed, State, Study, Trial
 
 TABLES = ("direct-arylation", "suzuki-edbo")
@@ -45,17 +49,31 @@ FIDELITIES = ("branin", "hartmann-6")
 FAILING = ("crash-12",)
 LIMITED = ("gardner", "gramacy", "welded-beam")
 FRONTS = ("branin-currin", "dtlz2-4", "reizman-front-1")
+GREED = tuple(MINIMA)
 COMPARISONS = {
     "tables": TABLES,
     "mixed": MIXED,
     "fidelity": FIDELITIES,
     "failures": FAILING,
     "outcomes": (*LIMITED, *FRONTS),
+    "greed": GREED,
 }
 """The tasks of each comparison."""
 
 BUDGET = 40.0
 """Runs with fidelities end when they have spent so much: two values at the fidelity that counts, or 40 cheap ones."""
+
+GREED_METHODS = ("maximize", "maximize-noiseless", "best-observed")
+GREED_EVALUATIONS = 50
+
+
+def greed_task(name: str, evaluations: int = GREED_EVALUATIONS) -> Task:
+    """A function of the published table, with so many evaluations, of which the first 2 d are given."""
+    first = 2 * published_minimum(name).space.dim
+    if evaluations <= first:
+        raise InputError(f"{name} begins with {first} designs; at least {first + 1} evaluations are needed")
+    return Task(name, first, evaluations - first, GREED_METHODS)
+
 
 PEER_TASKS = {
     task.problem: task
@@ -66,6 +84,7 @@ PEER_TASKS = {
         *(Task(name, 300, 20, ("hentropy", "hentropy-ignore", "random")) for name in FAILING),
         *(Task(name, 10, 30, ("hentropy", "botorch-qlognei")) for name in LIMITED),
         *(Task(name, 10, 20, ("hentropy", "botorch-qlognehvi")) for name in FRONTS),
+        *(greed_task(name) for name in GREED),
     )
 }
 
@@ -102,6 +121,8 @@ class PeerRun:
         told = {"problem": self.task.problem, "method": self.method, "seed": self.seed, "first": self.task.first}
         if self.task.problem in TABLES:
             told["table"] = sha256(_table(self).read_bytes()).hexdigest()[:16]
+        if self.task.problem in GREED:
+            told["table"] = sha256(designs_file(self.data).read_bytes()).hexdigest()[:16]
         if self.method in RULES:
             told["rule"] = repr(RULES[self.method][self.quick])
         if self.task.problem in COMPARISONS["outcomes"]:
@@ -135,10 +156,10 @@ Measured = tuple[Params, Value]
 """A design and what it gave."""
 
 Data = Sequence[Measured]
-Values = list[tuple[Params, float]]
+Known = list[tuple[Params, float]]
 
 
-def _values(data: Data) -> Values:
+def _values(data: Data) -> Known:
     """The data of experiments with one value that did not fail."""
     return [(params, value) for params, value in data if isinstance(value, float)]
 
@@ -155,6 +176,8 @@ class Arena:
         name = job.task.problem
         if name in TABLES:
             return cls(lab_table(_table(job).stem, job.data))
+        if name in GREED:
+            return cls(published_minimum(name))
         return cls(two_fidelities(name) if name in FIDELITIES else problem(name))
 
     @property
@@ -170,7 +193,12 @@ class Arena:
     def first(self, job: PeerRun) -> list[Measured]:
         """The first designs of a seed, the same for all methods, with their values."""
         space, count = self.on.space, job.task.first
-        rows = space.sample(count, job.seed) if space.points is None else _shuffled(space.points, job.seed)[:count]
+        if job.task.problem in GREED:
+            rows = first_designs(job.task.problem, job.seed + 1, job.data)  # their runs count from 1
+        elif space.points is None:
+            rows = space.sample(count, job.seed)
+        else:
+            rows = _shuffled(space.points, job.seed)[:count]
         return [(params, self.value(params)) for params in map(space.decode, rows)]
 
     @torch.no_grad()
@@ -250,20 +278,33 @@ class Chooser(ABC):
 
 
 class StudyChooser(Chooser):
-    """A study with its defaults, or with another solver: then its own seconds count, and the best seen is decided."""
+    """A study with its defaults, or with another solver: then its own seconds count, and the best seen is decided.
+
+    `std_error` is that of each value, where it is known.
+    """
 
     def __init__(
-        self, job: PeerRun, space: DesignSpace, first: Data, asked: Data, peer: Stopwatch | None = None, **options: Any
+        self,
+        job: PeerRun,
+        space: DesignSpace,
+        first: Data,
+        asked: Data,
+        peer: Stopwatch | None = None,
+        std_error: float | None = None,
+        **options: Any,
     ) -> None:
         # those that failed would be made up for by designs that fill the space
         options |= {"space": space, "seed": job.seed, "first": sum(value is not None for _, value in first)}
         options |= {} if peer is None else {"solver": peer, "hyperparameters": "map"}
         begun = Study(**options)
-        begun.attach_many([(params, Failed("crashed") if value is None else value) for params, value in first])
+        self.std_error = std_error
+        begun.attach_many(
+            [(params, Failed("crashed") if value is None else self._told(value)) for params, value in first]
+        )
         later = [
             Trial(number, query, State.FAILED)
             if value is None
-            else Trial(number, query, State.COMPLETE, measured(value))
+            else Trial(number, query, State.COMPLETE, measured(value, std_error))
             for number, (query, value) in enumerate(asked, start=len(first))
         ]
         self.study = Study(records=[*begun.records, *later], **options)
@@ -279,7 +320,14 @@ class StudyChooser(Chooser):
 
     def tell(self, value: Value) -> None:
         """To the study."""
-        self.study.tell(self.trial, value, failed="crashed" if value is None else None)
+        if value is None:
+            self.study.tell(self.trial, failed="crashed")
+        else:
+            self.study.tell(self.trial, self._told(value))
+
+    def _told(self, value: float | dict[str, float]) -> Values:
+        """A value with its standard error, where that is known."""
+        return value if self.std_error is None or isinstance(value, dict) else (value, self.std_error)
 
     def decide(self) -> tuple[Tensor, float | None] | None:
         """The verdict of the study."""
@@ -295,7 +343,7 @@ class StudyChooser(Chooser):
 class BaybeChooser(Chooser):
     """BayBE with its defaults."""
 
-    def __init__(self, job: PeerRun, arena: Arena, new: Values) -> None:
+    def __init__(self, job: PeerRun, arena: Arena, new: Known) -> None:
         self.process = self.baybe = Baybe(job.baybe, arena.on.space, job.seed)
         self.new = new
 
@@ -332,7 +380,7 @@ class RandomChooser(Chooser):
 class FidelityChooser(Chooser):
     """BoTorch's multi-fidelity knowledge gradient per cost; it decides for the greatest mean at the top fidelity."""
 
-    def __init__(self, job: PeerRun, arena: Arena, data: Values) -> None:
+    def __init__(self, job: PeerRun, arena: Arena, data: Known) -> None:
         if not isinstance(arena.on, FidelityProblem):
             raise InputError(f"{job.task.problem} has no fidelities")
         self.on, self.seed, self.sign = arena.on, job.seed, arena.sign
@@ -416,6 +464,11 @@ def _hentropy(job: PeerRun, arena: Arena, first: Data, asked: Data, **more: Any)
     return StudyChooser(job, arena.on.space, first, asked, **options)
 
 
+def _greed(job: PeerRun, arena: Arena, first: Data, asked: Data, **more: Any) -> Chooser:
+    # all methods of the table have the same number of evaluations
+    return _hentropy(job, arena, first, asked, stop_when_exhausted=False, **more)
+
+
 def _top(job: PeerRun, arena: Arena, first: Data, asked: Data) -> Chooser:
     return StudyChooser(job, arena.on.space, first, asked, decision=TopK(TOP, weight=0.0))
 
@@ -434,11 +487,21 @@ CHOOSERS: dict[str, MakeChooser] = {
     "botorch-qlognei": lambda job, arena, first, asked: OutcomesChooser(job, arena, [*first, *asked]),
     "botorch-qlognehvi": lambda job, arena, first, asked: OutcomesChooser(job, arena, [*first, *asked]),
     "random": lambda job, arena, _, asked: RandomChooser(job, arena, len(asked)),
+    "maximize": _greed,
+    "maximize-noiseless": partial(_greed, std_error=0.0),
+    "best-observed": partial(_greed, decision=BestObserved(largest=False)),
 }
 
 
-def peer_plan(name: str, seeds: int | None, quick: bool, data: Path | None, baybe: str | None) -> Plan:
-    """The runs of a comparison; those of BayBE only with a Python that has it."""
+def peer_plan(
+    name: str,
+    seeds: int | None,
+    quick: bool,
+    data: Path | None,
+    baybe: str | None,
+    evaluations: int = GREED_EVALUATIONS,
+) -> Plan:
+    """The runs of a comparison; those of BayBE only with a Python that has it. `evaluations` are those of greed."""
     if baybe is not None and shutil.which(baybe) is None:
         raise InputError(f"{baybe} is not a program; say with --baybe which Python has BayBE")
     tasks = {
@@ -447,7 +510,12 @@ def peer_plan(name: str, seeds: int | None, quick: bool, data: Path | None, bayb
         )
         for task in COMPARISONS[name]
     }
-    if quick:
+    if name == "greed":
+        tasks = {task: greed_task(task, evaluations) for task in GREED}
+        seeds = RUNS if seeds is None and not quick else seeds
+        if seeds is not None and seeds > RUNS:
+            raise InputError(f"the published table has {RUNS} runs; --seeds is {seeds}")
+    elif quick:
         tasks = {name: replace(task, first=min(task.first, QUICK_FIRST)) for name, task in tasks.items()}
     job = partial(PeerRun, data="" if data is None else str(data.absolute()), baybe=baybe or "")
     plan = Plan.of(tasks, seeds, quick, tasks, job)

@@ -9,6 +9,7 @@ from hentropy.bench.problems.lab import fullerenes_levels, fullerenes_top_k, pho
 from hentropy.bench.problems.maps import night_light, vaccination, vaccination_sequence
 from hentropy.bench.problems.measurements import Measurements, lab_table, table
 from hentropy.bench.problems.multihills import Multihills, multihills_level, multihills_levels, multihills_sequence
+from hentropy.bench.problems.published_minima import published_minimum
 from hentropy.bench.problems.reactions import reaction
 from hentropy.bench.problems.standard import standard
 
@@ -34,6 +35,7 @@ __all__ = [
     "photo_pce10_levels",
     "photo_pce10_top_k",
     "problem",
+    "published_minimum",
     "reaction",
     "standard",
     "table",

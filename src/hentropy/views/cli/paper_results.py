@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from hentropy.bench.experiments.crew import Crew, Kind, Report, RunNews, crew_of
 from hentropy.bench.experiments.figures import FIGURES
 from hentropy.bench.experiments.figures.peers import draw_peers
+from hentropy.bench.experiments.greed import recorded_rows, summary
 from hentropy.bench.experiments.ledger import Ledger
 from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS
 from hentropy.bench.experiments.peer_tables import ABOUT, peer_markdown, peer_panels
@@ -61,7 +62,7 @@ def watched(done: Mapping[RunJob, int], console: Console) -> Iterator[Report]:
 
 
 WIDTH_OF_FILES = 140
-EVERYTHING, TIMING, BELIEFS, LEVELS = "all", "timing", "beliefs", "levels"
+EVERYTHING, TIMING, BELIEFS, LEVELS, GREED = "all", "timing", "beliefs", "levels", "greed"
 NAMES = (*FIGURES, TIMING, EVERYTHING, BELIEFS, *COMPARISONS, LEVELS)
 """What can be made."""
 
@@ -75,6 +76,7 @@ def make(
     workers: int | None,
     scheduler: str | None,
     data: Path | None,
+    evaluations: int,
     baybe: str | None,
     folder: Path,
 ) -> None:
@@ -85,7 +87,7 @@ def make(
     plan = Plan.of([task for name in chosen for task in FIGURES[name].tasks], seeds, quick)
     beliefs = Plan.of(BELIEF_TASKS if BELIEFS in wanted else (), seeds, quick, BELIEF_TASKS)
     levels = Plan.of(LEVEL_TASKS if LEVELS in wanted else (), seeds, quick, LEVEL_TASKS)
-    compared = {name: peer_plan(name, seeds, quick, data, baybe) for name in COMPARISONS if name in wanted}
+    compared = {name: peer_plan(name, seeds, quick, data, baybe, evaluations) for name in COMPARISONS if name in wanted}
     ledger = Ledger.open(folder)
     results = Results(ledger, plan)
     with ledger.writing():
@@ -103,7 +105,11 @@ def make(
             _show(folder / "tables" / "beliefs.md", belief_markdown(belief_rows(Results(ledger, beliefs))), console)
         for name, against in compared.items():
             _run(against, ledger, crew, console)
-            _compare(name, Results(ledger, against), console)
+            if name == GREED:
+                text = "\n".join([ABOUT[name], "", summary(recorded_rows(Results(ledger, against)), data or "")])
+                _show(folder / "tables" / f"{name}.md", text, console)
+            else:
+                _compare(name, Results(ledger, against), console)
     failures = [Results(ledger, each).failures() for each in (plan, beliefs, levels, *compared.values())]
     _tell_failures({job: why for each in failures for job, why in each.items()}, ledger, console)
 

@@ -10,6 +10,7 @@ from hentropy.core.given import MOST_WORKERS
 from hentropy.views.cli.arguments import whole
 
 MOST_SEEDS = 10_000
+FEWEST_EVALUATIONS, MOST_EVALUATIONS = 30, 250
 WHAT = (
     *(f"figure-{number}" for number in range(1, 8)),
     "timing",
@@ -20,6 +21,7 @@ WHAT = (
     "fidelity",
     "failures",
     "outcomes",
+    "greed",
     "levels",
 )
 What = Enum("What", {name: name for name in WHAT}, type=str)  # type: ignore[misc]
@@ -38,7 +40,9 @@ def reproduce(
     ],
     seeds: Annotated[
         int | None,
-        typer.Option(parser=whole(1, MOST_SEEDS), metavar="N", help="Runs per method. Default: 20; 2 with --quick."),
+        typer.Option(
+            parser=whole(1, MOST_SEEDS), metavar="N", help="Runs per method. Default: 20, 51 for greed; 2 with --quick."
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few queries and small settings, for a run of minutes.")
@@ -58,7 +62,18 @@ def reproduce(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A running Dask scheduler; for the executor dask.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder with the measured reactions, for tables.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with the measured reactions, for tables, or the published runs, for greed."),
+    ] = None,
+    evaluations: Annotated[
+        int,
+        typer.Option(
+            parser=whole(FEWEST_EVALUATIONS, MOST_EVALUATIONS),
+            metavar="N",
+            help="Evaluations of each run of greed, the first designs included: 50, 100 or 250.",
+        ),
+    ] = 50,
     baybe: Annotated[
         str | None, typer.Option(metavar="PYTHON", help="A Python that has BayBE, for tables and mixed.")
     ] = None,
@@ -68,8 +83,8 @@ def reproduce(
 
     Or compare with BayBE and BoTorch: on measured reactions (tables), on designs with options and numbers (mixed), with
     a cheap fidelity (fidelity), with a simulator that crashes (failures), and with limits and fronts (outcomes). Or
-    compare the default belief with a mixture over one kernel (beliefs), or run level sets on which others published
-    results (levels).
+    compare the default belief with a mixture over one kernel (beliefs), or run what others published results on: least
+    values of twelve functions (greed) and level sets (levels).
 
     Every step is recorded in the results folder as it happens: if stopped, the same command resumes.
 
@@ -87,6 +102,7 @@ def reproduce(
         workers=workers,
         scheduler=scheduler,
         data=data,
+        evaluations=evaluations,
         baybe=baybe,
         folder=out or Path("out") / ("quick" if quick else "reproduce"),
     )
