@@ -20,6 +20,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -28,6 +29,7 @@ import torch
 from scipy.stats import wilcoxon
 
 from hentropy._version import __version__
+from hentropy.bench.experiments.crew import one_thread
 from hentropy.bench.experiments.peers import GREED, GREED_EVALUATIONS, GREED_METHODS, PeerRun, greed_task
 from hentropy.bench.experiments.plan import Results
 from hentropy.bench.experiments.run import Step
@@ -114,22 +116,15 @@ def run_one(job: PeerRun, until: float = float("inf")) -> GreedRow:
 
 
 def run_all(jobs: Sequence[PeerRun], workers: int, until: float) -> Iterator[GreedRow]:
-    """The runs as they end, so many at a time in fresh processes with one thread each."""
+    """The runs as they end, so many at a time with one thread each: in fresh processes, or one worker in this one."""
+    if workers == 1:
+        with one_thread():
+            yield from (row for job in jobs if (row := run_one(job, until)).seen or row.error)
+        return
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
     with get_context("spawn").Pool(workers, torch.set_num_threads, (1,)) as pool:
-        for row in pool.imap_unordered(_Until(until), jobs):
-            if row.seen or row.error:
-                yield row
-
-
-@dataclass(frozen=True)
-class _Until:
-    """`run_one` with a time to end at."""
-
-    until: float
-
-    def __call__(self, job: PeerRun) -> GreedRow:
-        return run_one(job, self.until)
+        rows = pool.imap_unordered(partial(run_one, until=until), jobs)
+        yield from (row for row in rows if row.seen or row.error)
 
 
 @dataclass(frozen=True)
