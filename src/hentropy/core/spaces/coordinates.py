@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from hentropy.core.spaces.uniform_parts import UniformParts
 from hentropy.lazy import Tensor, torch
 
 MOST_VALUES = 20_000
@@ -306,13 +307,33 @@ class Simplex(Coordinates):
         return self.project(self.unit.back(u))
 
     def filling(self, u: Tensor) -> Tensor:
-        """Amounts spread evenly over all that add up."""
-        parts = -(1.0 - u).clamp_min(1e-12).log()
-        if self._at_most is not None:
-            kept = u.argsort(-1, descending=True)[..., : self._at_most]
-            parts = torch.zeros_like(parts).scatter(-1, kept, parts.gather(-1, kept))
-        low = self.bounds[0].to(u)
-        return self.project(low + (self._total - low.sum()) * parts / parts.sum(-1, keepdim=True))
+        """Amounts spread evenly over all that add up: uniform on that polytope, or on its faces with `at_most`."""
+        if not self._even.has_volume:
+            return self.from_cube(u)  # there is hardly more than one design
+        low, high = self.bounds.to(u)
+        y = torch.zeros_like(u)
+        y[..., self._varying.to(u.device)] = self._even(u[..., self._varying.to(u.device)])
+        return self.project(high - y if self._from_above else low + y)
+
+    @cached_property
+    def _from_above(self) -> bool:
+        """Whether amounts are counted from their upper bounds: the smaller of the two wholes is shared out."""
+        low, high = self.bounds.sum(-1).tolist()
+        return self._at_most is None and high - self._total < self._total - low
+
+    @cached_property
+    def _varying(self) -> Tensor:
+        """The parts whose bounds differ: m."""
+        return self.bounds[1] - self.bounds[0] > 1e-12 * self._total
+
+    @cached_property
+    def _even(self) -> UniformParts:
+        """What is shared out between the bounds of the parts that vary."""
+        low, high = self.bounds
+        whole = high.sum() - self._total if self._from_above else self._total - low.sum()
+        widths = (high - low)[self._varying].tolist()
+        used = len(widths) if self._at_most is None else min(self._at_most, len(widths))
+        return UniformParts(tuple(widths), float(whole), used)
 
     def project(self, x: Tensor) -> Tensor:
         """The nearest amounts that add up: all that are not at a bound move by the same amount t.
