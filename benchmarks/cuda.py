@@ -1,6 +1,7 @@
-"""The same gains on the CPU and on a GPU, for every decision; and the times of large proposals on both.
+"""Gains on the CPU and on a GPU, for every decision, designs under conditions, and times of large proposals on both.
 
-Run it on a machine with CUDA: `python -m benchmarks.cuda`; `--agreement` compares gains alone, `--times` times alone.
+Run it on a machine with CUDA: `python -m benchmarks.cuda`; `--agreement` compares gains and conditions alone, `--times`
+times alone.
 """
 
 import argparse
@@ -35,6 +36,27 @@ DECISIONS = (
     he.Improve(0.8),
 )
 KINDS = ("map", "mixture", "families")
+
+X_AND_Y = {"x": he.Real(0.0, 1.0), "y": he.Real(-1.0, 2.0)}
+CONSTRAINED = {
+    "linear": he.Space(**X_AND_Y, where=["x + y <= 1.5"]),
+    "strict": he.Space(**X_AND_Y, where=["x < y"]),
+    "equal": he.Space(**X_AND_Y, z=he.Real(0.0, 1.0), where=["x + z == 1"]),
+    "narrow": he.Space(**X_AND_Y, where=["x + y <= -0.98"]),
+    "nonlinear": he.Space(**X_AND_Y, where=["x * y <= 0.4"]),
+    "maxima": he.Space(x=he.Integer(0, 9), y=he.Real(-1.0, 2.0), where=["x + 3 * y <= 5", "max(x, 2 * y) <= 8"]),
+    "levels": he.Space(x=he.Levels([1.0, 2.0, 5.0]), y=he.Real(-1.0, 2.0), where=["x + 3 * y <= 5"]),
+    "choice": he.Space(x=he.Real(0.0, 1.0), s=he.Choice(["a", "b"]), where=["s == 'a' or x <= 0.5"]),
+    "table": he.Space(
+        x=he.Real(0.0, 100.0),
+        s=he.Choice(["a", "b"]),
+        where=["x <= boiling[s]", "x >= boiling['a'] - 50"],
+        tables={"boiling": {"a": 60.0, "b": 80.0}},
+    ),
+    "parts": he.Space(m=he.Fractions(["a", "b", "c"], high=0.6), t=he.Real(0.0, 1.0), where=["a + t <= 1"]),
+    "few parts": he.Space(m=he.Fractions(["a", "b", "c", "d"], high=0.6, at_most=2), where=["a + b <= 0.7"]),
+}
+"""Spaces with conditions of every kind."""
 REPEATS = 3
 
 
@@ -51,6 +73,33 @@ def agreement(kind: Any) -> None:
         apart = float((here.value - away.value.cpu()).abs().max()) / max(float(here.value.abs().max()), 1e-12)
         proposal = he.propose(decision, there, problem.space)
         print(f"{kind:8s} {decision!r:60.60s} relative difference {apart:.1e}, on {proposal.x.device}", flush=True)
+
+
+def moved_apart(space: he.Space, device: str) -> float:
+    """By how much designs that are moved to hold the conditions differ between the devices."""
+    u = torch.rand(64, space.cube, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    apart = 0.0
+    for move in (space.from_cube, space.free_filling, lambda each: space.project(space.free_filling(each))):
+        here, away = move(u), move(u.to(device))
+        apart = max(apart, float((here - away.cpu()).abs().max()))
+        if not torch.equal(space.holds(here), space.holds(away).cpu()):
+            raise AssertionError(f"conditions hold on one device only: {space}")
+    return apart
+
+
+def proposed_on(space: he.Space, device: str) -> he.Proposal:
+    """A proposal under conditions."""
+    X = space.sample(12, 1)
+    belief = he.fit(X, space.to_unit(X).sum(-1), space=space, hyperparameters="map", device=device)
+    return he.propose(he.Maximize(), belief, space)
+
+
+def constrained() -> None:
+    """Every space with conditions."""
+    for name, space in CONSTRAINED.items():
+        apart, x = moved_apart(space, "cuda"), proposed_on(space, "cuda").x
+        held = bool(space.holds(x).all())
+        print(f"{name:10s} designs differ by {apart:.1e}, on {x.device}, conditions hold: {held}", flush=True)
 
 
 def large() -> Iterator[tuple[str, Callable[[str], Callable[[], Any]]]]:
@@ -113,11 +162,12 @@ def _waited(work: Callable[[], Any]) -> Any:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agreement", action="store_true", help="gains alone")
+    parser.add_argument("--agreement", action="store_true", help="gains and conditions alone")
     parser.add_argument("--times", action="store_true", help="times alone")
     options = parser.parse_args()
     if not options.times:
         for each in KINDS:
             agreement(each)
+        constrained()
     if not options.agreement:
         times()

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from benchmarks.cuda import CONSTRAINED, moved_apart, proposed_on
 
 import hentropy as he
 from hentropy.core.beliefs import Gaussian
@@ -56,3 +57,26 @@ def test_a_study_asks_and_decides_on_a_device() -> None:
     assert isinstance(belief, Gaussian)
     assert isinstance(belief.X, Elsewhere)
     assert verdict.observations == 4
+
+
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_designs_hold_conditions_on_a_device(name: str) -> None:
+    with ELSEWHERE:
+        assert moved_apart(CONSTRAINED[name], "cuda") < 1e-9
+
+
+@pytest.mark.parametrize("name", ["linear", "table"])
+def test_a_proposal_on_a_device_holds_conditions(name: str) -> None:
+    with ELSEWHERE:
+        x = proposed_on(CONSTRAINED[name], "cuda").x
+        assert isinstance(x, Elsewhere)
+        assert CONSTRAINED[name].holds(x).all()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_designs_hold_conditions_on_a_gpu(name: str) -> None:
+    assert moved_apart(CONSTRAINED[name], "cuda") < 1e-6
+    x = proposed_on(CONSTRAINED[name], "cuda").x
+    assert x.is_cuda
+    assert CONSTRAINED[name].holds(x).all()

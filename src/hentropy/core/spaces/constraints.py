@@ -130,7 +130,8 @@ class Conditions:
     def each(self, columns: Columns) -> Tensor:
         """Which conditions hold: ... x conditions."""
         if not self.given:
-            return torch.ones(*next(iter(columns.values())).values.shape, 0, dtype=torch.bool)
+            first = next(iter(columns.values())).values
+            return torch.ones(*first.shape, 0, dtype=torch.bool, device=first.device)
         return torch.stack([self._holds(condition, columns) for condition in self._parsed], -1)
 
     def hold(self, columns: Columns) -> Tensor:
@@ -285,19 +286,21 @@ class FeasibleSet:
         if not clauses:
             return x
         A, c = self._half_spaces(x)  # ... x clauses x d, ... x clauses
+        strict = torch.tensor([clause.strict for clause in clauses], device=x.device)
+        equal = torch.tensor([clause.equal for clause in clauses], device=x.device)
         for _ in range(sweeps):
             slope = self.space.from_unit_slope(x.detach())
             scaled = A * slope.unsqueeze(-2)  # how much a left side changes along each axis of the unit cube
-            margin = c + self._strict * INSIDE * scaled.norm(dim=-1)
+            margin = c + strict * INSIDE * scaled.norm(dim=-1)
             with torch.no_grad():
                 over = (A @ x.unsqueeze(-1)).squeeze(-1) + margin
-                violated = torch.where(self._equal, over.abs() > 1e-12, over > 0.0).flatten(0, -2).any(0).tolist()
+                violated = torch.where(equal, over.abs() > 1e-12, over > 0.0).flatten(0, -2).any(0).tolist()
             if not any(violated):
                 break
             size = scaled.square().sum(-1).clamp_min(1e-300)
             for j in (j for j, wrong in enumerate(violated) if wrong):
                 beyond = (A[..., j, :] * x).sum(-1) + margin[..., j]
-                beyond = beyond if bool(self._equal[j]) else beyond.clamp_min(0.0)
+                beyond = beyond if clauses[j].equal else beyond.clamp_min(0.0)
                 x = x - (beyond / size[..., j]).unsqueeze(-1) * scaled[..., j, :] * slope
             x = self.space.free_clamp(x)
         return x
@@ -313,14 +316,6 @@ class FeasibleSet:
             for name, value in coefficients.items():
                 A[..., j, numbers[name]] = value
         return A, c
-
-    @cached_property
-    def _strict(self) -> Tensor:
-        return torch.tensor([clause.strict for clause in self.conditions.clauses])
-
-    @cached_property
-    def _equal(self) -> Tensor:
-        return torch.tensor([clause.equal for clause in self.conditions.clauses])
 
     def from_cube(self, u: Tensor) -> Tensor:
         """A point of the cube as a feasible design, differentiable where the numbers move: ... x d."""

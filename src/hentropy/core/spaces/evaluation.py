@@ -252,10 +252,11 @@ def _calm(a: Tensor) -> Tensor:
 
 
 class _Designs:
-    """Designs at which expressions are evaluated."""
+    """Designs at which expressions are evaluated, on the device of their columns."""
 
     def __init__(self, columns: Columns, tables: Tables) -> None:
         self.columns, self.tables = columns, tables
+        self.device = next((column.values.device for column in columns.values()), None)
 
     def choice(self, e: Expression) -> Categories | None:
         """The options of a choice that is neither number nor condition."""
@@ -265,9 +266,10 @@ class _Designs:
     def value(self, e: Expression) -> Tensor:
         match e:
             case Literal(str()):
-                return torch.tensor(torch.nan)  # only its place among options counts
+                return torch.tensor(torch.nan, device=self.device)  # only its place among options counts
             case Literal(value):
-                return torch.tensor(value, dtype=torch.bool if isinstance(value, bool) else torch.float64)
+                dtype = torch.bool if isinstance(value, bool) else torch.float64
+                return torch.tensor(value, dtype=dtype, device=self.device)
             case Name(name):
                 values, levels = self.columns[name].values, self.columns[name].levels
                 if levels is None:
@@ -277,7 +279,7 @@ class _Designs:
                 dtype = torch.bool if levels.kind == CONDITION else torch.float64
                 return torch.tensor(levels.options, dtype=dtype, device=values.device)[values]
             case Lookup(table, Literal(option)):
-                return torch.tensor(self.tables[table][option], dtype=torch.float64)
+                return torch.tensor(self.tables[table][option], dtype=torch.float64, device=self.device)
             case Lookup(table, Name(name)):
                 positions, levels = self.columns[name].values, self.columns[name].levels
                 numbers = [self.tables[table][option] for option in (levels.options if levels else ())]
@@ -315,7 +317,7 @@ class _Designs:
             column = self.columns[e.name]
             own = column.levels.options if column.levels else ()
             return torch.tensor([levels.position(option) for option in own], device=column.values.device)[column.values]
-        return torch.tensor(levels.position(e.value) if isinstance(e, Literal) else -1)
+        return torch.tensor(levels.position(e.value) if isinstance(e, Literal) else -1, device=self.device)
 
     def miss(self, e: Expression) -> tuple[Tensor, Tensor]:
         """The violation of a condition, and that of its negation."""
