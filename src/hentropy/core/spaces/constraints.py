@@ -65,6 +65,9 @@ class Unconstrained(Protocol):
     def free_filling(self, u: Tensor) -> Tensor:
         """Uniform points of the cube as designs that fill the space."""
 
+    def free_stepped(self, x: Tensor, step: Tensor) -> Tensor:
+        """Designs (... x d) after a step of a random walk in the cube (... x cube)."""
+
     def free_project(self, x: Tensor) -> Tensor:
         """The nearest design."""
 
@@ -396,8 +399,7 @@ class FeasibleSet:
                 order = torch.randperm(chains, generator=generator)
                 along = (u[order] - u[order.roll(1)]) * 2.0 * torch.rand(chains, 1, generator=generator)
                 either = torch.rand(chains, 1, generator=generator) < 0.5
-                there = (u + torch.where(either, noise, along)).remainder(2.0)
-                tried = self.space.free_from_cube(torch.minimum(there, 2.0 - there))  # reflected at the faces
+                tried = self.space.free_stepped(at, torch.where(either, noise, along))
                 if any(clause.equal for clause in self.conditions.clauses):
                     tried = self._onto_linear(tried, SWEEPS)
                 tried = self.space.free_project(tried)

@@ -102,6 +102,14 @@ class Coordinates(ABC):
     def filling(self, u: Tensor) -> Tensor:
         """Uniform points of the cube to values that have equal shares: ... x width."""
 
+    def stepped(self, x: Tensor, step: Tensor) -> Tensor:
+        """Coordinates ... x width after a step of a random walk in the cube (... x size), reflected at its faces.
+
+        The way back is as probable as the way there, so that walks are uniform in the long run.
+        """
+        there = (self.to_cube(x) + step).remainder(2.0)
+        return self.from_cube(torch.minimum(there, 2.0 - there))
+
     @abstractmethod
     def project(self, x: Tensor) -> Tensor:
         """The nearest coordinates that can be run: ... x width."""
@@ -314,6 +322,29 @@ class Simplex(Coordinates):
         y = torch.zeros_like(u)
         y[..., self._varying.to(u.device)] = self._even(u[..., self._varying.to(u.device)])
         return self.project(high - y if self._from_above else low + y)
+
+    def stepped(self, x: Tensor, step: Tensor) -> Tensor:
+        """What the parts that vary gain or lose adds up to nothing; a step beyond a bound is not taken.
+
+        With `at_most`, these are the parts that are used; where the largest step is that of another one, it takes the
+        amount of the used part that has the largest.
+        """
+        low, high = self.bounds.to(x)
+        size = step.abs()
+        moves = self._varying.to(x.device).expand_as(x)
+        if self._at_most is not None:  # where fewer are used, those with the largest steps come in
+            chosen = torch.where(x > 0.0, torch.inf, size).topk(self._at_most, dim=-1).indices
+            moves = torch.zeros_like(moves).scatter(-1, chosen, True)
+        change = torch.where(moves, step * self.unit.width.to(x), 0.0)
+        change = change - torch.where(moves, change.sum(-1, keepdim=True) / moves.sum(-1, keepdim=True), 0.0)
+        there = x + change
+        if self._at_most is not None:
+            used, other = (torch.where(each, size, -1.0).max(-1, keepdim=True) for each in (moves, ~moves))
+            taken = x.gather(-1, used.indices)
+            exchanged = x.scatter(-1, used.indices, 0.0).scatter(-1, other.indices, taken)
+            there = torch.where(other.values > used.values, exchanged, there)
+        inside = ((there >= low) & (there <= high)).all(-1, keepdim=True)
+        return torch.where(inside, there, x)
 
     @cached_property
     def _from_above(self) -> bool:

@@ -151,6 +151,13 @@ class DesignSpace(ABC):
         """Uniform points of the cube (... x cube) as designs that fill the space, without conditions: ... x d."""
         return self._each(u, lambda block, part: block.filling(part), cube=True)
 
+    def free_stepped(self, x: Tensor, step: Tensor) -> Tensor:
+        """Designs (... x d) after a step of a random walk in the cube (... x cube), without conditions: ... x d."""
+        rows = x.split([block.width for block in self._parts], -1)
+        steps = step.split([block.size for block in self._parts], -1)
+        moved = [block.stepped(*each) for block, *each in zip(self._parts, rows, steps, strict=True)]
+        return torch.cat(moved, -1)
+
     def free_project(self, x: Tensor) -> Tensor:
         """The nearest design without conditions: clamped to the bounds, whole numbers rounded, the nearest options."""
         return self._each(x, lambda block, part: block.project(part))
