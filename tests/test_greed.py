@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+import hentropy as he
 from hentropy.bench.experiments.greed import (
     Against,
     GreedRow,
@@ -20,7 +21,7 @@ from hentropy.bench.experiments.greed import (
     read_rows,
     run_one,
 )
-from hentropy.bench.experiments.peers import CHOOSERS, GREED, GREED_METHODS, Arena, peer_plan
+from hentropy.bench.experiments.peers import CHOOSERS, GREED, GREED_METHODS, Arena, StudyChooser, peer_plan
 from hentropy.bench.problems.published_minima import (
     CHECKPOINTS,
     DESIGNS,
@@ -146,15 +147,16 @@ def test_a_run_begins_with_the_published_designs(data: Path) -> None:
         assert GreedRow.from_json(row.to_json()) == row
 
 
-def test_only_the_noiseless_method_says_that_values_are_exact(data: Path) -> None:
+def test_only_the_noiseless_method_states_the_noise(data: Path) -> None:
     for method in GREED_METHODS:
         job = greed_job("Branin", 1, method, 30, data)
         arena = Arena.of(job)
-        first = arena.first(job)
-        asked = [({"x1": 0.5, "x2": 2.0}, 3.0)]
-        chooser = CHOOSERS[method](job, arena, first, asked)
-        errors = {trial.std_error for trial in chooser.study.records}  # type: ignore[attr-defined]
-        assert errors == ({0.0} if method == "maximize-noiseless" else {None})
+        chooser = CHOOSERS[method](job, arena, arena.first(job), [({"x1": 0.5, "x2": 2.0}, 3.0)])
+        assert isinstance(chooser, StudyChooser)
+        assert len(chooser.study.records) == 5
+        [outcome] = chooser.study.outcomes.by_name.values()
+        assert isinstance(outcome, he.Outcome)
+        assert outcome.noise == (0.0 if method == "maximize-noiseless" else None)
 
 
 def test_a_run_that_is_out_of_time_ends_with_what_it_has(data: Path) -> None:

@@ -1,7 +1,7 @@
 """Runs beside a published table, De Ath et al. 2021 ("Greed is good"): twelve functions, paired by first designs.
 
 maximize             a study with its defaults that minimises the function; nothing is said about noise
-maximize-noiseless   the same, with every value told to be exact
+maximize-noiseless   the same, with a noise of 0 stated
 best-observed        a study with its defaults that decides for the best design measured (expected improvement)
 
 What counts is the true value of the recommended design, and the best value seen; the table has the best value seen by

@@ -40,7 +40,6 @@ from hentropy.core.decisions import BestObserved, Maximize, Minimize, Pareto, To
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import InputError
 from hentropy.studies.outcomes import Outcome
-from hentropy.studies.records import Values
 from hentropy.studies.study import Failed, State, Study, Trial
 
 TABLES = ("direct-arylation", "suzuki-edbo")
@@ -156,10 +155,10 @@ Measured = tuple[Params, Value]
 """A design and what it gave."""
 
 Data = Sequence[Measured]
-Known = list[tuple[Params, float]]
+Values = list[tuple[Params, float]]
 
 
-def _values(data: Data) -> Known:
+def _values(data: Data) -> Values:
     """The data of experiments with one value that did not fail."""
     return [(params, value) for params, value in data if isinstance(value, float)]
 
@@ -278,33 +277,20 @@ class Chooser(ABC):
 
 
 class StudyChooser(Chooser):
-    """A study with its defaults, or with another solver: then its own seconds count, and the best seen is decided.
-
-    `std_error` is that of each value, where it is known.
-    """
+    """A study with its defaults, or with another solver: then its own seconds count, and the best seen is decided."""
 
     def __init__(
-        self,
-        job: PeerRun,
-        space: DesignSpace,
-        first: Data,
-        asked: Data,
-        peer: Stopwatch | None = None,
-        std_error: float | None = None,
-        **options: Any,
+        self, job: PeerRun, space: DesignSpace, first: Data, asked: Data, peer: Stopwatch | None = None, **options: Any
     ) -> None:
         # those that failed would be made up for by designs that fill the space
         options |= {"space": space, "seed": job.seed, "first": sum(value is not None for _, value in first)}
         options |= {} if peer is None else {"solver": peer, "hyperparameters": "map"}
         begun = Study(**options)
-        self.std_error = std_error
-        begun.attach_many(
-            [(params, Failed("crashed") if value is None else self._told(value)) for params, value in first]
-        )
+        begun.attach_many([(params, Failed("crashed") if value is None else value) for params, value in first])
         later = [
             Trial(number, query, State.FAILED)
             if value is None
-            else Trial(number, query, State.COMPLETE, measured(value, std_error))
+            else Trial(number, query, State.COMPLETE, measured(value))
             for number, (query, value) in enumerate(asked, start=len(first))
         ]
         self.study = Study(records=[*begun.records, *later], **options)
@@ -320,14 +306,7 @@ class StudyChooser(Chooser):
 
     def tell(self, value: Value) -> None:
         """To the study."""
-        if value is None:
-            self.study.tell(self.trial, failed="crashed")
-        else:
-            self.study.tell(self.trial, self._told(value))
-
-    def _told(self, value: float | dict[str, float]) -> Values:
-        """A value with its standard error, where that is known."""
-        return value if self.std_error is None or isinstance(value, dict) else (value, self.std_error)
+        self.study.tell(self.trial, value, failed="crashed" if value is None else None)
 
     def decide(self) -> tuple[Tensor, float | None] | None:
         """The verdict of the study."""
@@ -343,7 +322,7 @@ class StudyChooser(Chooser):
 class BaybeChooser(Chooser):
     """BayBE with its defaults."""
 
-    def __init__(self, job: PeerRun, arena: Arena, new: Known) -> None:
+    def __init__(self, job: PeerRun, arena: Arena, new: Values) -> None:
         self.process = self.baybe = Baybe(job.baybe, arena.on.space, job.seed)
         self.new = new
 
@@ -380,7 +359,7 @@ class RandomChooser(Chooser):
 class FidelityChooser(Chooser):
     """BoTorch's multi-fidelity knowledge gradient per cost; it decides for the greatest mean at the top fidelity."""
 
-    def __init__(self, job: PeerRun, arena: Arena, data: Known) -> None:
+    def __init__(self, job: PeerRun, arena: Arena, data: Values) -> None:
         if not isinstance(arena.on, FidelityProblem):
             raise InputError(f"{job.task.problem} has no fidelities")
         self.on, self.seed, self.sign = arena.on, job.seed, arena.sign
@@ -488,7 +467,7 @@ CHOOSERS: dict[str, MakeChooser] = {
     "botorch-qlognehvi": lambda job, arena, first, asked: OutcomesChooser(job, arena, [*first, *asked]),
     "random": lambda job, arena, _, asked: RandomChooser(job, arena, len(asked)),
     "maximize": _greed,
-    "maximize-noiseless": partial(_greed, std_error=0.0),
+    "maximize-noiseless": partial(_greed, noise=0.0),
     "best-observed": partial(_greed, decision=BestObserved(largest=False)),
 }
 

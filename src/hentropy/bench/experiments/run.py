@@ -183,9 +183,9 @@ def _measured(on: Problem, trial: Trial, seed: int) -> float:
     return on.measured(on.space.encode(trial.params), 100_000 * seed + trial.number)
 
 
-def measured(value: float | dict[str, float], std_error: float | None = None) -> dict[str, Measurement]:
+def measured(value: float | dict[str, float]) -> dict[str, Measurement]:
     """A value, or outcomes by name, as records have them."""
-    return {name: Measurement(each, std_error) for name, each in as_outcomes(value).items()}
+    return {name: Measurement(each) for name, each in as_outcomes(value).items()}
 
 
 def as_outcomes(value: float | dict[str, float]) -> dict[str, float]:
