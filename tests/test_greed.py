@@ -5,6 +5,7 @@ import os
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def data(tmp_path: Path) -> Path:
     """Designs and results of two runs, as the published ones are laid out; made up."""
     folder = tmp_path / "published"
     folder.mkdir()
-    arrays = {}
+    arrays: dict[str, Any] = {}
     lines = ["problem,d,run,method,first,after_30,after_50,after_100,after_250"]
     for name in MINIMA:
         on = published_minimum(name)

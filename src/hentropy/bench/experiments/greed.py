@@ -32,7 +32,7 @@ from hentropy._version import __version__
 from hentropy.bench.experiments.crew import one_thread
 from hentropy.bench.experiments.peers import GREED, GREED_EVALUATIONS, GREED_METHODS, PeerRun, greed_task
 from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import Step
+from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.bench.problems.published_minima import CHECKPOINTS, RUNS, published_results
 from hentropy.errors import InputError
 
@@ -65,7 +65,7 @@ class GreedRow:
     version: str = __version__
 
     @classmethod
-    def of(cls, job: PeerRun, steps: Sequence[Step], seconds: float = 0.0, error: str = "") -> "GreedRow":
+    def of(cls, job: RunJob, steps: Sequence[Step], seconds: float = 0.0, error: str = "") -> "GreedRow":
         """What the steps of a run found."""
         return cls(
             job.task.problem,
