@@ -123,7 +123,16 @@ class Auto(Solver):
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
         refined = self._with_options(appraisal, self._refine(appraisal, start, cost), cost)
-        return replace(refined, x=refined.x[: self.finalists])
+        return self._polish(appraisal, replace(refined, x=refined.x[: self.finalists]), cost)
+
+    def _polish(self, appraisal: Appraisal, found: Finalists, cost: Cost | None) -> Finalists:
+        """The designs F x 1 x d that an ascent found after a few random steps, by the actions that it met."""
+        formula = appraisal.applicable(1)
+        if appraisal.clock.expired or (formula is not None and not formula.differentiable):
+            return found
+        appraisal = informed(appraisal, found.actions)
+        x = local_search(appraisal, found.x, cost, self._outcomes(appraisal))
+        return replace(found, x=x, complete=found.complete and not appraisal.clock.expired)
 
     def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
         """The designs F x q x d that ascent found, or better ones with other options, ascended too."""
