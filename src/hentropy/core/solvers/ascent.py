@@ -16,8 +16,8 @@ from hentropy.lazy import Tensor, torch
 
 FIRST_SHARE = 2
 LOOKED_AT_TWICE = 0.125
-"""A first look at all designs takes half of the outcomes and a few typical components of a mixture; the best eighth is
-looked at again with all of them."""
+"""A first look at all designs takes half of the outcomes; the best eighth is looked at again with all of them. It takes
+all components of a mixture: a gain may be that of one with a small weight."""
 
 APART = 0.1
 """The designs that go on are so far from each other in the unit cube: one peak of the gain does not take all places."""
@@ -26,7 +26,7 @@ CLOSE = (0.1, 0.001)
 """How far from an anchor designs are looked at, in the unit cube: on all scales between these. Late in a run the data
 crowd around an optimum, and a peak of the gain among them is as narrow as their distances."""
 
-AROUND = 0.5
+AROUND = 1.0
 """Designs around anchors, as a share of those that fill the space."""
 
 BEST_SEEN, WORST_SEEN, MOST_ANCHORS = 4, 2, 64
@@ -91,58 +91,55 @@ def _seen(appraisal: Appraisal) -> Tensor:
     return torch.unique(X[torch.cat(rows)], dim=0)
 
 
-def reach_of(appraisal: Appraisal, x: Tensor, most: float) -> Tensor:
-    """How far from designs ... x d it takes to see another gain, in each coordinate of the unit cube: ... x 1.
-
-    At most `most`, and less where data are near: a gain does not reach beyond them.
-    """
-    space = appraisal.space
-    known = torch.cat([appraisal.belief.X, appraisal.pending])
-    if len(known) == 0:
-        return x.new_full((*x.shape[:-1], 1), most)
-    near = torch.cdist(space.to_cube(x.flatten(0, -2)), space.to_cube(known)).amin(-1) / space.cube**0.5
-    return near.clamp(CLOSE[1] * most, most).reshape(*x.shape[:-1], 1)
+STARTS, START_ROUNDS = 10, 4
+"""The best of the designs looked at go on by so many rounds of random steps before an ascent, half as many in the last
+rounds: a gain spans decades within a few tenths of the cube, and the best basin is rarely hit near its peak."""
 
 
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
-    quick = _quick(appraisal)
+    quick, few = _quick(appraisal), max(2, outcomes // FIRST_SHARE)
     if quick is not None:
-        scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
+        scores = per_cost(quick.screen(x, quick.nodes(few, 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
-    scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
-    finite = appraisal.space.points is not None
-    return leading(x, scores, keep, appraisal, apart=0.0 if finite else APART)
+    nodes = appraisal.nodes(outcomes, 1)
+    scores = per_cost(appraisal.screen(x, nodes), x, cost)
+    if appraisal.space.points is not None:
+        return leading(x, scores, keep, appraisal, apart=0.0)
+    start = leading(x, scores, max(keep, STARTS), appraisal, apart=APART)
+    if quick is None:
+        return local_search(appraisal, start, cost, outcomes, START_ROUNDS, keep)[:keep]
+    # fewer outcomes may lead astray: starts and what became of them are compared with all
+    both = torch.cat([local_search(quick, start, cost, few, START_ROUNDS, keep), start])
+    return leading(both, per_cost(appraisal.screen(both, nodes), both, cost), keep, appraisal, apart=APART)
 
 
 def _quick(appraisal: Appraisal) -> Appraisal | None:
-    """For a first look at many designs, where there is a quicker way."""
-    formula = appraisal.applicable(1)
+    """For a first look at many designs, where there is a quicker way: a quick formula, or fewer outcomes and draws."""
+    formula, search = appraisal.applicable(1), appraisal.search
     if formula is not None and formula.quick is not None and not isinstance(appraisal.space, Pool):
         return replace(appraisal, formula=replace(formula, function=formula.quick))
-    if formula is None and isinstance(appraisal.search, ContinuousSearch):
-        return replace(appraisal, belief=appraisal.belief.typical(), search=appraisal.search.with_few_draws())
-    return None
+    if formula is not None:
+        return None
+    return replace(appraisal, search=search.with_few_draws()) if isinstance(search, ContinuousSearch) else appraisal
 
 
-ROUNDS_OF_STEPS, TRIES = 4, 16
-"""Rounds of random steps, and how many are tried from each design in a round."""
-
+TRIES = 14
 LONGEST_STEP, SHORTER = 0.1, 0.5
-"""The longest random step in the unit cube; a round that does not help makes it shorter by this factor."""
+"""Random steps that are tried from each design in a round, and the longest in the unit cube: shorter by this factor
+after a round that did not help."""
 
 
 @torch.no_grad()
 def local_search(
-    appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int = ROUNDS_OF_STEPS
+    appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int, keep: int | None = None
 ) -> Tensor:
-    """Refine designs F x 1 x d by random steps that shrink where they do not help: the best first."""
+    """Refine designs F x 1 x d by rounds of random steps: the best first; after half of the rounds, the best `keep`."""
     space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
     nodes, x = appraisal.nodes(outcomes, 1), start.squeeze(-2)
-    reach, every = reach_of(appraisal, x, LONGEST_STEP), torch.arange(len(x), device=x.device)
-    value = x.new_full((len(x),), -torch.inf)
-    for _ in range(rounds):
+    reach = x.new_full((len(x), 1), LONGEST_STEP)
+    for round_ in range(rounds):
         if appraisal.clock.expired:
             break
         moved = beside(space, x, reach, TRIES, generator)
@@ -150,8 +147,9 @@ def local_search(
         sets = trial.flatten(0, 1).unsqueeze(-2)
         most, best = per_cost(appraisal.screen(sets, nodes), sets, cost).reshape(trial.shape[:2]).max(0)
         reach = torch.where((best > 0).unsqueeze(-1), reach, SHORTER * reach)
-        value, x = most, trial[best, every]
-    return x[value.argsort(descending=True)].unsqueeze(-2)
+        go_on = most.argsort(descending=True)[: None if round_ + 1 < rounds // 2 else keep]
+        x, reach = trial[best[go_on], go_on], reach[go_on]
+    return x.unsqueeze(-2)
 
 
 def with_other_options(space: DesignSpace, x: Tensor) -> Tensor:
@@ -168,14 +166,22 @@ def exchanged(appraisal: Appraisal, x: Tensor, cost: Cost | None, outcomes: int,
     return leading(sets, scores, keep, appraisal, apart=APART)
 
 
-FIRST_STEP = 0.015
-"""The first step of an ascent in each coordinate of the unit cube, where no data are near."""
+FIRST_STEP, NEAR_DATA = 0.04, 0.1
+"""The first step of an ascent in each coordinate of the unit cube where no data are near, and the least share of it."""
 
 
 def step_lengths(appraisal: Appraisal, x: Tensor) -> Tensor:
-    """The first steps of an ascent from designs R x q x d: R x (q cube)."""
-    reach = reach_of(appraisal, x.detach(), FIRST_STEP)
-    return reach.expand(*x.shape[:-1], appraisal.space.cube).flatten(1)
+    """The first steps of an ascent from designs R x q x d: R x (q cube).
+
+    No longer than the distance to the nearest observed or pending design: a peak of the gain among crowded data is
+    narrower than that.
+    """
+    space, x = appraisal.space, x.detach()
+    known, near = torch.cat([appraisal.belief.X, appraisal.pending]), x.new_full(x.shape[:-1], FIRST_STEP)
+    if len(known):
+        near = torch.cdist(space.to_cube(x).flatten(0, 1), space.to_cube(known)).amin(-1).reshape(near.shape)
+    steps = (near / space.cube**0.5).clamp(NEAR_DATA * FIRST_STEP, FIRST_STEP)
+    return steps.unsqueeze(-1).expand(*x.shape[:-1], space.cube).flatten(1)
 
 
 def ascend_together(
@@ -318,7 +324,7 @@ def ascend_nested(
         return -per_cost(appraisal.with_gradient(designs, nodes, inner_steps) - known, designs, cost)
 
     start = space.to_cube(x).reshape(R, -1)
-    u, losses = descend(minus_gain, start, steps, appraisal.clock, step_lengths(appraisal, x))
+    u, losses = descend(minus_gain, start, steps, appraisal.clock, step_lengths(appraisal, x), back=True)
     return space.from_cube(u.reshape(R, q, -1)), -losses
 
 
