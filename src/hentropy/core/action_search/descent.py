@@ -49,7 +49,8 @@ def descend(
 ) -> tuple[Tensor, Tensor]:
     """Lower each of B losses from start (B x A, in the unit cube): the best points seen and their losses.
 
-    `reach` is the length of the first step of every coordinate: one for all, or B x A. With `back`, a step that raises a loss is taken back.
+    `reach` is the length of the first step of every coordinate: one for all, or B x A. With `back`, a step that raises
+    a loss is taken back.
     """
     u = start.detach().clamp(0.0, 1.0)
     best, best_value = u, u.new_full(u.shape[:1], torch.inf)
