@@ -319,7 +319,7 @@ class BruteForce:
 
 
 def centres_of(setting: Setting, appraisal: Appraisal, proposal: Tensor) -> Tensor:
-    """Where the oracle looks closely: the proposal (1 x d), the incumbent, the best and worst designs observed: m x d."""
+    """Where the oracle looks closely: the proposal (1 x d), the incumbent, best and worst observed designs: m x d."""
     belief, order = setting.belief, setting.y.argsort(descending=True)
     best = appraisal.search.best
     incumbent = [best.reshape(-1, appraisal.space.dim)] if _is_designs(best, appraisal.space.dim) else []
