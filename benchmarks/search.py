@@ -25,11 +25,12 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.core.beliefs import Belief
+from hentropy.core.beliefs import Gaussian, Graded, Several, Transformed
 from hentropy.core.gain import Appraisal, Effort
 from hentropy.core.models.gp import Treatment
 from hentropy.core.spaces import DesignSpace
 
+Fitted = Gaussian | Graded | Several | Transformed
 Function = Callable[[Tensor], Tensor]
 """From the unit cube, ... x d to ..., to be maximised."""
 
@@ -156,7 +157,7 @@ DECISIONS: dict[str, Callable[[Tensor, DesignSpace], he.Decision]] = {
     "KGuesses": lambda y, space: he.KGuesses(2),
     "MinMax": lambda y, space: he.MinMax(),
     "Sequence": lambda y, space: he.Sequence(_quantiles(y, 0.3, 0.7, 0.9)),
-    "Target": lambda y, space: he.Target({"value": tuple(_quantiles(y, 0.75, 0.8))}),
+    "Target": lambda y, space: he.Target({"value": (_quantiles(y, 0.75)[0], _quantiles(y, 0.8)[0])}),
     "LevelSets": lambda y, space: he.LevelSets(_quantiles(y, 0.8), at=space.sample(256, 0)),
     "own loss": lambda y, space: he.decision(_better_of_two, actions=he.Points(2)),
     "own points": lambda y, space: Robust(),
@@ -200,7 +201,7 @@ class Setting:
     """What is proposed for."""
 
     decision: he.Decision
-    belief: Belief
+    belief: Fitted
     space: DesignSpace
     y: Tensor
     """The outcome that counts: n."""
@@ -250,7 +251,7 @@ def setting(case: Case) -> Setting:
     if error is not None:
         y = y + error * torch.randn(y.shape, generator=generator, dtype=torch.float64)
     decision = DECISIONS[case.decision](y, space)
-    belief: Belief
+    belief: Fitted
     if case.decision in TWO:
         other = (space.to_unit(x)[:, -2:] - 0.4).square().sum(-1) * 2.0
         both = torch.stack([y, other], -1)
