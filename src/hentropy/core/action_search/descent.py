@@ -45,15 +45,16 @@ def value_and_gradient(loss: Objective, u: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def descend(
-    loss: Objective, start: Tensor, steps: int, clock: Clock, reach: float = 0.015, back: bool = False
+    loss: Objective, start: Tensor, steps: int, clock: Clock, reach: float | Tensor = 0.015, back: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Lower each of B losses from start (B x A, in the unit cube): the best points seen and their losses.
 
-    `reach` is the length of the first step of every coordinate. With `back`, a step that raises a loss is taken back.
+    `reach` is the length of the first step of every coordinate: one for all, or B x A. With `back`, a step that raises
+    a loss is taken back.
     """
     u = start.detach().clamp(0.0, 1.0)
     best, best_value = u, u.new_full(u.shape[:1], torch.inf)
-    length, before = torch.full_like(u, reach), torch.zeros_like(u)
+    length, before = torch.ones_like(u) * reach, torch.zeros_like(u)
     for _ in range(steps):
         if clock.expired:
             break

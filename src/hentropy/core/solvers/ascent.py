@@ -16,15 +16,25 @@ from hentropy.lazy import Tensor, torch
 
 FIRST_SHARE = 2
 LOOKED_AT_TWICE = 0.125
-"""A first look at all designs takes half of the outcomes and a few typical components of a mixture; the best eighth is
-looked at again with all of them."""
+"""A first look at all designs takes half of the outcomes; the best eighth is looked at again with all of them. It takes
+all components of a mixture: a gain may be that of one with a small weight."""
 
-APART = 0.25
+APART = 0.1
 """The designs that go on are so far from each other in the unit cube: one peak of the gain does not take all places."""
+
+CLOSE = (0.1, 0.001)
+"""How far from an anchor designs are looked at, in the unit cube: on all scales between these. Late in a run the data
+crowd around an optimum, and a peak of the gain among them is as narrow as their distances."""
+
+AROUND = 1.0
+"""Designs around anchors, as a share of those that fill the space."""
+
+BEST_SEEN, WORST_SEEN, MOST_ANCHORS = 4, 2, 64
+"""Observed designs with the largest and smallest means that are anchors, and points of the good actions that are."""
 
 
 def first_designs(appraisal: Appraisal, count: int) -> Tensor:
-    """Designs worth a look, one at a time: points that fill the space, and points around the best actions: M x d.
+    """Designs worth a look, one at a time: some that fill the space, and some around anchors on all scales: M x d.
 
     Of a list, all of them; of a space with finitely many designs, all if they are not more than `count`.
     """
@@ -32,73 +42,114 @@ def first_designs(appraisal: Appraisal, count: int) -> Tensor:
     if space.points is not None and (len(space.points) <= count or isinstance(space, Pool)):
         return space.points.to(appraisal.belief.X)
     filling = space.sample(count, appraisal.seed + 1).to(appraisal.belief.X)
-    anchors = _anchors(appraisal)
+    seen, acted = _seen(appraisal), _acted(appraisal)
+    anchors = torch.cat([acted, seen])
     if len(anchors) == 0:
         return filling
     generator = torch.Generator().manual_seed(appraisal.seed + 2)
-    repeats = max(1, count // (2 * len(anchors)))
-    at = space.to_cube(anchors)
-    noise = torch.randn(repeats, *at.shape, generator=generator, dtype=torch.float64).to(at)
-    around = (at + 0.05 * noise).clamp(0.0, 1.0).flatten(0, 1)
-    there = space.project(anchors)  # actions may lie where nothing can be run
-    exchanged = space.neighbours(there).flatten(0, 1)
-    return torch.cat([filling, space.project(space.from_cube(around)), there, exchanged])
+    repeats = max(1, int(AROUND * count) // len(anchors))
+    around = beside(space, anchors, anchors.new_full((len(anchors), 1), CLOSE[0]), repeats, generator).flatten(0, 1)
+    there = space.project(acted)  # actions may lie where nothing can be run
+    exchanged = space.neighbours(torch.cat([there, seen])).flatten(0, 1)
+    return torch.cat([filling, around, there, exchanged])
 
 
-def _anchors(appraisal: Appraisal) -> Tensor:
-    """Points of the good actions: where an observation could change what is decided."""
+def beside(space: DesignSpace, x: Tensor, reach: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Designs around those given (m x d), on all scales from `reach` (m x 1) down to a hundredth of it: count x m x d.
+
+    Half of them differ in some coordinates only.
+    """
+    at = space.to_cube(x)
+    noise = torch.randn(count, *at.shape, generator=generator, dtype=torch.float64).to(at)
+    scale = torch.rand(count, len(at), 1, generator=generator, dtype=torch.float64).to(at)
+    some = (torch.rand(count, *at.shape, generator=generator) < 0.5).to(at.device)
+    some[::2] = True
+    moved = at + reach * (CLOSE[1] / CLOSE[0]) ** scale * noise * some
+    return space.project(space.from_cube(moved.clamp(0.0, 1.0)))
+
+
+def _acted(appraisal: Appraisal) -> Tensor:
+    """Points of the good actions, where an observation could change what is decided: m x d."""
     search = appraisal.search
     if not isinstance(search, ContinuousSearch):
         return appraisal.belief.X[:0]
     points = search.decision.points(search.contenders).reshape(-1, appraisal.space.dim)
-    return torch.unique(points, dim=0)[:64]
+    return torch.unique(points, dim=0)[:MOST_ANCHORS]
+
+
+@torch.no_grad()
+def _seen(appraisal: Appraisal) -> Tensor:
+    """The observed designs with the largest and the smallest mean of each outcome, where they could be run: m x d."""
+    belief = appraisal.belief
+    X = appraisal.space.project(belief.X)
+    if len(X) == 0:
+        return X
+    rows = []
+    for name in belief.outcomes:
+        order = belief.of(name).means(X).mean.squeeze(0).argsort(descending=True)
+        rows += [order[:BEST_SEEN], order[BEST_SEEN:][-WORST_SEEN:]]
+    return torch.unique(X[torch.cat(rows)], dim=0)
+
+
+STARTS, START_ROUNDS = 10, 4
+"""The best of the designs looked at go on by so many rounds of random steps before an ascent, half as many in the last
+rounds: a gain spans decades within a few tenths of the cube, and the best basin is rarely hit near its peak."""
 
 
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
-    quick = _quick(appraisal)
+    quick, few = _quick(appraisal), max(2, outcomes // FIRST_SHARE)
     if quick is not None:
-        scores = per_cost(quick.screen(x, quick.nodes(max(2, outcomes // FIRST_SHARE), 1)), x, cost)
+        scores = per_cost(quick.screen(x, quick.nodes(few, 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
-    scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, 1)), x, cost)
-    finite = appraisal.space.points is not None
-    return leading(x, scores, keep, appraisal, apart=0.0 if finite else APART)
+    nodes = appraisal.nodes(outcomes, 1)
+    scores = per_cost(appraisal.screen(x, nodes), x, cost)
+    if appraisal.space.points is not None:
+        return leading(x, scores, keep, appraisal, apart=0.0)
+    start = leading(x, scores, max(keep, STARTS), appraisal, apart=APART)
+    if quick is None:
+        return local_search(appraisal, start, cost, outcomes, START_ROUNDS, keep)[:keep]
+    # fewer outcomes may lead astray: starts and what became of them are compared with all
+    both = torch.cat([local_search(quick, start, cost, few, START_ROUNDS, keep), start])
+    return leading(both, per_cost(appraisal.screen(both, nodes), both, cost), keep, appraisal, apart=APART)
 
 
 def _quick(appraisal: Appraisal) -> Appraisal | None:
-    """For a first look at many designs, where there is a quicker way."""
-    formula = appraisal.applicable(1)
+    """For a first look at many designs, where there is a quicker way: a quick formula, or fewer outcomes and draws."""
+    formula, search = appraisal.applicable(1), appraisal.search
     if formula is not None and formula.quick is not None and not isinstance(appraisal.space, Pool):
         return replace(appraisal, formula=replace(formula, function=formula.quick))
-    if formula is None and isinstance(appraisal.search, ContinuousSearch):
-        return replace(appraisal, belief=appraisal.belief.typical(), search=appraisal.search.with_few_draws())
-    return None
+    if formula is not None:
+        return None
+    return replace(appraisal, search=search.with_few_draws()) if isinstance(search, ContinuousSearch) else appraisal
 
 
-FIRST_ROUNDS, LAST_ROUNDS, FALL = 2, 3, 0.6
-"""Random steps: in the first rounds from all designs, in the last ones from the better half; each round's are shorter
-than the last one's by this factor."""
+TRIES = 14
+LONGEST_STEP, SHORTER = 0.1, 0.5
+"""Random steps that are tried from each design in a round, and the longest in the unit cube: shorter by this factor
+after a round that did not help."""
 
 
-def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int) -> Tensor:
-    """Refine designs F x 1 x d by random steps of falling length, for gains without a gradient: the best half first."""
+@torch.no_grad()
+def local_search(
+    appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int, keep: int | None = None
+) -> Tensor:
+    """Refine designs F x 1 x d by rounds of random steps: the best first; after half of the rounds, the best `keep`."""
     space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
-    nodes, count = appraisal.nodes(outcomes, 1), len(start)
-    for round_ in range(FIRST_ROUNDS + LAST_ROUNDS):
+    nodes, x = appraisal.nodes(outcomes, 1), start.squeeze(-2)
+    reach = x.new_full((len(x), 1), LONGEST_STEP)
+    for round_ in range(rounds):
         if appraisal.clock.expired:
             break
-        start = start if round_ < FIRST_ROUNDS else start[: max(1, count // 2)]
-        at = space.to_cube(start)
-        noise = torch.randn(16, *at.shape, generator=generator, dtype=torch.float64).to(start)
-        moved = space.project(space.from_cube((at + 0.1 * FALL**round_ * noise).clamp(0.0, 1.0)))
-        exchanged = space.neighbours(start).movedim(-2, 0)
-        trial = torch.cat([start.unsqueeze(0), moved, exchanged])  # T x F x 1 x d
-        scores = per_cost(appraisal.screen(trial.flatten(0, 1), nodes), trial.flatten(0, 1), cost)
-        value, best = scores.reshape(trial.shape[:2]).max(0)
-        order = value.argsort(descending=True)
-        start = trial[best[order], order]
-    return start
+        moved = beside(space, x, reach, TRIES, generator)
+        trial = torch.cat([x.unsqueeze(0), moved, space.neighbours(x).movedim(-2, 0)])  # T x F x d
+        sets = trial.flatten(0, 1).unsqueeze(-2)
+        most, best = per_cost(appraisal.screen(sets, nodes), sets, cost).reshape(trial.shape[:2]).max(0)
+        reach = torch.where((best > 0).unsqueeze(-1), reach, SHORTER * reach)
+        go_on = most.argsort(descending=True)[: None if round_ + 1 < rounds // 2 else keep]
+        x, reach = trial[best[go_on], go_on], reach[go_on]
+    return x.unsqueeze(-2)
 
 
 def with_other_options(space: DesignSpace, x: Tensor) -> Tensor:
@@ -113,6 +164,24 @@ def exchanged(appraisal: Appraisal, x: Tensor, cost: Cost | None, outcomes: int,
     sets = torch.unique(with_other_options(appraisal.space, x).flatten(0, 1), dim=0)
     scores = per_cost(appraisal.screen(sets, appraisal.nodes(outcomes, x.shape[1])), sets, cost)
     return leading(sets, scores, keep, appraisal, apart=APART)
+
+
+FIRST_STEP, NEAR_DATA = 0.04, 0.1
+"""The first step of an ascent in each coordinate of the unit cube where no data are near, and the least share of it."""
+
+
+def step_lengths(appraisal: Appraisal, x: Tensor) -> Tensor:
+    """The first steps of an ascent from designs R x q x d: R x (q cube).
+
+    No longer than the distance to the nearest observed or pending design: a peak of the gain among crowded data is
+    narrower than that.
+    """
+    space, x = appraisal.space, x.detach()
+    known, near = torch.cat([appraisal.belief.X, appraisal.pending]), x.new_full(x.shape[:-1], FIRST_STEP)
+    if len(known):
+        near = torch.cdist(space.to_cube(x).flatten(0, 1), space.to_cube(known)).amin(-1).reshape(near.shape)
+    steps = (near / space.cube**0.5).clamp(NEAR_DATA * FIRST_STEP, FIRST_STEP)
+    return steps.unsqueeze(-1).expand(*x.shape[:-1], space.cube).flatten(1)
 
 
 def ascend_together(
@@ -148,7 +217,8 @@ def ascend_together(
         return -per_cost(gains - known, designs, cost)
 
     start = torch.cat([space.to_cube(x).reshape(R, head), domain.to_cube(actions).reshape(R, -1)], -1)
-    u, losses = descend(minus_gain, start, steps, appraisal.clock, back=True)
+    far = torch.cat([step_lengths(appraisal, x), x.new_full((R, start.shape[-1] - head), FIRST_STEP)], -1)
+    u, losses = descend(minus_gain, start, steps, appraisal.clock, far, back=True)
     return *unpack(u), -losses
 
 
@@ -253,7 +323,8 @@ def ascend_nested(
         designs = space.from_cube(u.reshape(R, q, -1))
         return -per_cost(appraisal.with_gradient(designs, nodes, inner_steps) - known, designs, cost)
 
-    u, losses = descend(minus_gain, space.to_cube(x).reshape(R, -1), steps, appraisal.clock)
+    start = space.to_cube(x).reshape(R, -1)
+    u, losses = descend(minus_gain, start, steps, appraisal.clock, step_lengths(appraisal, x), back=True)
     return space.from_cube(u.reshape(R, q, -1)), -losses
 
 

@@ -35,24 +35,25 @@ from hentropy.lazy import Tensor, torch
 
 @dataclass(frozen=True)
 class Auto(Solver):
-    """Sizes were chosen by audited gain against time.
+    """Sizes were chosen by the share of the largest gain that proposals have (`benchmarks/search.py`) against time.
 
-    `screened` (1 + d) designs are evaluated; the best `refined` ascend for half of `steps` + d steps with a few typical
-    components of a mixture, then the best `polished` of them for the other half with all. Where the loss looks at
-    variances, a step costs twice as much, and `variance_steps` + d do: with 8 steps instead of 14, the gains of
-    `Sequence` on 8 posteriors of Hartmann-6 were 0.97 +- 0.03 times as large. `outcomes` is for one GP;
-    under a mixture `mixture_outcomes` take their place, and `joint_outcomes` where each design has several: with 16 of
-    those, 4 of 16 proposals about two outcomes had a gain a tenth below the largest.
+    `screened` (1 + d) designs that fill the space are evaluated, and as many around anchors. The best `refined` ascend
+    for `steps` + d steps; where actions are ascended with them, which costs more, the best `polished` for half as many.
+    Where the loss looks at variances, a step costs twice as much, and `variance_steps` take the place of `steps`.
+    In the end, `rounds` of random steps refine the finalists. `outcomes` is for one GP; under a mixture
+    `mixture_outcomes` take their place, and `joint_outcomes` where each design has several: with 16 of those, 4 of 16
+    proposals about two outcomes had a gain a tenth below the largest.
     """
 
-    screened: int = 96
+    screened: int = 48
     outcomes: int = 12
     mixture_outcomes: int = 16
     joint_outcomes: int = 24
     refined: int = 6
     polished: int = 3
-    steps: int = 8
+    steps: int = 3
     variance_steps: int = 2
+    rounds: int = 2
     finalists: int = 3
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
@@ -123,7 +124,16 @@ class Auto(Solver):
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
         refined = self._with_options(appraisal, self._refine(appraisal, start, cost), cost)
-        return replace(refined, x=refined.x[: self.finalists])
+        return self._polish(appraisal, replace(refined, x=refined.x[: self.finalists]), cost)
+
+    def _polish(self, appraisal: Appraisal, found: Finalists, cost: Cost | None) -> Finalists:
+        """The designs F x 1 x d that an ascent found after a few random steps, by the actions that it met."""
+        formula = appraisal.applicable(1)
+        if appraisal.clock.expired or (formula is not None and not formula.differentiable):
+            return found
+        appraisal = informed(appraisal, found.actions)
+        x = local_search(appraisal, found.x, cost, self._outcomes(appraisal), self.rounds)
+        return replace(found, x=x, complete=found.complete and not appraisal.clock.expired)
 
     def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
         """The designs F x q x d that ascent found, or better ones with other options, ascended too."""
@@ -142,27 +152,27 @@ class Auto(Solver):
         """Designs R x q x d ascended, the best first."""
         q, actions = start.shape[-2], None
         first = self.variance_steps if appraisal.decision.needs is Needs.VARIANCE else self.steps
-        steps = first + appraisal.space.cube
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
-            designs = local_search(appraisal, start, cost, self._outcomes(appraisal)) if q == 1 else start
+            outcomes = self._outcomes(appraisal)
+            designs = local_search(appraisal, start, cost, outcomes, VALUE_ROUNDS) if q == 1 else start
             return Finalists(designs, not appraisal.clock.expired)
         nodes = appraisal.nodes(self._outcomes(appraisal), q)
         if formula is None and isinstance(appraisal.search, ContinuousSearch):
+            start = start[: self.polished]
             with torch.no_grad():
                 together = appraisal.together(start)
                 found = appraisal.search.pick(appraisal.belief.look_ahead(together).fantasy(nodes), together)
-            search = appraisal.search.with_few_draws()
-            quick = replace(appraisal, belief=appraisal.belief.typical(), search=search)
-            designs, actions, _ = ascend_together(quick, start, found.actions, nodes, steps // 2, cost)
-            _, _, gains = ascend_together(appraisal, designs, actions, nodes, 0, cost)
-            best = gains.argsort(descending=True)[: self.polished]
-            designs, actions, gains = ascend_together(appraisal, designs[best], actions[best], nodes, steps // 2, cost)
+            steps = first + appraisal.space.cube // 2
+            designs, actions, gains = ascend_together(appraisal, start, found.actions, nodes, steps, cost)
         else:
-            designs, gains = ascend_nested(appraisal, start, nodes, steps, 0, cost)
+            designs, gains = ascend_nested(appraisal, start, nodes, first + appraisal.space.cube, 0, cost)
         best_first = appraisal.space.project(designs[gains.argsort(descending=True)])
         return Finalists(best_first, not appraisal.clock.expired, actions)
 
+
+VALUE_ROUNDS = 4
+"""Rounds of random steps where a gain has no gradient."""
 
 PLATES, PLATE_ROUNDS = 4, 1
 """This many values that designs share are compared at first, and again in rounds around the best, each by designs that

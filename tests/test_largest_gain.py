@@ -1,0 +1,97 @@
+"""What `propose` returns has about the largest gain there is, early and late in a run, for every kind of decision.
+
+The oracle is brute force (`benchmarks/search.py`, which also has the whole table). Both sides are valued together, by
+the same outcomes: the ratio is the search's, not that of random errors.
+"""
+
+import pytest
+import torch
+from benchmarks.search import BruteForce, Case, against_brute_force, setting
+
+from hentropy import Real, Space, propose
+from hentropy.core.gain import Appraisal
+from hentropy.core.solvers.ascent import CLOSE, beside, first_designs, step_lengths
+from support.beliefs import designs, gaussian
+from support.decisions import ROWS, SPACE
+
+LEAST = 0.8
+"""The share of the largest gain that every proposal must have."""
+
+QUICK = BruteForce(filling=1024, around=8, kept=8, rounds=8, finalists=4)
+
+CASES = [
+    Case("BestObserved", "Forrester", "early"),
+    Case("BestObserved", "Hartmann-3", "converged"),
+    Case("BestObserved", "Styblinski-Tang-10", "late"),
+    Case("BestObserved", "Hartmann-3", "late", "auto"),
+    Case("BestObserved", "Ackley-4", "converged", "auto"),
+    Case("BestObserved", "Ackley-4", "converged", noise=0.001, seed=1),
+    Case("Maximize", "Forrester", "late"),
+    Case("Maximize", "Cosines-2", "late"),
+    Case("Maximize", "Hartmann-3", "late", "auto"),
+    Case("Maximize", "Ackley-4", "converged", noise=0.001, seed=1),
+    Case("Maximize", "Hartmann-6", "early"),
+    Case("Maximize", "Branin", "late", mixed=True),
+    Case("TopK", "Hartmann-3", "late"),
+    Case("KGuesses", "Branin", "late"),
+    Case("MinMax", "Hartmann-3", "late"),
+    Case("Sequence", "Hartmann-3", "late"),
+    Case("Target", "Branin", "early", noise=0.05),
+    Case("LevelSets", "Hartmann-3", "late"),
+    Case("own loss", "Branin", "late"),
+    Case("own points", "Branin", "late"),
+    Case("limits", "Hartmann-3", "late"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_proposal_has_almost_the_largest_gain(case: Case) -> None:
+    made = setting(case)
+    found = propose(made.decision, made.belief, made.space)
+    against = against_brute_force(made, found.x, QUICK)
+    assert against.ratio >= LEAST, (against, found)
+
+
+def test_brute_force_finds_a_peak_that_is_known() -> None:
+    """Late in a run, expected improvement on a grid of 20,001 designs of one parameter: brute force has as much."""
+    made = setting(Case("BestObserved", "Forrester", "late"))
+    appraisal = Appraisal.prepare(made.decision, made.belief, made.space)
+    grid = torch.linspace(0.0, 1.0, 20_001, dtype=torch.float64).reshape(-1, 1, 1)
+    largest = float(appraisal.screen(grid, appraisal.nodes(2, 1)).max())
+    rivals = QUICK.rivals(appraisal, made.belief.X[made.y.argmax()].unsqueeze(0))
+    assert float(appraisal.screen(rivals, appraisal.nodes(2, 1)).max()) >= 0.999 * largest
+
+
+@pytest.mark.parametrize("name", ["best_observed", "maximize", "level_sets"])
+def test_first_designs_lie_around_the_best_observed_design_on_all_scales(name: str) -> None:
+    """Whatever the actions are: within each decade of distances from 0.001 to 0.1 of the cube, per coordinate."""
+    belief = gaussian(1)
+    appraisal = Appraisal.prepare(ROWS[name].make(0.0), belief, SPACE)
+    best = belief.X[belief.means(belief.X).mean.squeeze(0).argmax()]
+    far = (SPACE.to_cube(first_designs(appraisal, 144)) - SPACE.to_cube(best)).abs().amax(-1)
+    for low, high in ((0.0003, 0.003), (0.003, 0.03), (0.03, 0.3)):
+        assert bool(((far > low) & (far <= high)).any()), (low, high)
+
+
+def test_designs_beside_others_are_runnable_and_near() -> None:
+    space = Space(x=Real(0.0, 1.0), y=Real(10.0, 20.0))
+    x = space.sample(5, 0)
+    reach = torch.full((5, 1), CLOSE[0], dtype=torch.float64)
+    near = beside(space, x, reach, 64, torch.Generator().manual_seed(0))
+    space.check(near.flatten(0, 1))
+    far = (space.to_cube(near) - space.to_cube(x)).abs().amax(-1)
+    assert float(far.max()) < 6.0 * CLOSE[0]
+    assert float(far.median()) < 0.3 * CLOSE[0]
+    assert bool(((near == x).any(-1) & (near != x).any(-1)).any())  # some differ in one parameter only
+
+
+def test_steps_are_short_where_data_are_near() -> None:
+    belief = gaussian(1)
+    appraisal = Appraisal.prepare(ROWS["best_observed"].make(0.0), belief, SPACE)
+    at = SPACE.to_cube(belief.X[0])
+    inward = torch.where(at < 0.5, 0.01, -0.01)
+    close = SPACE.from_cube(at + inward).reshape(1, 1, -1)
+    steps = step_lengths(appraisal, torch.cat([close, designs(1, 1, seed=71)]))
+    assert steps.shape == (2, SPACE.cube)
+    torch.testing.assert_close(steps[0], torch.full((2,), 0.01, dtype=torch.float64))
+    assert bool((steps[1] >= steps[0]).all())
