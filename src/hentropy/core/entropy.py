@@ -74,7 +74,9 @@ def entropy(
         found = entropy_of(prepare_search(settled, belief, space, thorough=True), belief, seed)
     else:
         priced, space = restricted(settled, belief, space, success)
-        found = replace(entropy_of(prepare_search(priced, belief, space, thorough=True), belief, seed), decision=settled)
+        found = replace(
+            entropy_of(prepare_search(priced, belief, space, thorough=True), belief, seed), decision=settled
+        )
     return replace(found, action=found.decision.in_order(found.action, belief))
 
 
