@@ -97,13 +97,12 @@ class ContinuousSearch(ActionSearch):
         found = find_incumbent(decision, belief, space, domain, draws, clock) if known is None else known
         if thorough and found.left is None:
             found = restarted(decision, belief, domain, draws, found, clock)
-        if found is not known:
-            if not clock.expired:
-                if len(belief.found) >= MOST_FOUND:
-                    belief.found.clear()
-                losses = loss_now(decision, belief, found.contenders, draws)
-                # decision and space are kept, so that their ids stay theirs
-                belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
+        if found is not known and not clock.expired:
+            if len(belief.found) >= MOST_FOUND:
+                belief.found.clear()
+            losses = loss_now(decision, belief, found.contenders, draws)
+            # decision and space are kept, so that their ids stay theirs
+            belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
         best = found.contenders[0].clone()
         parts = (best, found.value, found.contenders, found.metric)
         return cls(decision, belief, space, domain, draws, clock, *parts, left=found.left)
