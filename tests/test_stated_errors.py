@@ -100,6 +100,13 @@ ALPINE = alpine(2).space
 TOP_3 = he.TopK(3, weight=10.0, cap=1.25)
 """Capped distances: where they end, the loss has kinks that hold descent."""
 
+
+@cache
+def rough(n: int, seed: int) -> he.Gaussian:
+    X = ALPINE.sample(n, seed)
+    return he.fit(X, alpine(2)(X), space=ALPINE, hyperparameters="map", seed=seed)
+
+
 TINY = Effort(replicates=2, outcomes=6, draws=32, steps=3, rounds=1)
 ALONE: dict[str, Case] = {
     **{f"{name}, gp": Case(make, lambda: gaussian(1), SPACE) for name, make in SEARCHED.items()},
@@ -109,12 +116,6 @@ ALONE: dict[str, Case] = {
     "k_guesses_2, list": Case(SEARCHED["k_guesses_2"], mixture, LIST),
     "kinks": Case(lambda: TOP_3, lambda: rough(15, 115), ALPINE),
 }
-
-
-@cache
-def rough(n: int, seed: int) -> Belief:
-    X = ALPINE.sample(n, seed)
-    return he.fit(X, alpine(2)(X), space=ALPINE, hyperparameters="map", seed=seed)
 
 
 @pytest.mark.parametrize("name", ALONE)
