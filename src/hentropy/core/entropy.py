@@ -1,5 +1,6 @@
 """H: the smallest expected loss that any action has under a belief, and the action that has it (the Bayes action)."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,10 @@ AUDIT_REPLICATES = 8
 
 @dataclass(frozen=True)
 class Entropy:
-    """The entropy of a belief for a decision: its value, its Monte Carlo error (0 where exact), the Bayes action."""
+    """The entropy of a belief for a decision: its value, its error, the Bayes action.
+
+    The error covers draws of values and what the search for the action may have missed; it is 0 where both are exact.
+    """
 
     value: float
     std_error: float
@@ -67,10 +71,12 @@ def entropy(
     settled, belief = check_fit(decision, belief, space)
     check_seed(seed)
     if success is None:
-        found = entropy_of(prepare_search(settled, belief, space), belief, seed)
+        found = entropy_of(prepare_search(settled, belief, space, thorough=True), belief, seed)
     else:
         priced, space = restricted(settled, belief, space, success)
-        found = replace(entropy_of(prepare_search(priced, belief, space), belief, seed), decision=settled)
+        found = replace(
+            entropy_of(prepare_search(priced, belief, space, thorough=True), belief, seed), decision=settled
+        )
     return replace(found, action=found.decision.in_order(found.action, belief))
 
 
@@ -78,10 +84,11 @@ def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:
     """The entropy from a search that was prepared before."""
     decision = search.decision
     estimates = _estimates(decision, belief, search.best, seed)
+    left = 0.0 if search.left is None else float(search.left)
     if estimates is None:
-        return Entropy(float(search.value), 0.0, search.best, decision)
+        return Entropy(float(search.value), left, search.best, decision)
     spread = float(estimates.std()) / len(estimates) ** 0.5
-    return Entropy(float(estimates.mean()), spread, search.best, decision)
+    return Entropy(float(estimates.mean()), math.hypot(spread, left), search.best, decision)
 
 
 @torch.no_grad()

@@ -130,8 +130,12 @@ class Appraisal:
         clock: Clock | None = None,
         decide_on: DesignSpace | None = None,
         success: Success | None = None,
+        thorough: bool = False,
     ) -> "Appraisal":
-        """Find the best action now and what else valuing a design needs; `success` as in `entropy`."""
+        """Find the best action now and what else valuing a design needs; `success` as in `entropy`.
+
+        With `thorough`, the best action is searched for as in `entropy`.
+        """
         check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
@@ -155,7 +159,7 @@ class Appraisal:
         everywhere = actions_on
         if success is not None:
             settled, actions_on = restricted(settled, belief, actions_on, success)
-        search = prepare_search(settled, belief, actions_on, clock)
+        search = prepare_search(settled, belief, actions_on, clock, thorough)
         if actions_on is not space:
             search = search.of_other_designs(actions_on)
         formula = settled.gain_formula(belief, actions_on, seed) or lines_formula(search, belief)
@@ -335,8 +339,10 @@ class Appraisal:
         gain = _replicated(grouped, exact=False)
         all_grades = each[0].every and not drawn
         error = self._by_order(together, each, least, weights, effort) if all_grades else gain.std_error
-        # what the last round of the search still found is about what it has left to find
+        # what the last rounds of the searches, after an outcome and today, still found is about what is left to find
         error = torch.hypot(error, (late * weights).sum(-1))
+        today = self.search.left if search is self.search else self.search.value - search.value
+        error = error if today is None else torch.hypot(error, today)
         values = fantasy.values[..., self.observed(0) :]
         least = BestAfterOutcome(least.loss, least.loss + saved, least.actions)
         return Audit(Gain(gain.value, error, exact=False), search, least, values, weights)
@@ -505,7 +511,8 @@ def gain(
 ) -> Gain:
     """EHIG of designs: each row of x (b x d), or b sets of q designs observed together (b x q x d), audited.
 
-    The standard error covers the draws of outcomes and values, and what the search for actions may have missed.
+    The standard error covers the draws of outcomes and values, and what the searches for actions, today's and those
+    after outcomes, may have missed. The gain of a design does not depend on which others are asked with it.
     `decide_on` is the space of the decision, if not that of the designs. With `success`, the belief about
     whether experiments succeed, the gain is weighted by the probability of success and includes what a failure teaches.
     """
@@ -524,8 +531,14 @@ def gain(
         limits=limits,
         decide_on=decide_on,
         success=success,
+        thorough=True,
     )
-    effort = Effort() if effort is None else effort
-    rows = appraisal.rows(effort.outcomes * effort.replicates, designs.shape[-2])
-    parts = [appraisal.expected(appraisal.audit(part, seed + 7919, effort).gain, part) for part in designs.split(rows)]
+    effort, q = Effort() if effort is None else effort, designs.shape[-2]
+    # what is found for one design must not change the gain of another: one at a time, unless nothing is shared
+    one_at_a_time = appraisal.applicable(q) is None and appraisal.search.helps_other_designs
+    rows = 1 if one_at_a_time else appraisal.rows(effort.outcomes * effort.replicates, q)
+    parts = []
+    for part in designs.split(rows):
+        audit = appraisal.audit(part, seed + 7919, effort)
+        parts.append(appraisal.expected(audit.gain, part, audit.search))
     return Gain(torch.cat([p.value for p in parts]), torch.cat([p.std_error for p in parts]), parts[0].exact)

@@ -34,12 +34,14 @@ def prepare_search(
     belief: Belief,
     space: DesignSpace,
     clock: Clock | None = None,
+    thorough: bool = False,
 ) -> ActionSearch:
     """The search that fits the decision's actions, with today's best action. The decision is `within` the space.
 
-    It is the same whoever asks: all statements about one belief start from one action.
+    It does not depend on a seed. With `thorough`, as for all that is stated about a belief, it is searched for as long
+    as that finds a better one (`restarts`).
     """
-    search = _prepared(decision, belief, space, Clock() if clock is None else clock)
+    search = _prepared(decision, belief, space, Clock() if clock is None else clock, thorough)
     if not bool(torch.isfinite(search.value)):
         raise DecisionError(
             f"the smallest expected loss of {decision!r} is {float(search.value)}, of action {search.best!r}; guard the"
@@ -48,7 +50,7 @@ def prepare_search(
     return search
 
 
-def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clock) -> ActionSearch:
+def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clock, thorough: bool) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
     if (
@@ -76,7 +78,7 @@ def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clo
         return TupleSearch.prepare(decision, belief, points, actions, draws, clock)
 
     ways: Searches[ActionSearch] = Searches(
-        descent=lambda domain: ContinuousSearch.prepare(decision, belief, space, domain, draws, clock),
+        descent=lambda domain: ContinuousSearch.prepare(decision, belief, space, domain, draws, clock, thorough),
         rows=rows,
         items=lambda actions: OptionsSearch.prepare(decision, belief, actions, draws),
         tuples=tuples,

@@ -43,6 +43,11 @@ class ActionSearch(ABC):
     decision: Decision
     best: Any
     value: Tensor
+    left: Tensor | None = None
+    """About how much lower than `value` the loss of a better action may be, where that was looked for."""
+
+    helps_other_designs = False
+    """Whether what `best_after` finds for one design may serve another, so that an audit of both is another one."""
 
     @abstractmethod
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:

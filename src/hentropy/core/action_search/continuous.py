@@ -20,6 +20,7 @@ from hentropy.core.action_search.base import (
 from hentropy.core.action_search.descent import polish
 from hentropy.core.action_search.exchange import exchange, gather_points
 from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine, replacements
+from hentropy.core.action_search.restarts import restarted
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
@@ -70,6 +71,10 @@ class ContinuousSearch(ActionSearch):
     others: bool = False
     """Whether designs may lie elsewhere than actions."""
 
+    left: Tensor | None = None
+
+    helps_other_designs = True
+
     @classmethod
     def prepare(
         cls,
@@ -79,23 +84,28 @@ class ContinuousSearch(ActionSearch):
         domain: Domain,
         draws: Tensor,
         clock: Clock,
+        thorough: bool,
     ) -> "ContinuousSearch":
-        """Find the best action now and its contenders.
+        """Find the best action now and its contenders; with `thorough`, search on for it.
 
-        It is found once for a belief. Should the decision have been changed since, its losses tell.
+        It is found once for a belief, and what is known of it serves everyone who asks later. Should the decision have
+        been changed since, its losses tell.
         """
         asked = (id(decision), id(space))
         found, losses, *_ = belief.found.get(asked, (None, None))
-        if found is None or not _same(decision, belief, domain, draws, found, losses):
-            found = find_incumbent(decision, belief, space, domain, draws, clock)
-            if not clock.expired:
-                if len(belief.found) >= MOST_FOUND:
-                    belief.found.clear()
-                losses = loss_now(decision, belief, found.contenders, draws)
-                # decision and space are kept, so that their ids stay theirs
-                belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
+        known = found if found is not None and _same(decision, belief, domain, draws, found, losses) else None
+        found = find_incumbent(decision, belief, space, domain, draws, clock) if known is None else known
+        if thorough and found.left is None:
+            found = restarted(decision, belief, domain, draws, found, clock)
+        if found is not known and not clock.expired:
+            if len(belief.found) >= MOST_FOUND:
+                belief.found.clear()
+            losses = loss_now(decision, belief, found.contenders, draws)
+            # decision and space are kept, so that their ids stay theirs
+            belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
         best = found.contenders[0].clone()
-        return cls(decision, belief, space, domain, draws, clock, best, found.value, found.contenders, found.metric)
+        parts = (best, found.value, found.contenders, found.metric)
+        return cls(decision, belief, space, domain, draws, clock, *parts, left=found.left)
 
     def of_other_designs(self, space: DesignSpace) -> "ContinuousSearch":
         """Designs are brought to where actions lie before they become members of one."""

@@ -69,6 +69,8 @@ class FiniteSearch(ActionSearch):
     promising: Tensor
     clock: Clock
 
+    helps_other_designs = True
+
     @classmethod
     @torch.no_grad()
     def prepare(cls, decision: Decision, belief: Belief, points: Tensor, sums: Sums, clock: Clock) -> "FiniteSearch":

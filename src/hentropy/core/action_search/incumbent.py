@@ -157,11 +157,15 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Incumbent:
-    """Actions P x event, the best one first, its expected loss now, and the inverse Hessian there (A x A)."""
+    """Actions P x event, the best one first, its expected loss now, and the inverse Hessian there (A x A).
+
+    `left` is about how much lower the loss of a better action may be, where the search went on until it found little.
+    """
 
     contenders: Tensor
     value: Tensor
     metric: Tensor
+    left: Tensor | None = None
 
 
 def find_incumbent(

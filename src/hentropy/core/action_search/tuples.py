@@ -51,6 +51,8 @@ class TupleSearch(ActionSearch):
     scores: Tensor
     cut_short: bool
 
+    helps_other_designs = True
+
     @classmethod
     def prepare(
         cls, decision: Decision, belief: Belief, points: Tensor, actions: Points, draws: Tensor, clock: Clock
