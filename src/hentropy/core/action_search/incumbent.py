@@ -16,12 +16,12 @@ from hentropy.core.action_search.base import (
     listed_moments,
     loss_now,
     moments_now,
-    surprises,
     take,
     wide,
 )
 from hentropy.core.action_search.descent import descend, polish
-from hentropy.core.action_search.exchange import exchange, exchange_sums, gains_of, replacement_losses
+from hentropy.core.action_search.exchange import exchange, exchange_sums, gains_of
+from hentropy.core.action_search.rivals import led_by_outcomes, replaced
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
@@ -174,7 +174,7 @@ def find_incumbent(
 ) -> Incumbent:
     """Find the best action now and its contenders."""
     if not isinstance(domain, PointsDomain) or not decision.looks_at_itself(space):
-        return refine(decision, belief, domain, draws, _sampled_starts(decision, belief, domain, draws), clock)
+        return _elsewhere(decision, belief, domain, draws, clock)
     affine = decision.needs is Needs.MEAN
     fewer = 1 if affine else SHARE
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
@@ -186,7 +186,7 @@ def find_incumbent(
     )
     starts = _exchanged(decision, moments, candidates, first, few_draws)
     count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
-    others = _replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
+    others = replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
     starts = torch.cat([starts, others])
     apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
     few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_ROUNDS if affine else ROUNDS
@@ -194,7 +194,7 @@ def find_incumbent(
     if affine:
         found = _crossed(decision, belief, domain, found, candidates, draws, clock)
     count = max(1 if is_wide else SURPRISES, ALL_SURPRISES // domain.k)
-    surprises = _replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
+    surprises = replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
     return replace(found, contenders=torch.cat([found.contenders[:RIVALS], surprises]))
 
 
@@ -223,12 +223,6 @@ def _crossed(
             break
         found = replace(crossed, contenders=torch.cat([crossed.contenders, found.contenders]))
     return found
-
-
-def replacements(k: int, device: torch.device) -> Tensor:
-    """Which members of an action move to a new point: each one alone, and all together where they must agree."""
-    one = torch.eye(k, dtype=torch.bool, device=device)
-    return one if k == 1 else torch.cat([one, torch.ones_like(one[:1])])
 
 
 def refine(
@@ -388,55 +382,13 @@ def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tens
     return points[index[losses.argsort()]]
 
 
-def _sampled_starts(decision: Decision, belief: Belief, domain: Domain, draws: Tensor) -> Tensor:
-    """The best of actions that fill the domain: S x event."""
-    actions = domain.sample(SAMPLED, SEED).to(belief.X)
-    return actions[loss_now(decision, belief, actions, draws).argsort()[:RIVALS]]
-
-
-def _replaced(
-    decision: Decision,
-    belief: Belief,
-    space: DesignSpace,
-    best: Tensor,
-    candidates: Tensor,
-    draws: Tensor,
-    count: int,
-    surprise: float,
-) -> Tensor:
-    """The best action (k x d) with one member, or all, replaced by `count` good candidates that lie apart: ... x k x d.
-
-    With a surprise, a candidate's value is taken to be this many standard deviations above or below its mean.
-    """
-    k, M = best.shape[0], candidates.shape[0]
-    points = torch.cat([best, candidates])
-    replaced = replacements(k, best.device).unsqueeze(1)
-    kept, others = torch.arange(k, device=best.device), torch.arange(k, k + M, device=best.device)[:, None]
-    actions = points[torch.where(replaced, others, kept)]  # replacement x candidate x k x d
-    moments = listed_moments(decision, moments_now(decision, belief, points), k)
-
-    def losses_of(moments: Moments) -> Tensor:
-        """Replacement x candidate."""
-        one = [replacement_losses(decision, moments, points, kept.unsqueeze(0), j, draws)[:, k:] for j in range(k)]
-        if k > 1:
-            alike = others.expand(M, k)
-            one.append(expected_loss(decision, take(moments, alike), points[alike], draws).unsqueeze(0))
-        return torch.cat(one)
-
-    if surprise == 0.0:
-        losses = losses_of(moments)
-    else:
-        spread = belief.moments(points, Needs.VARIANCE)
-        each = decision.needs is not Needs.MEAN and not wide(decision, k * moments.outcomes)
-        sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
-        sd[:, : k * moments.outcomes] = 0.0
-        sides = surprise * surprises(moments.outcomes, len(points), sd)
-        moved = (replace(moments, mean=moments.mean + side * sd) for side in sides)
-        losses = torch.stack([losses_of(each) for each in moved]).amin(0)
-    unit, apart = space.to_unit(candidates), 0.1 * space.dim**0.5
-    rows, every = [], torch.arange(len(actions), device=best.device)
-    for _ in range(count):
-        choice = losses.argmin(-1)
-        rows.append(actions[every, choice])
-        losses = losses.masked_fill(torch.cdist(unit[choice], unit) < apart, torch.inf)
-    return torch.cat(rows)
+def _elsewhere(decision: Decision, belief: Belief, domain: Domain, draws: Tensor, clock: Clock) -> Incumbent:
+    """The best action of a loss that looks elsewhere than at its action, and those that outcomes could make best."""
+    spread = domain.sample(SAMPLED, SEED).to(belief.X)
+    starts = spread[loss_now(decision, belief, spread, draws).argsort()[:RIVALS]]
+    found = refine(decision, belief, domain, draws, starts, clock)
+    if clock.expired:
+        return found
+    few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
+    led = led_by_outcomes(decision, few, domain, few_draws, found.contenders, spread, clock)
+    return replace(found, contenders=torch.cat([found.contenders, led]))
