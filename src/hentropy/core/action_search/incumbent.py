@@ -122,9 +122,16 @@ ALL_SURPRISES = 12
 SURPRISE = 2.0
 """Standard deviations by which a point is taken to be better or worse than its mean."""
 
+BESIDE = 8
+"""Where a loss is not affine, what a surprise at one point favours is not all: as many rivals, at most, that outcomes
+could make best."""
+
 EXTREMES = 10
 AROUND = 6
 SAMPLED = 256
+LED = 24
+"""Of actions that fill a domain, those from which searches start; and how many that outcomes could make best are kept,
+where nothing else says which they are."""
 
 FIRST_DRAWS = 32
 FIRST_STEPS = 20
@@ -195,7 +202,11 @@ def find_incumbent(
         found = _crossed(decision, belief, domain, found, candidates, draws, clock)
     count = max(1 if is_wide else SURPRISES, ALL_SURPRISES // domain.k)
     surprises = replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
-    return replace(found, contenders=torch.cat([found.contenders[:RIVALS], surprises]))
+    rivals = torch.cat([found.contenders[:RIVALS], surprises])
+    if not affine and not is_wide:
+        led = led_by_outcomes(decision, few, domain, few_draws, rivals, starts, clock, most=BESIDE)
+        rivals = torch.cat([rivals, led])
+    return replace(found, contenders=rivals)
 
 
 def _crossed(
@@ -390,5 +401,5 @@ def _elsewhere(decision: Decision, belief: Belief, domain: Domain, draws: Tensor
     if clock.expired:
         return found
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
-    led = led_by_outcomes(decision, few, domain, few_draws, found.contenders, spread, clock)
+    led = led_by_outcomes(decision, few, domain, few_draws, found.contenders, spread, clock, most=LED)
     return replace(found, contenders=torch.cat([found.contenders, led]))

@@ -1,9 +1,9 @@
 """Rivals of today's best action: actions that an outcome could make the best one.
 
 Where a loss looks at the members of its action, they are today's best with members replaced by points that would lead
-if f there surprised us (`replaced`). Where it looks elsewhere (a robust design, a vector of its own), nothing says which
-action a surprise favours. They are then the best actions after outcomes at points where actions look, refined for these
-outcomes (`led_by_outcomes`): of all that were met, those that together save the most.
+if f there surprised us (`replaced`). Where it looks elsewhere (a robust design, a vector of its own), or is not affine,
+that does not say which action a surprise favours. There are then the best actions after outcomes at points where
+actions look, refined for these outcomes (`led_by_outcomes`): of all that were met, those that together save the most.
 """
 
 from dataclasses import replace
@@ -31,9 +31,8 @@ LED_DESIGNS, LED_OUTCOMES, LED_STEPS = 32, 6, 8
 WIDE_SHARE = 4
 """By so much fewer designs where actions have many values."""
 
-MOST_LED = 24
 ENOUGH_LED = 1e-3
-"""Rivals are added while the next one saves this share of what all of them do, at most so many."""
+"""Rivals are added while the next one saves this share of what all of them do."""
 
 
 def replacements(k: int, device: torch.device) -> Tensor:
@@ -92,9 +91,10 @@ def replaced(
 
 @torch.no_grad()
 def led_by_outcomes(
-    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, known: Tensor, spread: Tensor, clock: Clock
-) -> Tensor:
-    """Actions that outcomes could make better than all `known` ones (P x event), the one that saves most first.
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, known: Tensor, spread: Tensor, clock: Clock,
+    most: int,
+) -> Tensor:  # fmt: skip
+    """At most so many actions that outcomes could make better than all `known` ones (P x event), the best first.
 
     `spread` are actions that fill the domain (S x event): outcomes at the points where they look are tried, and the
     search after each of them starts at the best of all.
@@ -119,7 +119,7 @@ def led_by_outcomes(
     u, _, _ = polish(loss, start.reshape(b * N, A), LED_STEPS, clock)
     met = torch.unique(domain.project(domain.to_action(u)), dim=0)
     losses = _losses_of_all(decision, fantasy, torch.cat([known, met]), draws)
-    return met[_saving_most(losses[..., : len(known)].amin(-1), losses[..., len(known) :], fantasy.weights)]
+    return met[_saving_most(losses[..., : len(known)].amin(-1), losses[..., len(known) :], fantasy.weights, most)]
 
 
 def _losses_of_all(decision: Decision, fantasy: Fantasy, actions: Tensor, draws: Tensor) -> Tensor:
@@ -136,14 +136,14 @@ def _losses_of_all(decision: Decision, fantasy: Fantasy, actions: Tensor, draws:
     return torch.cat(parts, -1)
 
 
-def _saving_most(known: Tensor, losses: Tensor, weights: Tensor) -> Tensor:
+def _saving_most(known: Tensor, losses: Tensor, weights: Tensor, most: int) -> Tensor:
     """Which actions to add to known ones, one after the other, each saving most on average over all outcomes.
 
     The smallest losses of the known ones (b x N), those of the others (b x N x P), and the weights of the outcomes.
     """
     chosen: list[int] = []
     saved, best = 0.0, known
-    for _ in range(min(MOST_LED, losses.shape[-1])):
+    for _ in range(min(most, losses.shape[-1])):
         more = ((best.unsqueeze(-1) - losses).clamp_min(0.0) * weights.unsqueeze(-1)).sum((0, 1))
         choice = int(more.argmax())
         saved += float(more[choice])
