@@ -40,7 +40,8 @@ def check_decision(
 
     The loss has one value per action; the expected loss is its average; the Bayes action attains the entropy, and no
     random action has a lower loss; gains are not negative, and the gain of a design is what conditioning the belief on
-    its outcomes and deciding anew saves on average; the order of a set of points does not matter; with `q` above 1, the joint gain of q designs is the gain of all but the last plus what the last adds while these are pending.
+    its outcomes and deciding anew saves on average; the order of a set of points does not matter; with `q` above 1,
+    the joint gain of q designs is the gain of all but the last plus what the last adds while these are pending.
     Optional relations, for Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well),
     whose gains must be the same; `scales` says that the loss is linear in f, so that gains double with f. `effort` is
     that of all gains; by default, the usual one.
