@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hentropy.core.action_search.base import (
+    decidable,
     expected_loss,
     listed_moments,
     loss_now,
@@ -126,6 +127,10 @@ BESIDE = 8
 """Where a loss is not affine, what a surprise at one point favours is not all: as many rivals, at most, that outcomes
 could make best."""
 
+OBSERVED, OBSERVED_STARTS, REFINED = 64, 6, 3
+"""Members are exchanged with this many observed designs, from today's action and tuples of these; of actions that
+are better, so many are refined."""
+
 EXTREMES = 10
 AROUND = 6
 SAMPLED = 256
@@ -181,7 +186,7 @@ def find_incumbent(
 ) -> Incumbent:
     """Find the best action now and its contenders."""
     if not isinstance(domain, PointsDomain) or not decision.looks_at_itself(space):
-        return _elsewhere(decision, belief, domain, draws, clock)
+        return _elsewhere(decision, belief, space, domain, draws, clock)
     affine = decision.needs is Needs.MEAN
     fewer = 1 if affine else SHARE
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
@@ -200,6 +205,7 @@ def find_incumbent(
     found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)
     if affine:
         found = _crossed(decision, belief, domain, found, candidates, draws, clock)
+    found = _with_observed(decision, belief, space, domain, found, draws, clock)
     count = max(1 if is_wide else SURPRISES, ALL_SURPRISES // domain.k)
     surprises = replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
     rivals = torch.cat([found.contenders[:RIVALS], surprises])
@@ -207,6 +213,52 @@ def find_incumbent(
         led = led_by_outcomes(decision, few, domain, few_draws, rivals, starts, clock, most=BESIDE)
         rivals = torch.cat([rivals, led])
     return replace(found, contenders=rivals)
+
+
+def _with_observed(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    domain: PointsDomain,
+    found: Incumbent,
+    draws: Tensor,
+    clock: Clock,
+) -> Incumbent:
+    """The actions found, or a better one with members that were observed, refined.
+
+    Where data crowd, the best design is often one of them, on a peak too narrow for points that fill the space.
+    """
+    observed = belief.X[decidable(space, belief.X)]
+    if not len(observed):
+        return found
+    k, best = domain.k, found.contenders[0]
+    if k == 1:
+        tried = observed.unsqueeze(1)
+    else:
+        observed = _best_alone(decision, belief, observed, k, draws)
+        points = torch.cat([best, observed])
+        moments = listed_moments(decision, moments_now(decision, belief, points), k)
+        generator = torch.Generator().manual_seed(SEED)
+        first = k + torch.rand(OBSERVED_STARTS, max(k, len(observed)), generator=generator).argsort(-1)[
+            :, :k
+        ].remainder(len(observed)).to(points.device)
+        first[0] = torch.arange(k, device=points.device)
+        tried = _exchanged(decision, moments, points, first, draws)
+    losses = loss_now(decision, belief, tried, draws)
+    better = losses.argsort()[:REFINED]
+    better = better[losses[better] < found.value]
+    if not len(better):
+        return found
+    more = refine(decision, belief, domain, draws, tried[better], clock, first_steps=0)
+    return replace(more, contenders=torch.cat([more.contenders, found.contenders]))
+
+
+def _best_alone(decision: Decision, belief: Belief, points: Tensor, k: int, draws: Tensor) -> Tensor:
+    """Of many points (n x d) those that are best as all members of an action: n' x d."""
+    if len(points) <= OBSERVED:
+        return points
+    losses = loss_now(decision, belief.typical(), points.unsqueeze(1).expand(-1, k, -1), draws[:FIRST_DRAWS])
+    return points[losses.argsort()[:OBSERVED]]
 
 
 def _crossed(
@@ -393,9 +445,14 @@ def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tens
     return points[index[losses.argsort()]]
 
 
-def _elsewhere(decision: Decision, belief: Belief, domain: Domain, draws: Tensor, clock: Clock) -> Incumbent:
+def _elsewhere(
+    decision: Decision, belief: Belief, space: DesignSpace, domain: Domain, draws: Tensor, clock: Clock
+) -> Incumbent:
     """The best action of a loss that looks elsewhere than at its action, and those that outcomes could make best."""
     spread = domain.sample(SAMPLED, SEED).to(belief.X)
+    if isinstance(domain, PointsDomain):
+        observed = belief.X[decidable(space, belief.X)]
+        spread = torch.cat([spread, observed.unsqueeze(1).expand(-1, domain.k, -1)])
     starts = spread[loss_now(decision, belief, spread, draws).argsort()[:RIVALS]]
     found = refine(decision, belief, domain, draws, starts, clock)
     if clock.expired:
