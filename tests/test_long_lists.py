@@ -1,4 +1,4 @@
-"""Lists too long to try all tuples: gains against an oracle that conditions and exchanges over every row, and limits."""
+"""Lists too long to try all tuples: gains against an oracle that exchanges over every row, and limits."""
 
 import pytest
 import torch
@@ -15,8 +15,8 @@ OUTCOMES = 11
 
 
 def test_gains_of_two_guesses_are_those_of_all_rows() -> None:
-    """Within a tenth of the largest gain: the oracle has few outcomes. The promising rows alone gave a hundredth."""
-    pool, decision, x = he.Pool(ROWS), he.KGuesses(2), ROWS[60:500:80]
+    """Within a fifth: the oracle has few outcomes. With the promising rows alone, half of the gains are halved."""
+    pool, decision, x = he.Pool(ROWS), he.KGuesses(2), ROWS[60:500:40]
     X = ROWS[:6]
     belief = he.fit(X, torch.sin(7.0 * X[:, 0]) * torch.cos(6.0 * X[:, 1]), space=pool, hyperparameters="map")
     fantasy = belief.look_ahead(x.unsqueeze(1)).fantasy(belief.nodes(OUTCOMES, 1))
@@ -36,7 +36,7 @@ def test_gains_of_two_guesses_are_those_of_all_rows() -> None:
             saved.append(expected_loss(decision, take(moments, today), ROWS[today], none) - least)
         expected.append(torch.stack(saved) @ fantasy.weights)
     wanted, found = torch.stack(expected), gain(decision, belief, x, pool)
-    torch.testing.assert_close(found.value, wanted, rtol=0.0, atol=0.1 * float(wanted.max()))
+    torch.testing.assert_close(found.value, wanted, rtol=0.2, atol=0.002 * float(wanted.max()))
 
 
 @pytest.mark.parametrize("space", [he.Space(a=he.Real(0, 100), b=he.Real(0, 1)), he.Pool(100.0 * ROWS)])
