@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hentropy.core.action_search import expected_loss
+from hentropy.core.action_search import expected_loss, prepare_search
 from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Known, Needs, Several, Transformed, value_draws
 from hentropy.core.beliefs.several import Part
 from hentropy.core.decisions import Decision, Solved, by_outcome, checked_loss
-from hentropy.core.entropy import Entropy, check_fit, entropy
+from hentropy.core.entropy import Entropy, check_fit, entropy, entropy_of
 from hentropy.core.gain import Effort, Gain, gain
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
@@ -219,7 +219,8 @@ def _check_conditioned(
     saved, error = torch.zeros_like(found.value), 0.0
     for weight, y in zip(weights, fantasy.values[0], strict=True):
         after = belief.condition(x, y.reshape(belief.expected(x).shape))
-        then = entropy(decision, after, space, seed=seed)
+        # the settled decision: a fallback that follows the data would be another one after the outcome
+        then = entropy_of(prepare_search(decision, after, space), after, seed)
         stay = _loss_of(decision, after, now.action, seed)
         saved += weight * (stay - then.value)
         error += float(weight) * then.std_error
