@@ -11,7 +11,7 @@ from torch import Tensor
 from hentropy import Decision, KGuesses, TopK
 from hentropy.core.action_search import ContinuousSearch, descend, prepare_search
 from hentropy.core.action_search.continuous import _choosing
-from hentropy.core.action_search.incumbent import replacements
+from hentropy.core.action_search.rivals import replacements
 from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
 from hentropy.core.beliefs.terms import Basis
 from hentropy.core.clock import Clock

@@ -36,7 +36,8 @@ from typing import Any
 
 from hentropy.core.action_search import ActionSearch, ContinuousSearch, prepare_search, values_per_action
 from hentropy.core.action_search.base import loss_now
-from hentropy.core.action_search.incumbent import SEED, replacements
+from hentropy.core.action_search.incumbent import SEED
+from hentropy.core.action_search.rivals import replacements
 from hentropy.core.beliefs import Belief, Moments
 from hentropy.core.beliefs.success import Success, Watched
 from hentropy.core.clock import Clock

@@ -19,8 +19,9 @@ from hentropy.core.action_search.base import (
 )
 from hentropy.core.action_search.descent import polish
 from hentropy.core.action_search.exchange import exchange, gather_points
-from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine, replacements
+from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine
 from hentropy.core.action_search.restarts import restarted
+from hentropy.core.action_search.rivals import replacements
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision

@@ -84,7 +84,8 @@ class FiniteSearch(ActionSearch):
         index = exchange.best()
         barriers = exchange.barriers(index)
         promising = _promising(points, worth, surprise, index, barriers, exchange.u)
-        again = exchange.again(promising, index)
+        observed = RowIndex(points).find(belief.X) if sums.reward is not None else index
+        again = exchange.again(torch.cat([promising, observed[observed >= 0]]).unique(), index)
         if not torch.equal(again, index):
             index, barriers = again, exchange.barriers(again)
             promising = _promising(points, worth, surprise, index, barriers, exchange.u)

@@ -16,12 +16,12 @@ from hentropy.core.action_search.base import (
     listed_moments,
     loss_now,
     moments_now,
-    surprises,
     take,
     wide,
 )
 from hentropy.core.action_search.descent import descend, polish
-from hentropy.core.action_search.exchange import exchange, exchange_sums, gains_of, replacement_losses
+from hentropy.core.action_search.exchange import exchange, exchange_sums, gains_of
+from hentropy.core.action_search.rivals import led_by_outcomes, replaced
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
@@ -122,9 +122,20 @@ ALL_SURPRISES = 12
 SURPRISE = 2.0
 """Standard deviations by which a point is taken to be better or worse than its mean."""
 
+BESIDE = 8
+"""Where a loss is not affine, what a surprise at one point favours is not all: as many rivals, at most, that outcomes
+could make best."""
+
+OBSERVED, OBSERVED_STARTS, REFINED = 64, 6, 3
+"""Members are exchanged with this many observed designs, from today's action and tuples of these; of actions that
+are better, so many are refined."""
+
 EXTREMES = 10
 AROUND = 6
 SAMPLED = 256
+LED = 24
+"""Of actions that fill a domain, those from which searches start; and how many that outcomes could make best are kept,
+where nothing else says which they are."""
 
 FIRST_DRAWS = 32
 FIRST_STEPS = 20
@@ -178,7 +189,7 @@ def find_incumbent(
 ) -> Incumbent:
     """Find the best action now and its contenders."""
     if not isinstance(domain, PointsDomain) or not decision.looks_at_itself(space):
-        return refine(decision, belief, domain, draws, _sampled_starts(decision, belief, domain, draws), clock)
+        return _elsewhere(decision, belief, space, domain, draws, clock)
     affine = decision.needs is Needs.MEAN
     fewer = 1 if affine else SHARE
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
@@ -190,16 +201,67 @@ def find_incumbent(
     )
     starts = _exchanged(decision, moments, candidates, first, few_draws)
     count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
-    others = _replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
+    others = replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
     starts = torch.cat([starts, others])
     apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
     few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_ROUNDS if affine else ROUNDS
     found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)
     if affine:
         found = _crossed(decision, belief, domain, found, candidates, draws, clock)
+    found = _with_observed(decision, belief, space, domain, found, draws, clock)
     count = max(1 if is_wide else SURPRISES, ALL_SURPRISES // domain.k)
-    surprises = _replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
-    return replace(found, contenders=torch.cat([found.contenders[:RIVALS], surprises]))
+    surprises = replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
+    rivals = torch.cat([found.contenders[:RIVALS], surprises])
+    if not affine and not is_wide:
+        led = led_by_outcomes(decision, few, domain, few_draws, rivals, starts, clock, most=BESIDE)
+        rivals = torch.cat([rivals, led])
+    return replace(found, contenders=rivals)
+
+
+def _with_observed(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    domain: PointsDomain,
+    found: Incumbent,
+    draws: Tensor,
+    clock: Clock,
+) -> Incumbent:
+    """The actions found, or a better one with members that were observed, refined.
+
+    Where data crowd, the best design is often one of them, on a peak too narrow for points that fill the space.
+    """
+    observed = belief.X[space.contains(belief.X)]
+    if not len(observed):
+        return found
+    k, best = domain.k, found.contenders[0]
+    if k == 1:
+        tried = observed.unsqueeze(1)
+    else:
+        observed = _best_alone(decision, belief, observed, k, draws)
+        points = torch.cat([best, observed])
+        moments = listed_moments(decision, moments_now(decision, belief, points), k)
+        generator = torch.Generator().manual_seed(SEED)
+        first = k + torch.rand(OBSERVED_STARTS, max(k, len(observed)), generator=generator).argsort(-1)[
+            :, :k
+        ].remainder(len(observed)).to(points.device)
+        first[0] = torch.arange(k, device=points.device)
+        tried = _exchanged(decision, moments, points, first, draws)
+    losses = loss_now(decision, belief, tried, draws)
+    better = losses.argsort()[:REFINED]
+    better = better[losses[better] < found.value]
+    if not len(better):
+        return found
+    more = refine(decision, belief, domain, draws, tried[better], clock, first_steps=0)
+    return replace(more, contenders=torch.cat([more.contenders, found.contenders]))
+
+
+def _best_alone(decision: Decision, belief: Belief, points: Tensor, k: int, draws: Tensor) -> Tensor:
+    """Of many points (n x d) those that are best as all members of an action: n' x d."""
+    if len(points) <= OBSERVED:
+        return points
+    losses = loss_now(decision, belief.typical(), points.unsqueeze(1).expand(-1, k, -1), draws[:FIRST_DRAWS])
+    return points[losses.argsort()[:OBSERVED]]
 
 
 def _crossed(
@@ -227,12 +289,6 @@ def _crossed(
             break
         found = replace(crossed, contenders=torch.cat([crossed.contenders, found.contenders]))
     return found
-
-
-def replacements(k: int, device: torch.device) -> Tensor:
-    """Which members of an action move to a new point: each one alone, and all together where they must agree."""
-    one = torch.eye(k, dtype=torch.bool, device=device)
-    return one if k == 1 else torch.cat([one, torch.ones_like(one[:1])])
 
 
 def refine(
@@ -392,55 +448,18 @@ def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tens
     return points[index[losses.argsort()]]
 
 
-def _sampled_starts(decision: Decision, belief: Belief, domain: Domain, draws: Tensor) -> Tensor:
-    """The best of actions that fill the domain: S x event."""
-    actions = domain.sample(SAMPLED, SEED).to(belief.X)
-    return actions[loss_now(decision, belief, actions, draws).argsort()[:RIVALS]]
-
-
-def _replaced(
-    decision: Decision,
-    belief: Belief,
-    space: DesignSpace,
-    best: Tensor,
-    candidates: Tensor,
-    draws: Tensor,
-    count: int,
-    surprise: float,
-) -> Tensor:
-    """The best action (k x d) with one member, or all, replaced by `count` good candidates that lie apart: ... x k x d.
-
-    With a surprise, a candidate's value is taken to be this many standard deviations above or below its mean.
-    """
-    k, M = best.shape[0], candidates.shape[0]
-    points = torch.cat([best, candidates])
-    replaced = replacements(k, best.device).unsqueeze(1)
-    kept, others = torch.arange(k, device=best.device), torch.arange(k, k + M, device=best.device)[:, None]
-    actions = points[torch.where(replaced, others, kept)]  # replacement x candidate x k x d
-    moments = listed_moments(decision, moments_now(decision, belief, points), k)
-
-    def losses_of(moments: Moments) -> Tensor:
-        """Replacement x candidate."""
-        one = [replacement_losses(decision, moments, points, kept.unsqueeze(0), j, draws)[:, k:] for j in range(k)]
-        if k > 1:
-            alike = others.expand(M, k)
-            one.append(expected_loss(decision, take(moments, alike), points[alike], draws).unsqueeze(0))
-        return torch.cat(one)
-
-    if surprise == 0.0:
-        losses = losses_of(moments)
-    else:
-        spread = belief.moments(points, Needs.VARIANCE)
-        each = decision.needs is not Needs.MEAN and not wide(decision, k * moments.outcomes)
-        sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
-        sd[:, : k * moments.outcomes] = 0.0
-        sides = surprise * surprises(moments.outcomes, len(points), sd)
-        moved = (replace(moments, mean=moments.mean + side * sd) for side in sides)
-        losses = torch.stack([losses_of(each) for each in moved]).amin(0)
-    unit, apart = space.to_unit(candidates), 0.1 * space.dim**0.5
-    rows, every = [], torch.arange(len(actions), device=best.device)
-    for _ in range(count):
-        choice = losses.argmin(-1)
-        rows.append(actions[every, choice])
-        losses = losses.masked_fill(torch.cdist(unit[choice], unit) < apart, torch.inf)
-    return torch.cat(rows)
+def _elsewhere(
+    decision: Decision, belief: Belief, space: DesignSpace, domain: Domain, draws: Tensor, clock: Clock
+) -> Incumbent:
+    """The best action of a loss that looks elsewhere than at its action, and those that outcomes could make best."""
+    spread = domain.sample(SAMPLED, SEED).to(belief.X)
+    if isinstance(domain, PointsDomain):
+        observed = belief.X[space.contains(belief.X)]
+        spread = torch.cat([spread, observed.unsqueeze(1).expand(-1, domain.k, -1)])
+    starts = spread[loss_now(decision, belief, spread, draws).argsort()[:RIVALS]]
+    found = refine(decision, belief, domain, draws, starts, clock)
+    if clock.expired:
+        return found
+    few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
+    led = led_by_outcomes(decision, few, domain, few_draws, found.contenders, spread, clock, most=LED)
+    return replace(found, contenders=torch.cat([found.contenders, led]))

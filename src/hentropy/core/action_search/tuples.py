@@ -26,8 +26,22 @@ RANDOM = 4
 """Random tuples from which exchange starts after an outcome, besides today's and a leading one."""
 
 CANDIDATES = 512
+"""Rows among which exchange first looks for today's best tuple; passes over the list then add those that it lacks."""
+
+PASSES, ADDED = 3, 64
+PASSED = {Needs.MEAN: 2**15, Needs.VARIANCE: 2**15, Needs.JOINT: 2**10}
+"""Passes over the list while they improve today's tuple, how many rows each adds, and of how many rows: of longer lists
+those that are best alone, now or with a surprise."""
+
+AT_ONCE = {Needs.MEAN: 2**12, Needs.VARIANCE: 2**10, Needs.JOINT: 96}
+"""Rows of a pass that are looked at together: with few, joint covariances are small."""
+
 PROMISING = {Needs.MEAN: 256, Needs.VARIANCE: 128, Needs.JOINT: 40}
 """Rows among which exchange after an outcome chooses; the more a loss needs, the fewer."""
+
+LIFTED, LIFTED_OUTCOMES, LIFTED_OF = 24, 6, 2**11
+"""An audit adds the rows that some of the outcomes of these very designs bring furthest into today's tuple: so many of
+each design, after so many outcomes, of so many rows with the best scores."""
 
 SURPRISE = 2.0
 """Standard deviations by which a row is taken to be better or worse than its mean."""
@@ -57,34 +71,48 @@ class TupleSearch(ActionSearch):
     def prepare(
         cls, decision: Decision, belief: Belief, points: Tensor, actions: Points, draws: Tensor, clock: Clock
     ) -> "TupleSearch":
-        """Exchange from several tuples, the same for every seed; rows that do well as replacements are promising."""
+        """Exchange from several tuples, the same for every seed; rows that do well as replacements are promising.
+
+        Passes over the list see to it that no row in place of a member makes today's tuple better.
+        """
         m, k = points.shape[0], actions.k
         if not torch.equal(decision.points(points[:1].expand(k, -1)), points[:1].expand(k, -1)):
             raise DecisionError(
                 f"{type(decision).__name__} looks at f elsewhere than at its action, and {actions.count_on(m)} actions"
                 f" on {m} designs are too many to try: give the actions as Listed(rows), or take a smaller pool"
             )
-        cut_short = False
+        first = passed = torch.arange(m, device=points.device)
         if m > CANDIDATES:
             mean, sd, looked = survey(belief, points, clock.share(SURVEY_SHARE))
-            cut_short = len(looked) < m
-            points = points[looked[_candidates(mean, sd, max(CANDIDATES, 2 * k))]]
-            m = points.shape[0]
+            points = points[looked]
+            observed = RowIndex(points).find(belief.X)
+            first = torch.cat([_candidates(mean, sd, max(CANDIDATES, 2 * k)), observed[observed >= 0]]).unique()
+            passed = _best_alone(decision, belief, points, first, k, draws, PASSED[decision.needs])
+        cut_short, m = len(points) < m, len(points)
         starts = WIDE_STARTS if wide(decision, draws.shape[-1]) else STARTS
         generator = torch.Generator().manual_seed(0)
-        first = torch.randint(m, (starts, k), generator=generator)
+        tuples = torch.randint(len(first), (starts, k), generator=generator)
         if actions.as_set:
-            first = torch.stack([torch.randperm(m, generator=generator)[:k] for _ in range(starts)])
-        first = first.to(points.device)
-        moments = listed_moments(decision, belief.moments(points, decision.needs), k)
-        index, losses = exchange(decision, moments, points, first, draws, sweeps=20, distinct=actions.as_set)
-        winner, value = index[losses.argmin()], losses.min()
-        scores = value - _with_a_surprise(decision, belief, moments, points, winner, draws)
+            tuples = torch.stack([torch.randperm(len(first), generator=generator)[:k] for _ in range(starts)])
+        tuples = first[tuples.to(points.device)]
+        winner, value = _exchanged(decision, belief, points, first, tuples, draws, actions.as_set)
+        for _ in range(PASSES if len(first) < m else 0):
+            if clock.share(SURVEY_SHARE).expired:
+                break
+            losses = _replacing(decision, belief, points, winner, passed, draws, actions.as_set, surprised=False)
+            first = torch.cat([first, passed[losses.topk(min(ADDED, len(passed)), largest=False).indices]]).unique()
+            better, lower = _exchanged(decision, belief, points, first, winner.unsqueeze(0), draws, actions.as_set)
+            if not bool(lower < value):
+                break
+            winner, value = better, lower
+        scores = torch.full((m,), -torch.inf).to(points)
+        scores[passed] = value - _replacing(
+            decision, belief, points, winner, passed, draws, actions.as_set, surprised=True
+        )
+        scores = torch.where(torch.isinf(scores), scores[passed].min() - 1.0, scores)
         scores[winner] = torch.inf
         count = max(PROMISING[decision.needs], 2 * k)
         promising = scores.topk(min(m, count)).indices if m > count else torch.arange(m, device=points.device)
-        if moments.point_mass:  # what chose among drawn functions does not judge
-            value = expected_loss(decision, belief.moments(points[winner], decision.needs), points[winner], draws)
         return cls(decision, belief, points, draws, points[winner], value, winner, promising, scores, cut_short)
 
     @cached_property
@@ -99,15 +127,18 @@ class TupleSearch(ActionSearch):
 
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:
         """Exchange from today's tuple after each outcome: one sweep while screening, more when refining."""
-        listed = self.points[self.promising]
+        rows = self.promising
+        is_wide = wide(self.decision, self.draws.shape[-1])
+        if steps > 0 and not is_wide and len(rows) < len(self.points):
+            rows = torch.cat([rows, self._lifted(fantasy)]).unique()
+        listed = self.points[rows]
         where = torch.zeros(self.points.shape[0], dtype=torch.long, device=x.device)
-        where[self.promising] = torch.arange(len(self.promising), device=x.device)
+        where[rows] = torch.arange(len(rows), device=x.device)
         moments = fantasy.shared_moments(listed.unsqueeze(0), self.decision.needs)  # H x b x N x 1 x M
         moments = listed_moments(self.decision, moments, len(self.index))
         b, N = x.shape[0], fantasy.weights.shape[-1]
         start = where[self.index].expand(b, N, 1, 1, -1)
         distinct = self.decision.actions.as_set
-        is_wide = wide(self.decision, self.draws.shape[-1])
         sweeps = 2 if is_wide and steps > 0 else 1
         if steps > 0 and not is_wide:
             start, sweeps = torch.cat([start, self._other_starts(moments, listed, distinct)], -2), 4
@@ -115,11 +146,59 @@ class TupleSearch(ActionSearch):
         loss, best = loss[..., 0, :].min(-1)
         each = index[..., 0, :, :]  # b x N x starts x k
         actions = listed[each.gather(-2, best[..., None, None].expand(*best.shape, 1, each.shape[-1])).squeeze(-2)]
+        loss, actions = self._with_designs(fantasy, x, loss, actions)
         today = self.best.expand(b, 1, *self.best.shape)
         stay = self._judge(fantasy, today, self.draws if draws is None else draws).expand(b, N)
         if draws is not None or is_wide:
             loss = self._judge(fantasy, actions, self.draws if draws is None else draws)
         return BestAfterOutcome(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
+
+    def _with_designs(self, fantasy: Fantasy, x: Tensor, loss: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Losses b x N and actions b x N x k x d, or today's tuple with a member replaced by a design where better."""
+        k = len(self.index)
+        position = self._rows.find(x)  # b x q
+        barred = position < 0
+        if self.decision.actions.as_set and k > 1:
+            barred = barred | (position.unsqueeze(-1) == self.index).any(-1)
+        if bool(barred.all()):
+            return loss, actions
+        member = torch.eye(k, dtype=torch.bool, device=x.device).unsqueeze(-1)  # k x k x 1
+        moved = torch.where(member, x[:, :, None, None], self.best).flatten(1, 2)  # b x (q k) x k x d
+        moments = fantasy.moments(self.decision.points(moved).unsqueeze(1), self.decision.needs)
+        losses = expected_loss(self.decision, moments, moved.unsqueeze(1), self.draws)  # b x N x (q k)
+        own = barred.repeat_interleave(k, 1).unsqueeze(1)
+        least, choice = losses.masked_fill(own, torch.inf).min(-1)
+        chosen = moved[torch.arange(len(x), device=x.device)[:, None], choice]
+        better = least < loss
+        return torch.minimum(least, loss), torch.where(better[..., None, None], chosen, actions)
+
+    @torch.no_grad()
+    def _lifted(self, fantasy: Fantasy) -> Tensor:
+        """The rows that some outcome of these designs makes the best replacements in today's tuple: positions."""
+        N = fantasy.weights.shape[-1]
+        few = fantasy.some(torch.linspace(0, N - 1, min(N, LIFTED_OUTCOMES)).round().long().to(self.points.device))
+        order = self.scores.topk(min(len(self.scores), LIFTED_OF)).indices
+        parts = []
+        for some in order.split(AT_ONCE[self.decision.needs]):
+            points = self.points[torch.cat([self.index, some])]
+            moments = few.shared_moments(points.unsqueeze(0), self.decision.needs)  # H x b x N' x 1 x (k + C)
+            parts.append(self._least_with_each(moments, points))
+        gap = torch.cat(parts, -1)  # b x rows
+        return order[gap.topk(min(LIFTED, len(order)), largest=False).indices.flatten()].unique()
+
+    def _least_with_each(self, moments: Moments, points: Tensor) -> Tensor:
+        """How far below today's tuple it is with a row in place of a member, after the best outcome: b x C.
+
+        Moments at the members and C rows (points (k + C) x d), H x b x N x 1 x (k + C).
+        """
+        k = len(self.index)
+        tuples = torch.arange(k, device=points.device).expand(*moments.mean.shape[1:-1], 1, k)
+        stay = expected_loss(self.decision, take(moments, tuples), points[tuples], self.draws)
+        least = torch.full_like(moments.mean[0, ..., : len(points) - k].unsqueeze(-2), torch.inf)
+        for member in range(k):
+            losses = replacement_losses(self.decision, moments, points, tuples, member, self.draws)
+            least = torch.minimum(least, losses[..., k:] - stay.unsqueeze(-1))
+        return least[:, :, 0, 0].amin(1)
 
     def _other_starts(self, moments: Moments, listed: Tensor, distinct: bool) -> Tensor:
         """The rows best if taken for all members, after each outcome, and random tuples: b x N x 1 x starts x k."""
@@ -157,7 +236,7 @@ class TupleSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Replacement losses of one member after all outcomes."""
-        M, k = len(self.promising), self.index.shape[0] * len(self.belief.outcomes)
+        M, k = len(self.promising) + LIFTED, self.index.shape[0] * len(self.belief.outcomes)
         joint = k + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
         return 4 * outcomes * M * k * joint * self.belief.components
 
@@ -179,21 +258,79 @@ def _candidates(mean: Tensor, sd: Tensor, count: int) -> Tensor:
     return torch.cat(chosen).unique()
 
 
-def _with_a_surprise(
-    decision: Decision, belief: Belief, moments: Moments, points: Tensor, winner: Tensor, draws: Tensor
+def _best_alone(
+    decision: Decision, belief: Belief, points: Tensor, known: Tensor, k: int, draws: Tensor, count: int
 ) -> Tensor:
-    """The smallest expected loss of the best tuple with a member replaced by each row, with f optimistic there: m."""
-    spread = belief.moments(points, Needs.VARIANCE)
-    each = len(spread.variance) == len(
-        moments.mean
-    )  # functions drawn from all components share what these say together
-    sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
-    sd.unflatten(-1, (-1, moments.outcomes))[:, winner] = 0.0
-    least = torch.full((points.shape[0],), torch.inf, dtype=points.dtype, device=points.device)
-    sides = surprises(moments.outcomes, points.shape[0], sd)
-    for side in torch.cat([torch.zeros_like(sides[:1]), sides]):
-        moved = replace(moments, mean=moments.mean + SURPRISE * side * sd)
-        for member in range(winner.shape[0]):
-            losses = replacement_losses(decision, moved, points, winner.unsqueeze(0), member, draws)[0]
-            least = torch.minimum(least, losses)
-    return least
+    """The rows that are best if a tuple has no others, now or if f there is surprising, and those known: positions.
+
+    At most `count` and those; all rows where they are not more.
+    """
+    m = len(points)
+    if m <= count:
+        return torch.arange(m, device=points.device)
+    now, surprised = [], []
+    for some in points.split(AT_ONCE[Needs.VARIANCE]):
+        moments = belief.moments(some.unsqueeze(1), decision.needs)  # H x P x o
+        sd = belief.moments(some.unsqueeze(1), Needs.VARIANCE).total()[1].sqrt()  # P x o
+        alike = torch.zeros(len(some), k, dtype=torch.long, device=points.device)
+        tuples = some.unsqueeze(1).expand(-1, k, -1)
+        losses = []
+        sides = surprises(moments.outcomes, 1, sd)
+        for side in torch.cat([torch.zeros_like(sides[:1]), sides]):
+            moved = replace(moments, mean=moments.mean + SURPRISE * side * sd)
+            losses.append(expected_loss(decision, take(moved, alike), tuples, draws))
+        now.append(losses[0])
+        surprised.append(torch.stack(losses).amin(0))
+    best = [torch.cat(each).topk(count // 2, largest=False).indices for each in (now, surprised)]
+    return torch.cat([known, *best]).unique()
+
+
+def _exchanged(
+    decision: Decision, belief: Belief, points: Tensor, rows: Tensor, tuples: Tensor, draws: Tensor, distinct: bool
+) -> tuple[Tensor, Tensor]:
+    """The best tuple that exchange among some rows finds from tuples (S x k, of these rows): k, and its loss."""
+    listed, place = points[rows], torch.searchsorted(rows, tuples)
+    moments = listed_moments(decision, belief.moments(listed, decision.needs), tuples.shape[-1])
+    index, losses = exchange(decision, moments, listed, place, draws, sweeps=20, distinct=distinct)
+    winner, value = rows[index[losses.argmin()]], losses.min()
+    if moments.point_mass:  # what chose among drawn functions does not judge
+        value = expected_loss(decision, belief.moments(points[winner], decision.needs), points[winner], draws)
+    return winner, value
+
+
+def _replacing(
+    decision: Decision,
+    belief: Belief,
+    points: Tensor,
+    winner: Tensor,
+    rows: Tensor,
+    draws: Tensor,
+    distinct: bool,
+    surprised: bool,
+) -> Tensor:
+    """The smallest expected loss of the best tuple (k) with a member replaced by each of these rows: one for each.
+
+    If `surprised`, f there may be higher or lower than its mean by SURPRISE standard deviations.
+    """
+    k, parts = len(winner), []
+    for some in rows.split(AT_ONCE[decision.needs]):
+        there = points[torch.cat([winner, some])]
+        moments = listed_moments(decision, belief.moments(there, decision.needs), k)
+        sides: list[Tensor | float] = [0.0]
+        if surprised:
+            spread = belief.moments(there, Needs.VARIANCE)
+            # functions drawn from all components share what these say together
+            each = len(spread.variance) == len(moments.mean)
+            sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
+            sd.unflatten(-1, (-1, moments.outcomes))[:, :k] = 0.0
+            sides += [SURPRISE * side * sd for side in surprises(moments.outcomes, len(there), sd)]
+        least = torch.full((len(some),), torch.inf).to(points)
+        kept = torch.arange(k, device=points.device).unsqueeze(0)
+        for side in sides:
+            moved = replace(moments, mean=moments.mean + side)
+            for member in range(k):
+                least = torch.minimum(least, replacement_losses(decision, moved, there, kept, member, draws)[0, k:])
+        if distinct and k > 1:  # a member cannot be taken twice
+            least = least.masked_fill((some.unsqueeze(-1) == winner).any(-1), torch.inf)
+        parts.append(least)
+    return torch.cat(parts)

@@ -29,6 +29,7 @@ from hentropy.core.decisions.limits import Limit, Limited
 from hentropy.core.decisions.normal import absolute, maximum_of_two, truncated_values
 from hentropy.core.given import is_finite
 from hentropy.core.spaces import DesignSpace
+from hentropy.core.spaces.parameters import Field
 from hentropy.errors import DecisionError, InputError
 from hentropy.lazy import Tensor, torch
 
@@ -111,7 +112,8 @@ class TopK(Limited):
     parameter runs from 0 to 1, a logarithmic one by its logarithm, and weight and cap are in those units. `distance` is
     "l1", "l2" or a function of two tensors (... x d) that returns ... . With largest=False, small values are wanted and
     the first sum has a plus sign. `outcome`, `subject_to` and `fallback` are as in `Maximize`, separately for each
-    design.
+    design. A design that violates a limit also loses the most that its distances could be worth, so that no distance
+    makes up for a violation.
     """
 
     def __init__(
@@ -147,6 +149,31 @@ class TopK(Limited):
         """The same decision, with the space whose designs it compares."""
         super().within(space)
         return self if self._space is space else self.settled(_space=space)
+
+    def informed(self, belief: Belief) -> "Decision":
+        """With the fallback lowered by what the distances of one design can be worth at most."""
+        made = super().informed(belief)
+        if not self.limited or not isinstance(made, TopK):
+            return made
+        return made.settled(_instead=made.instead - (1.0 if self.largest else -1.0) * self._most_for_distance())
+
+    def _most_for_distance(self) -> float:
+        """What the distances of one design to all others are worth at most."""
+        if self.k == 1 or self.weight == 0 or self._space is None:
+            return 0.0
+        return 2.0 * self.weight / self.k * self._longest(self._space)
+
+    def _longest(self, space: DesignSpace) -> float:
+        """A bound on the distance between two designs; the longest that is found for a function of the user's own."""
+        cap = math.inf if self.cap is None else self.cap
+        if callable(self.distance):
+            return min(cap, self._widest())
+        sides = [self._side(field) for field in space.fields]
+        return min(cap, sum(sides) if self.distance == "l1" else math.hypot(*sides))
+
+    def _side(self, field: Field) -> float:
+        """The largest difference of one value of a design, in the units of distances."""
+        return 1.0 if self.scaled or (field.options and not field.ordered) else field.high - field.low
 
     def notes(self, space: DesignSpace) -> tuple[str, ...]:
         """A warning if parameters with narrow ranges hardly count for distances in their own units."""

@@ -1,0 +1,154 @@
+"""Rivals of today's best action: actions that an outcome could make the best one.
+
+Where a loss looks at the members of its action, they are today's best with members replaced by points that would lead
+if f there surprised us (`replaced`). Where it looks elsewhere (a robust design, a vector of its own), or is not affine,
+that does not say which action a surprise favours. There are then the best actions after outcomes at points where
+actions look, refined for these outcomes (`led_by_outcomes`): of all that were met, those that together save the most.
+"""
+
+from dataclasses import replace
+
+from hentropy.core.action_search.base import (
+    expected_loss,
+    listed_moments,
+    moments_now,
+    surprises,
+    take,
+    wide,
+)
+from hentropy.core.action_search.descent import polish
+from hentropy.core.action_search.exchange import replacement_losses
+from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
+from hentropy.core.clock import Clock, Limits
+from hentropy.core.decisions import Decision
+from hentropy.core.decisions.actions import Domain
+from hentropy.core.spaces import DesignSpace
+from hentropy.lazy import Tensor, torch
+
+LED_DESIGNS, LED_OUTCOMES, LED_STEPS = 32, 6, 8
+"""Rivals are looked for after this many outcomes of each of so many designs, and refined by this many steps."""
+
+WIDE_SHARE = 4
+"""By so much fewer designs where actions have many values."""
+
+ENOUGH_LED = 1e-3
+"""Rivals are added while the next one saves this share of what all of them do."""
+
+
+def replacements(k: int, device: torch.device) -> Tensor:
+    """Which members of an action move to a new point: each one alone, and all together where they must agree."""
+    one = torch.eye(k, dtype=torch.bool, device=device)
+    return one if k == 1 else torch.cat([one, torch.ones_like(one[:1])])
+
+
+def replaced(
+    decision: Decision,
+    belief: Belief,
+    space: DesignSpace,
+    best: Tensor,
+    candidates: Tensor,
+    draws: Tensor,
+    count: int,
+    surprise: float,
+) -> Tensor:
+    """The best action (k x d) with one member, or all, replaced by `count` good candidates that lie apart: ... x k x d.
+
+    With a surprise, a candidate's value is taken to be this many standard deviations above or below its mean.
+    """
+    k, M = best.shape[0], candidates.shape[0]
+    points = torch.cat([best, candidates])
+    moved = replacements(k, best.device).unsqueeze(1)
+    kept, others = torch.arange(k, device=best.device), torch.arange(k, k + M, device=best.device)[:, None]
+    actions = points[torch.where(moved, others, kept)]  # replacement x candidate x k x d
+    moments = listed_moments(decision, moments_now(decision, belief, points), k)
+
+    def losses_of(moments: Moments) -> Tensor:
+        """Replacement x candidate."""
+        one = [replacement_losses(decision, moments, points, kept.unsqueeze(0), j, draws)[:, k:] for j in range(k)]
+        if k > 1:
+            alike = others.expand(M, k)
+            one.append(expected_loss(decision, take(moments, alike), points[alike], draws).unsqueeze(0))
+        return torch.cat(one)
+
+    if surprise == 0.0:
+        losses = losses_of(moments)
+    else:
+        spread = belief.moments(points, Needs.VARIANCE)
+        each = decision.needs is not Needs.MEAN and not wide(decision, k * moments.outcomes)
+        sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
+        sd[:, : k * moments.outcomes] = 0.0
+        sides = surprise * surprises(moments.outcomes, len(points), sd)
+        surprised = (replace(moments, mean=moments.mean + side * sd) for side in sides)
+        losses = torch.stack([losses_of(each) for each in surprised]).amin(0)
+    unit, apart = space.to_unit(candidates), 0.1 * space.dim**0.5
+    rows, every = [], torch.arange(len(actions), device=best.device)
+    for _ in range(count):
+        choice = losses.argmin(-1)
+        rows.append(actions[every, choice])
+        losses = losses.masked_fill(torch.cdist(unit[choice], unit) < apart, torch.inf)
+    return torch.cat(rows)
+
+
+@torch.no_grad()
+def led_by_outcomes(
+    decision: Decision, belief: Belief, domain: Domain, draws: Tensor, known: Tensor, spread: Tensor, clock: Clock,
+    most: int,
+) -> Tensor:  # fmt: skip
+    """At most so many actions that outcomes could make better than all `known` ones (P x event), the best first.
+
+    `spread` are actions that fill the domain (S x event): outcomes at the points where they look are tried, and the
+    search after each of them starts at the best of all.
+    """
+    few_designs = LED_DESIGNS // (WIDE_SHARE if wide(decision, draws.shape[-1]) else 1)
+    points = decision.points(spread[:few_designs])  # D x K x d
+    D, K = points.shape[:2]
+    x = torch.unique(points[torch.arange(D), torch.arange(D) % K], dim=0).unsqueeze(1)
+    belief = belief.awaiting()  # no design is pending here
+    fantasy = belief.look_ahead(x).fantasy(belief.nodes(LED_OUTCOMES, 1))
+    pool = torch.cat([known, spread])
+    losses = _losses_of_all(decision, fantasy, pool, draws)  # b x N x P
+    start = domain.to_cube(pool[losses.argmin(-1)])  # b x N x A
+    b, N, A = start.shape
+
+    def loss(u: Tensor) -> Tensor:
+        actions = domain.to_action(u.reshape(b, N, A))
+        return expected_loss(
+            decision, fantasy.moments(decision.points(actions), decision.needs), actions, draws
+        ).flatten()
+
+    u, _, _ = polish(loss, start.reshape(b * N, A), LED_STEPS, clock)
+    met = torch.unique(domain.project(domain.to_action(u)), dim=0)
+    losses = _losses_of_all(decision, fantasy, torch.cat([known, met]), draws)
+    return met[_saving_most(losses[..., : len(known)].amin(-1), losses[..., len(known) :], fantasy.weights, most)]
+
+
+def _losses_of_all(decision: Decision, fantasy: Fantasy, actions: Tensor, draws: Tensor) -> Tensor:
+    """The expected loss of each of P actions (P x event) after each outcome of b designs: b x N x P."""
+    points = decision.points(actions)
+    K = points.shape[-2]
+    values = fantasy.values
+    each = max(K, len(draws)) if decision.needs is Needs.JOINT else 1
+    rows = Limits().rows(values.shape[0] * values.shape[1] * K * each)
+    parts = []
+    for some in torch.arange(len(actions), device=actions.device).split(rows):
+        moments = fantasy.shared_moments(points[some], decision.needs)
+        parts.append(expected_loss(decision, moments, actions[some], draws))
+    return torch.cat(parts, -1)
+
+
+def _saving_most(known: Tensor, losses: Tensor, weights: Tensor, most: int) -> Tensor:
+    """Which actions to add to known ones, one after the other, each saving most on average over all outcomes.
+
+    The smallest losses of the known ones (b x N), those of the others (b x N x P), and the weights of the outcomes.
+    """
+    chosen: list[int] = []
+    saved, best = 0.0, known
+    for _ in range(min(most, losses.shape[-1])):
+        more = ((best.unsqueeze(-1) - losses).clamp_min(0.0) * weights.unsqueeze(-1)).sum((0, 1))
+        choice = int(more.argmax())
+        saved += float(more[choice])
+        if not float(more[choice]) > ENOUGH_LED * saved:
+            break
+        chosen.append(choice)
+        best = torch.minimum(best, losses[..., choice])
+    return torch.tensor(chosen, dtype=torch.long, device=losses.device)
