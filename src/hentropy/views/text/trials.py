@@ -70,6 +70,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "expected_loss": verdict.expected_loss,
         "std_error": verdict.std_error,
         "action": verdict.action,
+        "comparison": None if verdict.comparison is None else verdict.comparison.plain(),
     }
 
 
