@@ -7,7 +7,9 @@ import pytest
 import torch
 
 import hentropy as he
+from hentropy.core.action_search.base import loss_now
 from hentropy.core.entropy import check_fit
+from hentropy.core.failures import restricted
 from hentropy.studies.records import Comparison, Verdict
 from hentropy.studies.storage import open_store
 from hentropy.studies.study.recommending import CLEAR
@@ -43,7 +45,7 @@ def test_a_clear_advantage_recommends_a_design_that_was_never_run(sign: float) -
     one = compared(verdict)
     assert verdict.action[0]["x"] == pytest.approx(0.5, abs=0.02)
     assert one.trials == ()
-    assert one.untried is None
+    assert one.alternative is None
     assert verdict.bayes is None
     assert one.best is not None
     assert one.best.trials in ((3,), (4,))  # 0.3 or 0.7, which measured the same
@@ -74,14 +76,14 @@ def test_without_one_the_best_measured_design_is_recommended(seed: int) -> None:
     assert one.values == {"value": pytest.approx(values[best])}
     assert verdict.action[0]["x"] == pytest.approx(float(rows[best]))
     assert one.best is None
-    assert one.untried is not None
-    assert one.untried.row["x"] == pytest.approx(float(found.action))
+    assert one.alternative is not None
+    assert one.alternative.row["x"] == pytest.approx(float(found.action))
     # a hundred thousand draws: five standard errors
-    assert 1.0 - one.untried.chance == pytest.approx(chance, abs=5 * math.sqrt(0.25 / 1e5))
-    assert one.untried.advantage == pytest.approx(
+    assert 1.0 - one.alternative.chance == pytest.approx(chance, abs=5 * math.sqrt(0.25 / 1e5))
+    assert one.alternative.advantage == pytest.approx(
         float((f[:, 1] - f[:, 0]).mean()), abs=5 * float((f[:, 1] - f[:, 0]).std()) / 1e5**0.5
     )
-    assert verdict.forgone == -one.untried.advantage
+    assert verdict.forgone == pytest.approx(-one.alternative.advantage)
     assert verdict.bayes is not None
     assert torch.equal(verdict.bayes, found.action)
     assert verdict.alternative.startswith("Never run, perhaps better: x ")
@@ -103,6 +105,21 @@ def test_a_lucky_measurement_gives_way_to_a_design_that_is_clearly_better() -> N
     assert one.best.chance > CLEAR
     assert one.sentence.startswith("Measured in trials 2 and 3: 3.05. Trial 7 measured 6, but ")
     assert compared(told(he.Maximize(), LUCKY).decide()).best is not None
+
+
+def test_of_two_measured_designs_the_one_that_measured_more_stands_unless_the_other_is_clearly_better() -> None:
+    shelf = he.Pool([{"x": x} for x in (0.0, 0.5, 1.0)])
+    study = he.Study(shelf, he.Maximize(), hyperparameters="map")
+    study.attach_many([({"x": 0.0}, (0.0, 0.1)), ({"x": 0.5}, (2.0, 0.1)), ({"x": 1.0}, (2.2, 2.0))])
+    verdict = study.decide()
+    one = compared(verdict)
+    assert one.trials == (2,)
+    assert one.alternative is not None
+    assert one.alternative.trials == (1,)
+    assert 0.5 < 1.0 - one.alternative.chance < CLEAR
+    assert "Trial 1 with 2 should be better by " in one.sentence
+    assert one.sentence.endswith("probability: no clear advantage.")
+    assert verdict.alternative.startswith("Measured, perhaps better: x 0.5")
 
 
 def test_measured_designs_outside_of_the_decision_do_not_count() -> None:
@@ -167,9 +184,14 @@ def test_a_measured_design_that_would_probably_fail_is_not_recommended() -> None
     assert study.success is not None
     chance = float(study.success.chance(torch.tensor([[0.5]], dtype=torch.float64)))
     assert chance < 0.6  # among those that failed
-    one = compared(study.decide())
+    verdict = study.decide()
+    one = compared(verdict)
     assert 11 not in one.trials
     assert one.best is None or 11 not in one.best.trials
+    # what a failure costs is part of the expected loss, of the recommended design as of any other
+    priced, _ = restricted(study.decision, study.belief, BOX, study.success)
+    own = float(loss_now(priced, study.belief, verdict.raw, torch.zeros(1, 1, dtype=torch.float64)))
+    assert verdict.expected_loss + verdict.forgone == pytest.approx(own)
 
 
 @pytest.mark.parametrize("largest", [True, False])

@@ -63,34 +63,31 @@ class Comparison:
     """The recommended design beside those that were measured, in a `sentence` and in numbers.
 
     `trials` measured the recommended design, with mean `values`; there are none if it was never run. `best` is the
-    measured design with the best values, where that is another one. `untried` is a design that was never run and has a
-    better expectation, but no clear advantage.
+    measured design with the best values, where that is another one. `alternative` is the Bayes action where that is not
+    recommended, as it has no clear advantage: mostly a design that was never run. The recommended design is expected to
+    cost `forgone` more than it, in units of the loss.
     """
 
     sentence: str
     trials: tuple[int, ...] = ()
     values: Mapping[str, float] = field(default_factory=dict)
     best: Rival | None = None
-    untried: Rival | None = None
+    alternative: Rival | None = None
+    forgone: float = 0.0
 
-    @property
-    def forgone(self) -> float:
-        """How much more the recommended design is expected to cost than one that was never run."""
-        return 0.0 if self.untried is None else -self.untried.advantage
-
-    def alternative(self, units: Mapping[str, str]) -> str:
-        """The design that was never run and might be better, with what is known of it; empty if there is none."""
-        if self.untried is None:
+    def alternative_text(self, units: Mapping[str, str]) -> str:
+        """The design that might be better, with what is known of it; empty if there is none."""
+        if self.alternative is None:
             return ""
-        row = self.untried.row
+        row = self.alternative.row
         cells = [(name, cell_text(row, name), units.get(name)) for name in row]
         said = ", ".join(f"{name} {text}{f' {unit}' if unit else ''}" for name, text, unit in cells)
-        return f"Never run, perhaps better: {said}"
+        return f"{'Measured' if self.alternative.trials else 'Never run'}, perhaps better: {said}"
 
     def plain(self) -> dict[str, Any]:
         """As plain values: the one description for stores, the command line and the API."""
         own = asdict(self)
-        for part in (own, own["best"], own["untried"]):
+        for part in (own, own["best"], own["alternative"]):
             if part is not None:
                 part["trials"] = list(part["trials"])
         return own
@@ -100,7 +97,7 @@ class Comparison:
         """From plain values; verdicts of earlier versions have none."""
         if plain is None:
             return None
-        rivals = {name: None if plain[name] is None else Rival.of(plain[name]) for name in ("best", "untried")}
+        rivals = {name: None if plain[name] is None else Rival.of(plain[name]) for name in ("best", "alternative")}
         return cls(**{**plain, "trials": tuple(plain["trials"]), **rivals})
 
 
@@ -209,8 +206,8 @@ class Verdict:
 
     @property
     def alternative(self) -> str:
-        """The design that was never run and might be better; empty if there is none."""
-        return "" if self.comparison is None else self.comparison.alternative(self.units)
+        """The design that might be better, but has no clear advantage; empty if there is none."""
+        return "" if self.comparison is None else self.comparison.alternative_text(self.units)
 
     @property
     def more(self) -> str:

@@ -29,13 +29,14 @@ class Comparer:
 
     def comparison(self, given: Recommendation) -> Comparison:
         """The recommended design beside the others."""
-        parts = [self._own(given), self._doubt(given), self._untried(given)]
+        parts = [self._own(given), self._doubt(given), self._alternative(given)]
         return Comparison(
             sentence=" ".join(part for part in parts if part),
             trials=given.design.trials,
             values=given.design.values,
             best=None if given.best is None else self._rival(given.best),
-            untried=None if given.untried is None else self._rival(given.untried),
+            alternative=None if given.alternative is None else self._rival(given.alternative),
+            forgone=given.forgone,
         )
 
     def _rival(self, one: Compared) -> Rival:
@@ -72,13 +73,19 @@ class Comparer:
             f" with {probable(own.chance)} probability."
         )
 
-    def _untried(self, given: Recommendation) -> str:
-        """That a design which was never run may be better."""
-        if given.untried is None:
+    def _alternative(self, given: Recommendation) -> str:
+        """That another design may be better, mostly one that was never run."""
+        if given.alternative is None or given.alternative.advantage.mean >= 0:
             return ""
-        own = given.untried.advantage
+        other, own = given.alternative.design, given.alternative.advantage
         better = self.decision.better(-own.mean, own.sd, self._about)
         chance = probable(1.0 - own.chance)
+        if other.trials:
+            what = _trials(other)
+            return (
+                f"{what[0].upper()}{what[1:]}{self._values(other, ' with ')} should be {better}, with {chance}"
+                " probability: no clear advantage."
+            )
         return (
             f"A design that was never run should be {better}, with {chance} probability: too uncertain to recommend"
             " before a run."

@@ -55,19 +55,22 @@ class Compared:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The design that is recommended, beside the best measured one and beside the Bayes action, where these are others.
+    """The design that is recommended, beside the best measured one and the Bayes action, where these are others.
 
-    A design that was never measured has no trials.
+    A design that was never measured has no trials. `forgone` is how much more the recommended design is expected to
+    cost than the Bayes action.
     """
 
     design: MeasuredDesign
     best: Compared | None = None
-    untried: Compared | None = None
+    alternative: Compared | None = None
+    forgone: float = 0.0
 
 
 @torch.no_grad()
 def recommended(
     found: Entropy,
+    priced: Decision,
     belief: Belief,
     space: DesignSpace,
     measured: Sequence[MeasuredDesign],
@@ -75,34 +78,33 @@ def recommended(
 ) -> Recommendation:
     """The recommendation, given the designs of a space that were measured and may be decided on: at least one.
 
-    `losses` are those of the measured values; None where these are no numbers, such as grades: then the best measured
-    design is the one with the smallest expected loss. The belief is the one that the decision looks at.
+    `priced` is the decision with what failures cost, by which the Bayes action was found. `losses` are those of the
+    measured values; None where these are no numbers, such as grades: then the best measured design is the one with the
+    smallest expected loss. The belief is the one that the decision looks at.
     """
     decision = found.decision
     actions = torch.stack([each.action for each in measured]).to(belief.X)  # n x 1 x d
-    expected = loss_now(decision, belief, actions, base_samples(decision, 2, 1, seed=0).to(belief.X)).tolist()
-    likely = min(range(len(measured)), key=lambda i: expected[i])
-    best = likely if losses is None else min(range(len(measured)), key=lambda i: (losses[i], expected[i]))
+    expected = loss_now(priced, belief, actions, base_samples(decision, 2, 1, seed=0).to(belief.X)).tolist()
+    places = range(len(measured))
+    likely = min(places, key=lambda i: expected[i])
+    best = likely if losses is None else min(places, key=lambda i: (losses[i], expected[i]))
+    apart = (space.to_unit(actions) - space.to_unit(found.action.to(belief.X))).abs().flatten(1).amax(-1)
+    known = float(apart.min()) <= SAME
+    bayes = measured[int(apart.argmin())] if known else MeasuredDesign(found.action, (), {})
 
     def over(one: MeasuredDesign, other: MeasuredDesign) -> Advantage:
         return advantage(decision, belief, one.action.to(belief.X), other.action.to(belief.X))
 
-    apart = (space.to_unit(actions) - space.to_unit(found.action.to(belief.X))).abs().flatten(1).amax(-1)
-    bayes = measured[int(apart.argmin())] if float(apart.min()) <= SAME else None
-    if decision.follows_data:
-        chosen, untried = bayes or measured[likely], None
-    else:
-        leaves = likely != best and over(measured[likely], measured[best]).chance >= CLEAR
-        chosen, untried = measured[likely if leaves else best], None
-        if bayes is None:
-            other = MeasuredDesign(found.action, (), {})
-            gained = over(other, chosen)
-            if gained.chance >= CLEAR:
-                chosen = other
-            elif gained.mean > 0:
-                untried = Compared(other, over(chosen, other))
+    chosen = bayes if decision.follows_data else measured[best]
+    rivals = () if decision.follows_data else (measured[likely], *(() if known else (bayes,)))
+    for rival in rivals:
+        if rival is not chosen and over(rival, chosen).chance >= CLEAR:
+            chosen = rival
     beside = None if chosen is measured[best] else Compared(measured[best], over(chosen, measured[best]))
-    return Recommendation(chosen, beside, untried)
+    if chosen is bayes:
+        return Recommendation(chosen, beside)
+    own = expected[next(i for i in places if measured[i] is chosen)]
+    return Recommendation(chosen, beside, Compared(bayes, over(chosen, bayes)), max(0.0, own - found.value))
 
 
 def measured_designs(

@@ -20,6 +20,7 @@ from hentropy.core.decisions import Decision
 from hentropy.core.decisions.base import in_units
 from hentropy.core.decisions.headlines import of_success
 from hentropy.core.entropy import Entropy, entropy
+from hentropy.core.failures import restricted
 from hentropy.core.given import as_device, check_at_once
 from hentropy.core.models import fit_success
 from hentropy.core.models.own import Model, name_of
@@ -486,7 +487,7 @@ class Study:
             worth=self._another_run(),
             failed=len(in_state(self.log.trials, State.FAILED)),
             comparison=None if given is None else self._compared(given, found.decision, belief),
-            bayes=None if given is None or given.untried is None else found.action,
+            bayes=None if given is None or given.alternative is None else found.action,
         )
         self._keep(verdict)
         return verdict
@@ -504,7 +505,10 @@ class Study:
         if not designs:
             return None
         losses = measured_losses(found.decision, designs, self.outcomes, self.decided)
-        return recommended(found, own, self.space, designs, losses)
+        priced, success = found.decision, self._success
+        if success is not None:
+            priced, _ = restricted(priced, own, self.decide_on, success)
+        return recommended(found, priced, own, self.space, designs, losses)
 
     def _compared(self, given: Recommendation, decision: Decision, belief: Belief) -> Comparison:
         def row_of(action: Tensor) -> dict[str, Any]:

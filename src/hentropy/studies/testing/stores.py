@@ -195,7 +195,9 @@ def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:
     kept = [stored.verdict for stored in other.verdicts(study)]
     require(kept == [first, second], f"two verdicts came back as {kept}")
     beside = Rival({"x": 0.5, "label": AWKWARD}, (2, 5), {"value": 1 / 3}, 0.25, 0.125, 0.75)
-    compared = Comparison(AWKWARD, (1,), {"value": 2 / 3}, best=beside, untried=replace(beside, trials=(), values={}))
+    compared = Comparison(
+        AWKWARD, (1,), {"value": 2 / 3}, best=beside, alternative=replace(beside, trials=(), values={})
+    )
     store.keep(study, replace(second, worth=AWKWARD, comparison=compared))
     found = [stored.verdict.comparison for stored in other.verdicts(study)]
     require(found == [None, compared], f"a comparison with measured designs came back as {found}")

@@ -109,10 +109,13 @@ class ComparisonAnswer(BaseModel):
     best: Annotated[
         RivalAnswer | None, Field(description="The measured design with the best values, where that is another one.")
     ]
-    untried: Annotated[
+    alternative: Annotated[
         RivalAnswer | None,
-        Field(description="A design that was never run and may be better, but has no clear advantage."),
+        Field(
+            description="The design with the best expectation, where it has no clear advantage and is not recommended."
+        ),
     ]
+    forgone: Annotated[float, Field(description="How much more the recommended design is expected to cost than that.")]
 
 
 class VerdictAnswer(BaseModel):

@@ -198,7 +198,7 @@ def verdict_view(
         more=_more(len(rows)),
         headline=f"{now['headline']} {now['worth']}".strip(),
         beside="" if compared is None else compared.sentence,
-        alternative="" if compared is None else compared.alternative(units),
+        alternative="" if compared is None else compared.alternative_text(units),
         stands_on=stands_on,
         says_worth=bool(now["worth"]) and observations == now["observations"],
         loss=number(now["expected_loss"] + (0.0 if compared is None else compared.forgone)),
