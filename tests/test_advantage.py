@@ -1,6 +1,7 @@
 """By how much a design is better than another: closed forms against draws from the same belief."""
 
 import math
+from typing import Literal
 
 import pytest
 import torch
@@ -44,7 +45,7 @@ def agrees(found: Advantage, saved: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("decision", [he.Maximize(), he.Minimize(), he.BestObserved(), he.Minimize(among="measured")])
 @pytest.mark.parametrize("treatment", ["map", "mixture", "families"])
-def test_of_a_mixture_of_gaussians(decision: he.Maximize, treatment: str) -> None:
+def test_of_a_mixture_of_gaussians(decision: he.Maximize, treatment: Literal["map", "mixture", "families"]) -> None:
     belief = he.fit(*data(), space=SPACE, hyperparameters=treatment)
     f = belief.sample(torch.cat([A, B]), DRAWS, seed=5)
     agrees(stated(decision, belief), decision.sign * (f[:, 1] - f[:, 0]))
@@ -68,7 +69,7 @@ def test_of_bent_outcomes() -> None:
     ids=repr,
 )
 @pytest.mark.parametrize("treatment", ["map", "mixture"])
-def test_of_losses_that_are_drawn(decision: he.Maximize | he.Target, treatment: str) -> None:
+def test_of_losses_that_are_drawn(decision: he.Maximize | he.Target, treatment: Literal["map", "mixture"]) -> None:
     belief = he.fit(*data(), space=SPACE, hyperparameters=treatment)
     f = belief.sample(torch.cat([A, B]), DRAWS, seed=7)
     settled, _ = check_fit(decision, belief, SPACE)

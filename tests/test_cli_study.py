@@ -135,7 +135,9 @@ def test_a_study_by_hand(folder: Path) -> None:
     best += r" After 3 runs, 1 of which failed\. Another run is worth (about|less than) \S+ in value\.\n"
     assert re.match(best, said)
     assert "\nNever run, perhaps better: x " in said
-    assert verdict["comparison"] == study.decide().comparison.plain()
+    compared = study.decide().comparison
+    assert compared is not None
+    assert verdict["comparison"] == compared.plain()
     assert "expected loss" not in said
     told = done("decide", "lab.toml", "--details")
     assert re.search(

@@ -1,7 +1,8 @@
 """What a study recommends: the design that measured best, unless another is clearly better by the joint posterior."""
 
 import math
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -62,7 +63,7 @@ def test_without_one_the_best_measured_design_is_recommended(seed: int) -> None:
     study = told(he.Maximize(), [(float(x), hill(float(x))) for x in rows], LINE)
     verdict, belief = study.decide(), study.belief
     found = he.entropy(he.Maximize(), belief, LINE)
-    values = {trial.number: trial.value for trial in study.records}
+    values = {trial.number: trial.measurements["value"].value for trial in study.records}
     best = max(values, key=lambda number: values[number])
     at = torch.cat([found.action, rows[best : best + 1]])
     f = belief.sample(at, 100_000, seed=1)
@@ -196,7 +197,7 @@ def test_a_measured_design_that_would_probably_fail_is_not_recommended() -> None
 
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("treatment", ["map", "mixture"])
-def test_among_measured_designs_is_best_observed(largest: bool, treatment: str) -> None:
+def test_among_measured_designs_is_best_observed(largest: bool, treatment: Literal["map", "mixture"]) -> None:
     X = LINE.sample(7, seed=2)
     belief = he.fit(X, torch.tensor([hill(float(x)) for x in X]), space=LINE, hyperparameters=treatment)
     one = he.Maximize(among="measured") if largest else he.Minimize(among="measured")
@@ -205,6 +206,21 @@ def test_among_measured_designs_is_best_observed(largest: bool, treatment: str) 
     assert torch.equal(he.entropy(one, belief, LINE).action, he.entropy(other, belief, LINE).action)
     assert torch.allclose(he.gain(one, belief, x, LINE).value, he.gain(other, belief, x, LINE).value)
     assert repr(one) == f"{type(one).__name__}(among='measured')"
+
+
+def test_among_is_one_word_in_a_study_file(tmp_path: Path) -> None:
+    file = tmp_path / "lab.toml"
+    written = 'version = 1\nname = "lab"\ndecision = {name = "minimize", among = "measured"}\n'
+    file.write_text(f'{written}[space.x]\ntype = "real"\nlow = 0\nhigh = 1\n')
+    study = he.Study.from_file(file)
+    assert repr(study.decision) == "Minimize(among='measured')"
+    assert repr(he.load_study("lab", f"sqlite:///{tmp_path}/hentropy.db").decision) == repr(study.decision)
+    study.attach_many([({"x": x}, parabola(x)) for x in AROUND])
+    assert study.decide().headline.startswith("The measured design with the lowest value: ")
+    assert compared(study.decide()).trials in ((0,), (7,))
+    file.write_text(file.read_text().replace('"measured"', '"tested"'))
+    with pytest.raises(he.InputError, match="among"):
+        he.Study.from_file(file)
 
 
 def test_among_knows_one_word() -> None:
