@@ -84,6 +84,9 @@ def test_agents_read_and_the_store_stays_as_it_is(store: Store) -> None:
     expected = he.load_study("lab", store).decide()
     assert verdict["expected_loss"] == pytest.approx(expected.expected_loss, rel=1e-6)
     assert verdict["action"][0]["x"] == pytest.approx(expected.action[0]["x"], rel=1e-6)
+    assert expected.comparison is not None
+    assert verdict["comparison"]["trials"] == list(expected.comparison.trials)
+    assert verdict["comparison"]["sentence"].split(" ")[0] in ("Measured", "Never")
     assert (worth["worth_it"], worth["running_as_trial"], worth["gain"] >= 0) == (False, 4, True)
     assert "trial 4" in why["sentence"].lower()
     assert len(why["after_outcomes"]) == 3

@@ -130,11 +130,19 @@ def test_a_study_by_hand(folder: Path) -> None:
     assert verdict["action"] == study.decide().action
     said = done("decide", "lab.toml")
     best = r"The best design: value \S+ ± \S+\. A run there succeeds with \d+ % probability\."
+    best += r" Measured in trial 1: -0\.15\. A design that was never run should be better by \S+ ± \S+, with \d+ %"
+    best += r" probability: too uncertain to recommend before a run\."
     best += r" After 3 runs, 1 of which failed\. Another run is worth (about|less than) \S+ in value\.\n"
     assert re.match(best, said)
+    assert "\nNever run, perhaps better: x " in said
+    compared = study.decide().comparison
+    assert compared is not None
+    assert verdict["comparison"] == compared.plain()
     assert "expected loss" not in said
     told = done("decide", "lab.toml", "--details")
-    assert re.search(r"^One design with the highest value: expected loss \S+$", told, re.MULTILINE)
+    assert re.search(
+        r"^One design with the highest value: expected loss \S+; the smallest of any design is \S+$", told, re.MULTILINE
+    )
     shown = done("show", "lab.toml")
     assert "4 trials: 2 complete, 1 failed, 1 withdrawn. Values from -0.83 (trial 0) to -0.15 (trial 1)." in shown
     assert "[bold]cold[/bold]" in shown
@@ -219,7 +227,7 @@ def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     assert "expected loss" not in first
     again = done("run", "lab.toml")
     assert "resumes after 4 trials" in again
-    assert "3:" not in again
+    assert "\n3:" not in again
     reference = he.Study.from_file(folder / "lab.toml", storage=f"sqlite:///{folder}/other.db")
     for _ in range(4):
         trial = reference.ask()

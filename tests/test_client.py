@@ -64,6 +64,7 @@ def test_a_loop_written_for_a_study_runs_unchanged_and_gives_the_same(lab: Serve
     )
     with one_thread():  # as the server computes: sums by several threads differ in their last digits
         assert (records, verdict) == loop(here)
+        assert verdict.comparison == here.decide().comparison is not None
     assert any(trial.gain is not None for trial in records)
     assert far.trials.equals(here.trials)
     assert far.stopped == here.stopped is not None

@@ -115,6 +115,11 @@ def test_the_published_schema() -> None:
         (he.Maximize(), "one design with the highest value"),
         (he.Maximize("yield", ["impurity <= 3"]), "one design with the highest yield, with impurity <= 3"),
         (he.BestObserved(largest=False), "the design with the lowest value among those measured"),
+        (he.Maximize(among="measured"), "one design with the highest value among those measured"),
+        (
+            he.Minimize("yield", ["impurity <= 3"], among="measured"),
+            "one design with the lowest yield among those measured, with impurity <= 3",
+        ),
         (he.Improve(4.5, outcome="yield"), "one design whose yield is above 4.5, soon"),
         (
             he.TopK(3, outcome="yield", subject_to=["impurity <= 3"]),

@@ -94,7 +94,7 @@ def test_verdicts_speak_of_probabilities() -> None:
     verdict = crystal.decide()
     assert re.fullmatch(r"The design most likely to give crystal: \d\d % \(\d+ to \d+ %\)\.", verdict.headline)
     assert verdict.action[0]["x"] > 0.5
-    assert verdict.action[0]["probability"] == pytest.approx(-verdict.expected_loss)
+    assert verdict.action[0]["probability"] == pytest.approx(-verdict.expected_loss - verdict.forgone)
     fair = he.Outcome(kind="grades", grades=GRADES, at_least="fair")
     levels = attached(study(he.LevelSets([0.5, 0.9]), quality=fair)).decide().headline
     assert levels.startswith("The probability of quality at least fair is above 50 % at 6")

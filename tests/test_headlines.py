@@ -248,8 +248,8 @@ SPACE = he.Space(x=he.Real(0, 10), y=he.Real(0, 5))
 DECISIONS = {
     "The best design: value ": he.Maximize(),
     "The design with the lowest value: ": he.Minimize(),
-    "The highest value measured: ": he.BestObserved(),
-    "The lowest value measured: ": he.BestObserved(largest=False),
+    "The best measured design: ": he.BestObserved(),
+    "The measured design with the lowest value: ": he.BestObserved(largest=False),
     "The last design: value above 65 with ": he.Improve(65.0),
     "Three designs, each different: value ": he.TopK(3, weight=30.0),
     "Two designs: value ": he.TopK(2, weight=0.0),
@@ -278,7 +278,8 @@ def test_every_decision_says_its_answer(begins: str) -> None:
     verdict = told(DECISIONS[begins]).decide()
     assert verdict.headline.startswith(begins)
     assert verdict.headline.endswith(".")
-    assert verdict.heading == f"{verdict.headline} After 9 runs."
+    assert verdict.heading == f"{verdict.headline} {verdict.beside} After 9 runs.".replace("  ", " ")
+    assert bool(verdict.beside) == DECISIONS[begins].recommends_one
     assert " ".join(str(verdict).split()).startswith(verdict.heading)
     assert verdict.heading in verdict._repr_html_()
 

@@ -472,8 +472,8 @@ def steep(decision: he.Decision, log: bool = False, low: float | None = None, hi
     ("decision", "columns"),
     [
         (he.Maximize("yield"), ["mean"]),
-        (he.Minimize("yield"), ["mean"]),
         (he.TopK(2, outcome="yield"), ["mean"]),
+        (he.TopK(2, outcome="yield", largest=False), ["mean"]),
         (he.KGuesses(2, outcome="yield"), []),
         (he.MinMax("yield"), ["mean"]),
         (he.Estimate([[0.0], [1.0]], outcome="yield"), ["estimate"]),
@@ -497,8 +497,20 @@ def test_nothing_that_is_said_of_an_outcome_lies_beyond_its_bounds(decision: he.
 
 
 def test_bounds_of_a_logarithm_are_those_of_its_values() -> None:
-    [row] = steep(he.Maximize("yield"), log=True, low=0.0, high=99.5).decide().action
-    assert row["mean"] <= 99.5 < steep(he.Maximize("yield"), log=True).decide().action[0]["mean"]
+    best = he.TopK(1, outcome="yield")
+    bound, free = steep(best, log=True, low=0.0, high=99.5), steep(best, log=True)
+    assert bound.decide().action[0]["mean"] <= 99.5 < free.decide().action[0]["mean"]
+
+
+def test_bounds_hold_for_the_alternative_to_a_recommendation() -> None:
+    """The measured design is recommended, and the belief expects less than is possible at the left end."""
+    compared = steep(he.Minimize("yield"), low=35.0, high=99.5).decide().comparison
+    assert compared is not None
+    assert compared.alternative is not None
+    assert compared.alternative.row["mean"] == 35.0
+
+
+def test_modelled_bounds_are_logarithms_of_those_stated() -> None:
     outcomes = Outcomes.of({"a": he.Outcome(log=True, low=0.0, high=2.0), "b": he.Outcome(low=1.0)}, SPACE)
     assert outcomes.modelled_bounds("a") == pytest.approx((-math.inf, math.log(2.0)))
     assert outcomes.modelled_bounds("b") == (1.0, math.inf)

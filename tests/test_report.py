@@ -129,6 +129,15 @@ def test_before_anything_was_told() -> None:
     assert len(html) < 50_000  # plotly is left out where it draws nothing
 
 
+def test_the_recommended_design_stands_beside_the_measured_ones() -> None:
+    study = begun(LINE, he.Maximize(), count=4)
+    verdict, text = study.decide(), Page(report_html(study)).text
+    assert verdict.comparison is not None
+    assert verdict.comparison.alternative is not None
+    assert verdict.beside in text
+    assert verdict.alternative in text
+
+
 def test_a_decision_of_ones_own_has_a_report() -> None:
     study = begun(LINE, Worst(), count=4)
     said = contents(study)

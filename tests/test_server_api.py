@@ -105,6 +105,8 @@ def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
     decided = post(here, f"{path}/decide", params={"wait": 30})
     study_here = he.load_study("a/b ü", url)
     assert decided["verdict"]["action"] == study_here.decide().action
+    compared = study_here.decide().comparison
+    assert (None if compared is None else compared.plain()) == decided["verdict"]["comparison"]
     assert get(here, f"{path}/verdicts")["verdicts"][-1]["action"] == decided["verdict"]["action"]
     assert get(here, path)["verdict"]["observations"] == 2
     assert [trial["number"] for trial in get(here, f"{path}/trials", first=1)["trials"]] == [1, 2, 3]

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+import hentropy as he
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, Verdict
@@ -18,6 +19,7 @@ from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.pages.rendering import assets
 from hentropy.views.server.pages.verdict_view import change_sentences, counterparts, loss_sentence, moved, verdict_view
 from hentropy.views.server.settings import ServerLimits, Settings
+from hentropy.views.text.trials import verdict_json
 from support.serving import LONGER, TOKEN, Served, served
 from support.visiting import begun_in, browser, fields, sent
 from support.waiting import PATIENCE, until
@@ -497,6 +499,22 @@ def test_a_verdict_shows_what_was_before_and_what_it_misses() -> None:
         verdict_view({**long, "headline": "Above at 30 points."}, None, SPACE, 5, {}, in_words).headline
         == "Above at 30 points."
     )
+
+
+def test_a_verdict_stands_beside_the_measured_designs() -> None:
+    study = he.Study(he.Space(x=he.Real(0, 1, unit="g")), he.Maximize(), hyperparameters="map")
+    study.attach_many([({"x": x}, -((x - 0.6) ** 2)) for x in (0.1, 0.4, 0.9)])
+    now = study.decide()
+    assert now.comparison is not None
+    assert now.comparison.alternative is not None
+    view = verdict_view(verdict_json(now), None, study.space, 3, {"x": "g"}, in_words)
+    assert view.beside == now.beside
+    assert view.say.endswith(now.beside)
+    assert view.alternative.startswith("Never run, perhaps better: x ")
+    assert " g, mean " in view.alternative
+    assert float(view.loss) == pytest.approx(now.expected_loss + now.forgone, rel=1e-3)
+    earlier = {**verdict_json(now), "comparison": None}
+    assert verdict_view(earlier, None, study.space, 3, {}, in_words).beside == ""
 
 
 def test_a_picture_is_written_once_and_a_new_one_has_another_mark() -> None:

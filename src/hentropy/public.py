@@ -42,7 +42,7 @@ from hentropy.core.solvers import Assay, Auto, Finite, Nested, OneShot, Proposal
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Pool, Real, Space
 from hentropy.errors import DecisionError, HentropyError, InputError, MissingExtra, ModelError, StorageError, StudyError
 from hentropy.studies.outcomes import Computed
-from hentropy.studies.records import Measurement
+from hentropy.studies.records import Comparison, Measurement, Rival
 from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.study import (
     Budget,
@@ -66,6 +66,7 @@ __all__ = [
     "Box",
     "Budget",
     "Choice",
+    "Comparison",
     "Computed",
     "Decision",
     "DecisionError",
@@ -108,6 +109,7 @@ __all__ = [
     "Posterior",
     "Proposal",
     "Real",
+    "Rival",
     "Samples",
     "Sequence",
     "Several",

@@ -11,8 +11,9 @@ from hentropy.core.action_search.solved import SolvedSearch
 from hentropy.core.action_search.tuples import TupleSearch
 from hentropy.core.beliefs import Belief, Gaussian, Transformed
 from hentropy.core.clock import Clock
-from hentropy.core.decisions import BestObserved, Decision, Points, Solved, base_samples
+from hentropy.core.decisions import BestObserved, Decision, Maximize, Minimize, Points, Solved, base_samples
 from hentropy.core.decisions.actions import Searches
+from hentropy.core.decisions.one_design import OneDesign
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
@@ -54,7 +55,10 @@ def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clo
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
     if (
-        type(decision) is BestObserved
+        type(decision) in (BestObserved, Maximize, Minimize)
+        and isinstance(decision, OneDesign)
+        and decision.follows_data
+        and not decision.limited
         and isinstance(belief, Gaussian | Transformed)
         and len(belief.X)
         and space.points is None

@@ -8,7 +8,7 @@ from hentropy.core.beliefs import Fantasy, Gaussian, Needs, Transformed
 from hentropy.core.beliefs.fixed import FixedPoints, TransformedPoints
 from hentropy.core.beliefs.gaussian import GaussianFantasy
 from hentropy.core.beliefs.transformed import TransformedFantasy
-from hentropy.core.decisions import BestObserved
+from hentropy.core.decisions.one_design import OneDesign
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
@@ -16,9 +16,12 @@ from hentropy.lazy import Tensor, torch
 
 @dataclass(frozen=True)
 class ObservedSearch(ActionSearch):
-    """`BestObserved`, exactly: the data are fixed points, and each design adds itself. `now` is the best one."""
+    """The best of the designs observed, exactly: the data are fixed points, and each design adds itself.
 
-    decision: BestObserved
+    `now` is the best one.
+    """
+
+    decision: OneDesign
     belief: Gaussian | Transformed
     data: FixedPoints | TransformedPoints
     best: Tensor
@@ -29,7 +32,7 @@ class ObservedSearch(ActionSearch):
 
     @classmethod
     def prepare(
-        cls, decision: BestObserved, belief: Gaussian | Transformed, among: DesignSpace | None = None
+        cls, decision: OneDesign, belief: Gaussian | Transformed, among: DesignSpace | None = None
     ) -> "ObservedSearch":
         """The observed design with the best mean."""
         data: FixedPoints | TransformedPoints

@@ -119,6 +119,8 @@ class Decision(ABC):
     """The limits on outcomes, as they were written."""
     in_units: bool = False
     """Whether the loss is in the units of the outcome."""
+    recommends_one: bool = False
+    """Whether an action is one design and its loss one number: it can be compared with designs that were measured."""
     _kept: "Decision | None" = None
     _shown_if_given: tuple[str, ...] = ("outcome", "subject_to", "fallback")
 
@@ -304,6 +306,10 @@ class Decision(ABC):
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """What lowering the expected loss by this much is worth, with its error, in the units of the outcome."""
         return about.difference(amount, error) if self.in_units else f"{roughly(amount, error)} of expected loss"
+
+    def better(self, amount: float, sd: float, about: Quantity) -> str:
+        """That a design has a loss that is lower by so much, with its error: better by 0.44 ± 0.30 %."""
+        return f"better by {about.change(amount, sd) if self.in_units else Quantity().change(amount, sd)}"
 
     def looks_at_designs(self, a: Any) -> bool:
         """Whether an action consists of designs, and its loss depends on f there."""

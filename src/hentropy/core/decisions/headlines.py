@@ -67,6 +67,20 @@ class Quantity:
             return f"{said} % of the {self.name}"
         return f"{said}{f' {self.unit}' if self.unit else ''} {'in ' if not self.unit else ''}{self.name}"
 
+    def change(self, amount: float, sd: float) -> str:
+        """By how much a value differs, with its error: 0.44 ± 0.3 %, 2 ± 1 percentage points, 5 ± 3 % of the impurity.
+
+        Two digits of each: an amount that is far smaller than its error would otherwise read as 0.
+        """
+        ratio = math.exp(min(amount, 700.0)) if self.log else 0.0
+        if self.event:
+            size, error, unit = 100.0 * amount, 100.0 * sd, "percentage points"
+        elif self.log:
+            size, error, unit = 100.0 * (ratio - 1.0), 100.0 * ratio * sd, f"% of the {self.name}"
+        else:
+            size, error, unit = amount, sd, self.unit
+        return f"{two_digits(size)}{f' ± {two_digits(error)}' if error > 0 else ''}{f' {unit}' if unit else ''}"
+
     def among(self, means: Sequence[float], sds: Sequence[float]) -> str:
         """Several values: yield 78 to 79 % (± 1), the error of the least certain one."""
         if self.event:

@@ -1,13 +1,14 @@
 """Decisions about one design, and the classic rules that their gains are.
 
-`Maximize`, `Minimize`: any design, by its value; the knowledge gradient (Proposition 2). `BestObserved`: one of those
-that were measured; expected improvement (Proposition 3). `Improve`: the last one measured, which counts if it passes a
-threshold; the probability of improvement (Proposition 4).
+`Maximize`, `Minimize`: any design, by its value; the knowledge gradient (Proposition 2). `BestObserved`, and these two
+with `among="measured"`: one of those that were measured; expected improvement (Proposition 3). `Improve`: the last one
+measured, which counts if it passes a threshold; the probability of improvement (Proposition 4).
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
 from hentropy.core.decisions.actions import ActionSpace, Listed, Points
@@ -20,82 +21,7 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
 from hentropy.lazy import Tensor, torch
 
-
-class Maximize(Limited):
-    """The design with the highest value: loss -f(a).
-
-    `outcome` names the value to maximise where there are several. A design that violates a limit of `subject_to`, such
-    as "impurity <= 3", counts as `fallback` instead of its value: by default, the worst value seen.
-    """
-
-    actions = Points(1, as_set=True)
-    in_units = True
-
-    def __init__(
-        self, outcome: str | None = None, subject_to: Sequence[str] = (), fallback: float | None = None
-    ) -> None:
-        super().__init__(outcome, subject_to, fallback)
-        self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
-
-    def loss(self, f: Tensor, a: Any) -> Tensor:
-        """-f(a)."""
-        return -self.worth(f)[..., 0]
-
-    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """Minus the mean, with the fallback where limits are violated."""
-        return -self.expected_worth(moments)[..., 0]
-
-    def sums(self) -> Sums | None:
-        """One value."""
-        return None if self.limited else Sums((-1.0,))
-
-    def worst(self, values: Tensor) -> Tensor:
-        """The smallest."""
-        return values.min()
-
-    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """The value expected there."""
-        [mean], [sd] = totals(moments, about)
-        if about.event:
-            return f"The design most likely to give {about.event}: {about.amount(mean, sd)}."
-        return f"The best design: {about.of(mean, sd)}."
-
-
-class Minimize(Limited):
-    """The design with the lowest value: loss f(a); `outcome`, `subject_to` and `fallback` as in `Maximize`."""
-
-    actions = Points(1, as_set=True)
-    in_units = True
-
-    def __init__(
-        self, outcome: str | None = None, subject_to: Sequence[str] = (), fallback: float | None = None
-    ) -> None:
-        super().__init__(outcome, subject_to, fallback)
-        self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
-
-    def loss(self, f: Tensor, a: Any) -> Tensor:
-        """f(a)."""
-        return self.worth(f)[..., 0]
-
-    def expected_loss(self, moments: Moments, a: Any, draws: Tensor) -> Tensor:
-        """The mean, with the fallback where limits are violated."""
-        return self.expected_worth(moments)[..., 0]
-
-    def sums(self) -> Sums | None:
-        """One value."""
-        return None if self.limited else Sums((1.0,))
-
-    def worst(self, values: Tensor) -> Tensor:
-        """The largest."""
-        return values.max()
-
-    def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
-        """The value expected there."""
-        [mean], [sd] = totals(moments, about)
-        if about.event:
-            return f"The design least likely to give {about.event}: {about.amount(mean, sd)}."
-        return f"The design with the lowest {about.name}: {about.amount(mean, sd)}."
-
+ANY_DESIGN = Points(1, as_set=True)
 
 OUTCOMES_EACH, MOST_TOGETHER = 16, 4
 """Outcomes at which each design but the last is integrated, and up to how many designs that is worthwhile."""
@@ -109,35 +35,25 @@ def _nothing_observed() -> Listed:
     return Listed(torch.zeros(1, 1, 1, dtype=torch.float64))
 
 
-class BestObserved(Limited):
-    """The best of the designs observed so far (the smallest value with largest=False): loss -f(a).
+class OneDesign(Limited):
+    """One design by its value: loss `sign` f(a). It is any design, or where it `follows_data` one that was measured."""
 
-    `outcome`, `subject_to` and `fallback` as in `Maximize`.
-    """
-
-    follows_data = True
     in_units = True
+    recommends_one = True
 
-    def __init__(
-        self,
-        largest: bool = True,
-        outcome: str | None = None,
-        subject_to: Sequence[str] = (),
-        fallback: float | None = None,
-    ) -> None:
+    def __init__(self, outcome: str | None, subject_to: Sequence[str], fallback: float | None) -> None:
         super().__init__(outcome, subject_to, fallback)
-        self.largest = largest
         self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
 
     @property
-    def actions(self) -> ActionSpace:  # type: ignore[override]
-        """None yet: they follow the data."""
-        return _nothing_observed()
-
-    @property
+    @abstractmethod
     def sign(self) -> float:
         """The factor of f(a) in the loss."""
-        return -1.0 if self.largest else 1.0
+
+    @property
+    def actions(self) -> ActionSpace:  # type: ignore[override]
+        """All designs; of those that were measured none yet, as they follow the data."""
+        return _nothing_observed() if self.follows_data else ANY_DESIGN
 
     def loss(self, f: Tensor, a: Any) -> Tensor:
         """-f(a), or f(a)."""
@@ -153,30 +69,36 @@ class BestObserved(Limited):
 
     def worst(self, values: Tensor) -> Tensor:
         """The smallest, or the largest."""
-        return values.min() if self.largest else values.max()
+        return values.min() if self.sign < 0 else values.max()
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """The value expected there."""
         [mean], [sd] = totals(moments, about)
         if about.event:
-            likely = f"{'most' if self.largest else 'least'} likely to give {about.event}"
-            return f"Of the designs tried, the one {likely}: {about.amount(mean, sd)}."
-        return f"The {'highest' if self.largest else 'lowest'} {about.name} measured: {about.amount(mean, sd)}."
+            likely = f"{'most' if self.sign < 0 else 'least'} likely to give {about.event}"
+            which = f"Of the designs tried, the one {likely}" if self.follows_data else f"The design {likely}"
+            return f"{which}: {about.amount(mean, sd)}."
+        measured = " measured" if self.follows_data else ""
+        if self.sign < 0:
+            return f"The best{measured} design: {about.of(mean, sd)}."
+        return f"The{measured} design with the lowest {about.name}: {about.amount(mean, sd)}."
 
     def actions_given(self, observed: Tensor) -> ActionSpace:
         """The observed designs, one at a time."""
+        if not self.follows_data:
+            return self.actions
         if observed.shape[0] == 0:
             raise DecisionError("nothing has been observed yet, so there is no best observed design; observe one first")
         return Listed(observed.unsqueeze(-2))
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
-        """Exact for one more observation of one GP: means at the data and at x are lines in its outcome.
+        """Of the designs measured, exact for one more observation of one GP: means at the data and at x are lines in it.
 
         E max over data and x, minus the best mean at the data: without noise this is expected improvement. Of several
         observations, the last is integrated exactly and the ones before it at nodes.
         """
         one = isinstance(belief, Gaussian) and belief.components == 1 and belief.X.shape[0] > 0
-        if self.limited or not one or not isinstance(belief, Gaussian):
+        if not self.follows_data or self.limited or not one or not isinstance(belief, Gaussian):
             return None
         sign = -self.sign
         data = sign * belief.moments(belief.X, Needs.MEAN).mean[0]
@@ -210,6 +132,98 @@ class BestObserved(Limited):
             moments = belief.moments(x, Needs.VARIANCE)
             order = excess(best + self.sign * moments.mean[0], moments.variance[0].sqrt()).argsort(-1)
         return x.gather(-2, order.unsqueeze(-1).expand_as(x))
+
+
+Among = Literal["measured"]
+"""Which designs may be decided on, where these are not all."""
+
+
+class Maximize(OneDesign):
+    """The design with the highest value: loss -f(a).
+
+    `outcome` names the value to maximise where there are several. A design that violates a limit of `subject_to`, such
+    as "impurity <= 3", counts as `fallback` instead of its value: by default, the worst value seen.
+    With `among="measured"`, only designs that were measured can be recommended: the same as `BestObserved`.
+    """
+
+    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
+
+    def __init__(
+        self,
+        outcome: str | None = None,
+        subject_to: Sequence[str] = (),
+        fallback: float | None = None,
+        among: Among | None = None,
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
+        self.among = _checked(among)
+
+    @property
+    def sign(self) -> float:
+        """-1."""
+        return -1.0
+
+    @property
+    def follows_data(self) -> bool:  # type: ignore[override]
+        """Whether only measured designs count."""
+        return self.among is not None
+
+
+class Minimize(OneDesign):
+    """The design with the lowest value: loss f(a); options as in `Maximize`."""
+
+    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
+
+    def __init__(
+        self,
+        outcome: str | None = None,
+        subject_to: Sequence[str] = (),
+        fallback: float | None = None,
+        among: Among | None = None,
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
+        self.among = _checked(among)
+
+    @property
+    def sign(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def follows_data(self) -> bool:  # type: ignore[override]
+        """Whether only measured designs count."""
+        return self.among is not None
+
+
+def _checked(among: Any) -> Among | None:
+    if among not in (None, *get_args(Among)):
+        raise InputError(f'among is {among!r}; it can be "measured", or left out for all designs')
+    found: Among | None = among
+    return found
+
+
+class BestObserved(OneDesign):
+    """The best of the designs observed so far (the smallest value with largest=False): loss -f(a).
+
+    `outcome`, `subject_to` and `fallback` as in `Maximize`.
+    """
+
+    follows_data = True
+
+    def __init__(
+        self,
+        largest: bool = True,
+        outcome: str | None = None,
+        subject_to: Sequence[str] = (),
+        fallback: float | None = None,
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
+        self.largest = largest
+
+    @property
+    def sign(self) -> float:
+        """-1, or 1 for the smallest."""
+        return -1.0 if self.largest else 1.0
 
 
 class Improve(Decision):

@@ -31,6 +31,7 @@ class Target(Decision):
 
     actions = Points(1, as_set=True)
     needs = Needs.VARIANCE
+    recommends_one = True
 
     def __init__(
         self,
@@ -95,11 +96,21 @@ class Target(Decision):
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """How much closer it comes: in units, if the loss is the distance of a single outcome."""
-        alone = len(self.outcomes) == 1 and not self.scale and not self.weights
-        if alone and not about.event:
+        if self._in_units(about):
             return f"{about.difference(amount, error)}, nearer to the target"
         targets = "targets" if len(self.outcomes) > 1 else "target"
         return f"{roughly(amount, error)} of the distance to the {targets}, as scaled"
+
+    def better(self, amount: float, sd: float, about: Quantity) -> str:
+        """How much nearer it is: in units, if the loss is the distance of a single outcome."""
+        if self._in_units(about):
+            return f"nearer to the target by {about.change(amount, sd)}"
+        targets = "targets" if len(self.outcomes) > 1 else "target"
+        return f"nearer to the {targets} by {Quantity().change(amount, sd)}, as scaled"
+
+    def _in_units(self, about: Quantity) -> bool:
+        """Whether the loss is the distance of a single outcome."""
+        return len(self.outcomes) == 1 and not self.scale and not self.weights and not about.event
 
 
 def _beside(wanted: Limit, own: Limit, moments: Moments, about: Quantity) -> str:

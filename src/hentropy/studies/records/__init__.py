@@ -17,16 +17,18 @@ from hentropy.studies.records.trial import (
     first_left,
     in_state,
 )
-from hentropy.studies.records.verdict import CHANCE, LIMITS_HOLD, Verdict
+from hentropy.studies.records.verdict import CHANCE, LIMITS_HOLD, Comparison, Rival, Verdict
 
 __all__ = [
     "CHANCE",
     "LIMITS_HOLD",
     "UNKNOWN",
+    "Comparison",
     "Entry",
     "Failed",
     "Measurement",
     "Observation",
+    "Rival",
     "State",
     "StoredVerdict",
     "StudyRecord",

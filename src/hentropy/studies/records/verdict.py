@@ -3,7 +3,7 @@
 import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -37,11 +37,78 @@ PROBABILITIES = ("probability", "probability of f")
 
 
 @dataclass(frozen=True)
+class Rival:
+    """A design beside the recommended one: a row as in an action, and the trials that measured it, with mean `values`.
+
+    `advantage` is what the recommended design is expected to save over it, in units of the loss, with the standard
+    deviation `spread`; it is below 0 where the rival is expected to be better. `chance` is the probability that the
+    recommended one is truly better.
+    """
+
+    row: Mapping[str, Any]
+    trials: tuple[int, ...]
+    values: Mapping[str, float]
+    advantage: float
+    spread: float
+    chance: float
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Rival":
+        """From plain values."""
+        return cls(**{**plain, "trials": tuple(plain["trials"])})
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The recommended design beside those that were measured, in a `sentence` and in numbers.
+
+    `trials` measured the recommended design, with mean `values`; there are none if it was never run. `best` is the
+    measured design with the best values, where that is another one. `alternative` is the Bayes action where that is not
+    recommended, as it has no clear advantage: mostly a design that was never run. The recommended design is expected to
+    cost `forgone` more than it, in units of the loss.
+    """
+
+    sentence: str
+    trials: tuple[int, ...] = ()
+    values: Mapping[str, float] = field(default_factory=dict)
+    best: Rival | None = None
+    alternative: Rival | None = None
+    forgone: float = 0.0
+
+    def alternative_text(self, units: Mapping[str, str]) -> str:
+        """The design that might be better, with what is known of it; empty if there is none."""
+        if self.alternative is None:
+            return ""
+        row = self.alternative.row
+        cells = [(name, cell_text(row, name), units.get(name)) for name in row]
+        said = ", ".join(f"{name} {text}{f' {unit}' if unit else ''}" for name, text, unit in cells)
+        return f"{'Measured' if self.alternative.trials else 'Never run'}, perhaps better: {said}"
+
+    def plain(self) -> dict[str, Any]:
+        """As plain values: the one description for stores, the command line and the API."""
+        own = asdict(self)
+        for part in (own, own["best"], own["alternative"]):
+            if part is not None:
+                part["trials"] = list(part["trials"])
+        return own
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any] | None) -> "Comparison | None":
+        """From plain values; verdicts of earlier versions have none."""
+        if plain is None:
+            return None
+        rivals = {name: None if plain[name] is None else Rival.of(plain[name]) for name in ("best", "alternative")}
+        return cls(**{**plain, "trials": tuple(plain["trials"]), **rivals})
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The current recommendation: the answer in sentences, and the action.
 
     `action` are rows of named values for a person, some with `units`; `raw` is the action as the decision's loss takes
-    it. The expected loss (the entropy) and its Monte Carlo error `std_error` are not printed.
+    it. The expected loss (the entropy) and its Monte Carlo error `std_error` are not printed. The entropy is that of
+    the Bayes action: where a measured design is recommended in its place (see `comparison`), that is `bayes`, and the
+    recommended design is expected to cost `forgone` more.
     """
 
     action: list[dict[str, Any]]
@@ -57,6 +124,20 @@ class Verdict:
     """What another experiment is worth, in a sentence; empty where that is not known."""
     failed: int = field(default=0, compare=False)
     """How many experiments had failed by then, beside those that gave the observations."""
+    comparison: Comparison | None = field(default=None, compare=False)
+    """The recommended design beside the measured ones, where one design is decided on by one number."""
+    bayes: Any = field(default=None, repr=False, compare=False)
+    """The Bayes action, where that is not the recommended one."""
+
+    @property
+    def forgone(self) -> float:
+        """How much more the recommended design is expected to cost than the Bayes action."""
+        return 0.0 if self.comparison is None else self.comparison.forgone
+
+    @property
+    def beside(self) -> str:
+        """The recommended design beside the measured ones, in sentences; empty where nothing is compared."""
+        return "" if self.comparison is None else self.comparison.sentence
 
     @property
     def chances(self) -> list[float]:
@@ -65,7 +146,7 @@ class Verdict:
 
     @property
     def entropy(self) -> float:
-        """The smallest expected loss of any action: that of this one."""
+        """The smallest expected loss of any action."""
         return self.expected_loss
 
     @property
@@ -77,7 +158,8 @@ class Verdict:
     def heading(self) -> str:
         """The answer in a sentence, what it is based on, and whether more experiments are worthwhile."""
         said = self.headline or f"{_clipped(self.decision, LONGEST)}."
-        return f"{said} {self.stands_on.capitalize()}. {self.worth}".strip()
+        beside = f"{self.beside} " if self.beside else ""
+        return f"{said} {beside}{self.stands_on.capitalize()}. {self.worth}".strip()
 
     @property
     def stands_on(self) -> str:
@@ -112,12 +194,20 @@ class Verdict:
     def loss(self) -> str:
         """The expected loss with its error."""
         error = f" ± {self.std_error:.2g} (Monte Carlo)" if self.std_error else ""
-        return f"expected loss {short(self.expected_loss, self.std_error, least=6)}{error}"
+        own = short(self.expected_loss + self.forgone, self.std_error, least=6)
+        least = short(self.expected_loss, self.std_error, least=6)
+        return f"expected loss {own}{error}{f'; the smallest of any design is {least}' if own != least else ''}"
 
     @property
     def notes(self) -> list[str]:
         """The notes below the rows."""
-        return [f"... and {self.more} in verdict.action"] if self.more else []
+        more = [f"... and {self.more} in verdict.action"] if self.more else []
+        return [*more, self.alternative] if self.alternative else more
+
+    @property
+    def alternative(self) -> str:
+        """The design that might be better, but has no clear advantage; empty if there is none."""
+        return "" if self.comparison is None else self.comparison.alternative_text(self.units)
 
     @property
     def more(self) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from hentropy.errors import Gone, NoStore, Outdated, StorageError
-from hentropy.studies.records import Entry, Observation, State, StoredVerdict, StudyRecord, Verdict
+from hentropy.studies.records import Comparison, Entry, Observation, State, StoredVerdict, StudyRecord, Verdict
 from hentropy.studies.records.trial import measurements_of
 from hentropy.studies.storage.base import BackupContents, Change, News, Redefinition, Store, observation, told_anew
 from hentropy.studies.storage.tables import (
@@ -251,6 +251,7 @@ class Database(Store):
             "headline": verdict.headline,
             "worth": verdict.worth,
             "failed": verdict.failed,
+            "comparison": None if verdict.comparison is None else plain(verdict.comparison.plain()),
         }
         newest = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id.desc()).limit(1)
         with self._transaction(writes=True) as connection:
@@ -318,7 +319,8 @@ def _observation(row: RowMapping) -> Observation:
 
 def _verdict(row: RowMapping) -> StoredVerdict:
     names = ("action", "expected_loss", "std_error", "decision", "observations", "headline", "worth", "failed")
-    return StoredVerdict(row["at"], Verdict(**{name: row[name] for name in names}, raw=None))
+    compared = Comparison.of(row["comparison"])
+    return StoredVerdict(row["at"], Verdict(**{name: row[name] for name in names}, raw=None, comparison=compared))
 
 
 def shown(url: URL) -> str:

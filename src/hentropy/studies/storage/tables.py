@@ -29,7 +29,7 @@ metadata = MetaData()
 VERSION_TABLE = "hentropy_version"
 """Where a store says which migration made it."""
 
-NEWEST = "0007"
+NEWEST = "0008"
 """The last migration."""
 
 studies = Table(
@@ -98,6 +98,7 @@ verdicts = Table(
     Column("headline", Text, nullable=False, server_default=""),
     Column("worth", Text, nullable=False, server_default=""),
     Column("failed", Integer, nullable=False, server_default="0"),
+    Column("comparison", JSON),
     Index("hentropy_verdicts_by_study", "study_id"),
 )
 

@@ -20,6 +20,7 @@ from hentropy.core.decisions import Decision
 from hentropy.core.decisions.base import in_units
 from hentropy.core.decisions.headlines import of_success
 from hentropy.core.entropy import Entropy, entropy
+from hentropy.core.failures import restricted
 from hentropy.core.given import as_device, check_at_once
 from hentropy.core.models import fit_success
 from hentropy.core.models.own import Model, name_of
@@ -29,15 +30,34 @@ from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import HentropyError, InputError, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Computed, Fitting, Outcomes
-from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
+from hentropy.studies.records import (
+    CHANCE,
+    LIMITS_HOLD,
+    Comparison,
+    Failed,
+    State,
+    ToldCost,
+    Trial,
+    Values,
+    Verdict,
+    in_state,
+)
 from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.records.verdict import KEPT_ROWS
 from hentropy.studies.setting import Costs, fixes_what_varies, setting
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, Store, open_store
 from hentropy.studies.study.asking import Asker
+from hentropy.studies.study.comparing import Comparer
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
 from hentropy.studies.study.left_to_ask import nothing_to_decide
+from hentropy.studies.study.recommending import (
+    Recommendation,
+    decidable,
+    measured_designs,
+    measured_losses,
+    recommended,
+)
 from hentropy.studies.study.rules import (
     NO_OTHER_RUN,
     NOTHING_LEFT,
@@ -450,8 +470,10 @@ class Study:
     def _decided(self) -> Verdict:
         belief = self.belief
         found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
-        rows = self.outcomes.within_bounds(self._rows(found, belief), self.decided)
-        said = found.decision.answer(found.action, belief, found.value, self.outcomes.quantities)
+        given = self.recommended(found)
+        action = found.action if given is None else given.design.action.to(found.action)
+        rows = self.outcomes.within_bounds(self._rows(action, found.decision, belief), self.decided)
+        said = found.decision.answer(action, belief, found.value, self.outcomes.quantities)
         succeeds = of_success([row[CHANCE] for row in rows if CHANCE in row], self._at_least)
         verdict = Verdict(
             action=rows,
@@ -459,14 +481,42 @@ class Study:
             std_error=found.std_error,
             decision=repr(self.decision),
             observations=len(in_state(self.log.trials, State.COMPLETE)),
-            raw=found.action,
+            raw=action,
             units=self.outcomes.verdict_units(self.decided),
             headline=f"{said} {succeeds}".strip(),
             worth=self._another_run(),
             failed=len(in_state(self.log.trials, State.FAILED)),
+            comparison=None if given is None else self._compared(given, found.decision, belief),
+            bayes=None if given is None or given.alternative is None else found.action,
         )
         self._keep(verdict)
         return verdict
+
+    def recommended(self, found: Entropy) -> Recommendation | None:
+        """The design that is recommended, given the Bayes action; None where not one design is decided on.
+
+        It is the Bayes action, or a measured design where that has no clear advantage: see `recommending`.
+        """
+        if not found.decision.recommends_one:
+            return None
+        log, own = self.log, found.decision.looked_at(self.belief)
+        every = measured_designs(log.trials, log.row, log.places, self.outcomes, self.decided)
+        designs = decidable(every, self.decide_on, self._success)
+        if not designs:
+            return None
+        losses = measured_losses(found.decision, designs, self.outcomes, self.decided)
+        priced, success = found.decision, self._success
+        if success is not None:
+            priced, _ = restricted(priced, own, self.decide_on, success)
+        return recommended(found, priced, own, self.space, designs, losses)
+
+    def _compared(self, given: Recommendation, decision: Decision, belief: Belief) -> Comparison:
+        def row_of(action: Tensor) -> dict[str, Any]:
+            rows = self._rows(action.to(belief.X), decision, belief)
+            return self.outcomes.within_bounds(rows, self.decided)[0]
+
+        quantities = {name: replace(about, log=name in belief.logs) for name, about in self.outcomes.quantities.items()}
+        return Comparer(decision, belief, self.decided, quantities, row_of).comparison(given)
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
@@ -483,30 +533,31 @@ class Study:
         """Record a verdict, unless the last one recorded said the same."""
         kept, last = _recorded(verdict), self._last_verdict()
         news = last is None or kept != last or kept.failed != last.failed or kept.worth not in ("", last.worth)
+        news = news or (last is not None and last.comparison is None and kept.comparison is not None)
         # to stop was right while the study had ended; perhaps it has more to spend now
         overtaken = last is not None and last.worth.endswith("stop.") and self.stopped is None
         if (news or overtaken) and math.isfinite(kept.expected_loss):
             self.store.keep(self.log.record, kept)
             self._verdict = kept
 
-    def _rows(self, found: Entropy, belief: Belief) -> list[dict[str, Any]]:
-        """The action as rows for a person; designs with what is known of their values."""
-        rows: list[Params] = found.decision.describe(found.action, self.decide_on)
-        designs = found.decision.actions.of_designs and isinstance(found.action, Tensor)
-        if not designs or len(rows) != found.action.shape[0]:
-            spreads = found.decision.spreads(belief)
+    def _rows(self, action: Any, decision: Decision, belief: Belief) -> list[dict[str, Any]]:
+        """An action as rows for a person; designs with what is known of their values."""
+        rows: list[Params] = decision.describe(action, self.decide_on)
+        designs = decision.actions.of_designs and isinstance(action, Tensor)
+        if not designs or len(rows) != action.shape[0]:
+            spreads = decision.spreads(belief)
             return rows if spreads is None else list(map(_with_spread, rows, spreads.tolist()))
         names = self.decided if len(self.decided) > 1 else belief.outcomes[:1]
-        each = [in_units(belief.of(name).moments(found.action, Needs.VARIANCE), name in belief.logs) for name in names]
+        each = [in_units(belief.of(name).moments(action, Needs.VARIANCE), name in belief.logs) for name in names]
         columns = []  # mean and standard deviation of each outcome in turn; what is computed has none
         for name, one in zip(names, each, strict=True):
             mean, var = one.total()
             columns += [mean] if name in self.outcomes.computed else [mean, var.clamp_min(0.0).sqrt()]
         known = torch.stack(columns, -1)
         labels = list(self.outcomes.known_columns(self.decided))
-        judged = found.decision.looked_at(belief) if found.decision.subject_to else belief
-        holds = found.decision.limits_hold(judged.moments(found.action, Needs.VARIANCE))
-        chance = None if self._success is None else self._success.chance(found.action)
+        judged = decision.looked_at(belief) if decision.subject_to else belief
+        holds = decision.limits_hold(judged.moments(action, Needs.VARIANCE))
+        chance = None if self._success is None else self._success.chance(action)
         for label, shares in ((LIMITS_HOLD, holds), (CHANCE, chance)):
             if shares is not None:
                 known, labels = torch.cat([known, shares.unsqueeze(-1)], -1), [*labels, label]
@@ -556,7 +607,7 @@ def _with_spread(row: Params, sd: float) -> Params:
 
 def _recorded(verdict: Verdict) -> Verdict:
     """What is recorded of a verdict."""
-    return replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None)
+    return replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None, bayes=None)
 
 
 def load_study(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hentropy.errors import HentropyError, Outdated, Overtaken, StorageError
-from hentropy.studies.records import Entry, Measurement, State, StudyRecord, Trial, Verdict
+from hentropy.studies.records import Comparison, Entry, Measurement, Rival, State, StudyRecord, Trial, Verdict
 from hentropy.studies.storage import Store, Turn
 from hentropy.studies.testing.relations import require
 
@@ -194,6 +194,13 @@ def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:
         store.keep(study, verdict)
     kept = [stored.verdict for stored in other.verdicts(study)]
     require(kept == [first, second], f"two verdicts came back as {kept}")
+    beside = Rival({"x": 0.5, "label": AWKWARD}, (2, 5), {"value": 1 / 3}, 0.25, 0.125, 0.75)
+    compared = Comparison(
+        AWKWARD, (1,), {"value": 2 / 3}, best=beside, alternative=replace(beside, trials=(), values={})
+    )
+    store.keep(study, replace(second, worth=AWKWARD, comparison=compared))
+    found = [stored.verdict.comparison for stored in other.verdicts(study)]
+    require(found == [None, compared], f"a comparison with measured designs came back as {found}")
     worth = [verdict.worth for verdict in kept]
     require(worth == ["", AWKWARD], f"what another experiment is worth came back as {worth}")
 

@@ -184,8 +184,11 @@ def trials_table(
 
 def print_verdict(verdict: Verdict, called: str, description: Description, details: bool = False) -> None:
     """A verdict: its headline and its rows; with `details`, the decision as it was stated and the expected loss."""
+    verdict = replace(verdict, units=verdict_units_of(description))
     say(verdict.heading, "bold")
-    console().print(replace(verdict, units=verdict_units_of(description)).rows)
+    console().print(verdict.rows)
+    if verdict.alternative:
+        say(verdict.alternative)
     if verdict.more:
         say(f"... and {verdict.more}; hentropy decide {called} --json has all of them")
     if details:

@@ -19,7 +19,7 @@ import numpy as np
 
 from hentropy.core.given import check_at_once
 from hentropy.errors import HentropyError, InputError, NoSuchTrial, StudyError
-from hentropy.studies.records import Failed, ToldCost, Trial, Values, Verdict, earlier_rows
+from hentropy.studies.records import Comparison, Failed, ToldCost, Trial, Values, Verdict, earlier_rows
 from hentropy.studies.records.numbers import checked_value
 from hentropy.studies.study.tables import trials_table
 from hentropy.views.client.connection import Again, Connection, NotThere
@@ -281,4 +281,5 @@ def _verdict(plain: Mapping[str, Any]) -> Verdict:
     loss, error = (math.inf if plain[name] is None else plain[name] for name in ("expected_loss", "std_error"))
     known = plain["decision"], plain["observations"]
     said = {name: plain[name] for name in ("headline", "worth", "failed")}
-    return Verdict(plain["action"], loss, error, *known, raw=None, **said)
+    compared = Comparison.of(plain.get("comparison"))
+    return Verdict(plain["action"], loss, error, *known, raw=None, comparison=compared, **said)

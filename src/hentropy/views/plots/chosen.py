@@ -78,7 +78,7 @@ def chosen_info(
     """
     order = by_relevance(scene.belief, scene.space) if order is None else order
     varies = varying(scene.space)
-    chosen = scene.action.to(scene.belief.X)
+    chosen = scene.recommended.to(scene.belief.X)
     mean, sd = mean_and_sd(scene.belief, chosen)
     spread = action_spread(scene, draws, candidates)
     designs = seen(scene.space, spread.designs)
@@ -108,8 +108,8 @@ def chosen_info(
 
 def _labels(scene: Scene) -> tuple[str, ...]:
     """What each chosen design is called: its id and the words of the decision's own table, else by its place."""
-    rows = scene.decision.describe(scene.action, scene.space)
-    count = len(scene.action)
+    rows = scene.decision.describe(scene.recommended, scene.space)
+    count = len(scene.recommended)
     if len(rows) != count:
         return tuple(str(place + 1) for place in range(count))
     own = scene.space.names
@@ -117,7 +117,7 @@ def _labels(scene: Scene) -> tuple[str, ...]:
         " ".join(
             [*[value for name, value in row.items() if isinstance(value, str) and name not in own], design]
         ).strip()
-        for row, design in zip(rows, [design_id(scene.space, each) for each in scene.action.cpu()], strict=True)
+        for row, design in zip(rows, [design_id(scene.space, each) for each in scene.recommended.cpu()], strict=True)
     ]
     plain = ("",) if count == 1 else tuple(str(place + 1) for place in range(count))
     return tuple(word or name for word, name in zip(words, plain, strict=True))

@@ -21,7 +21,7 @@ from hentropy.views.plots.target import Explained, explained
 
 @dataclass(frozen=True)
 class Scene:
-    """A study in its current state: all trials, what is known and would be decided (`found`), what was decided.
+    """A study in its current state: all trials, what is known, the Bayes action (`found`), what was decided.
 
     `belief` is about the outcome that pictures show, `whole` about all that the decision looks at.
     """
@@ -41,8 +41,14 @@ class Scene:
 
     @property
     def action(self) -> Any:
-        """What would be decided."""
+        """The Bayes action, whose expected loss is the entropy."""
         return self.found.action
+
+    @cached_property
+    def recommended(self) -> Any:
+        """What is recommended: the Bayes action, or a measured design in its place."""
+        given = self.study.recommended(self.found)
+        return self.found.action if given is None else given.design.action.to(self.found.action)
 
     @property
     def judged(self) -> Belief:
@@ -107,7 +113,8 @@ def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
         found = entropy(study.decision, whole, study.decide_on, seed=study.seed, success=study.success)
     else:
         decision, _ = check_fit(study.decision, whole, study.decide_on)
-        found = Entropy(verdict.expected_loss, verdict.std_error, verdict.raw, decision)
+        bayes = verdict.raw if verdict.bayes is None else verdict.bayes
+        found = Entropy(verdict.expected_loss, verdict.std_error, bayes, decision)
     verdicts = study.store.verdicts(study.log.record)
     belief = whole.of(study.fitting.measured[0]).alone()
     return Scene(

@@ -212,8 +212,8 @@ def reference_design(scene: Scene) -> Tensor:
     decision about all of the space is looked at from the middle of the data.
     """
     # what an estimate states may have as many numbers as a design, and is none
-    if scene.decision.actions.of_designs and isinstance(scene.action, Tensor):
-        return scene.action.reshape(-1, scene.space.dim)[0].detach().cpu().to(torch.float64)
+    if scene.decision.actions.of_designs and isinstance(scene.recommended, Tensor):
+        return scene.recommended.reshape(-1, scene.space.dim)[0].detach().cpu().to(torch.float64)
     if isinstance(scene.decision, Identify) and scene.decision.what == "argmax":
         return scene.decision.settled_points[int(scene.action.argmax())].detach().cpu().to(torch.float64)
     told = [trial for trial in scene.trials if scene.outcome in trial.measurements]

@@ -154,7 +154,7 @@ def _settings(words: Named) -> str:
     asked = {ask.option for ask in goal.asks} if goal else set(words.model_dump())
     if goal is not None and goal.said:
         asked = {option for option in asked if f"{{{option}}}" in goal.said}
-    said = {"name", "outcome", "subject_to", "largest", "above", *asked}
+    said = {"name", "outcome", "subject_to", "largest", "above", "among", *asked}
     given = words.model_dump(mode="json", exclude_defaults=True)
     others = [f"{key} {_value(value)}" for key, value in given.items() if key not in said and value not in (None, [])]
     return f" Settings: {', '.join(others)}." if others else ""
@@ -188,6 +188,7 @@ def _decision(description: Description) -> str:
     else:
         listed_options = ", ".join(f"{key} {_value(value)}" for key, value in given.items())
         said = f"{goal.answer if goal else words.name}{f' ({listed_options})' if given else ''}"
+    said += " among those measured" if options.get("among") == "measured" else ""
     limits = options.get("subject_to")
     return f"{said}, with {listed(_limits(limits, description))}" if isinstance(limits, list) else said
 

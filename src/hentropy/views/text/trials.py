@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from hentropy.studies.outcomes import Computed, Outcomes
-from hentropy.studies.records import Entry, Observation, Trial, Verdict
+from hentropy.studies.records import Comparison, Entry, Observation, Trial, Verdict
 from hentropy.studies.records.outcome import Outcome
 from hentropy.views.text.formats import counted, iso, listed
 
@@ -70,7 +70,15 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "expected_loss": verdict.expected_loss,
         "std_error": verdict.std_error,
         "action": verdict.action,
+        "comparison": None if verdict.comparison is None else verdict.comparison.plain(),
     }
+
+
+def _run(compared: Comparison | None) -> str:
+    """Which trial measured a recommended design, to stand behind it."""
+    if compared is None:
+        return ""
+    return f" (trial {', '.join(map(str, compared.trials))})" if compared.trials else " (never run)"
 
 
 def in_short(verdict: Verdict) -> str:
@@ -80,7 +88,8 @@ def in_short(verdict: Verdict) -> str:
         return "nothing"
     if len(rows) == 1:
         cells = zip(verdict.columns, verdict.cells[0], strict=True)
-        return ", ".join(
+        said = ", ".join(
             f"{name} {text}{f' {unit}' if (unit := verdict.units.get(name)) else ''}" for name, text in cells
         )
+        return f"{said}{_run(verdict.comparison)}"
     return verdict.headline.removesuffix(".") or counted(len(rows), "row")

@@ -87,6 +87,37 @@ class ObservationAnswer(BaseModel):
     cost: float | None
 
 
+class RivalAnswer(BaseModel):
+    """A design beside the recommended one, and what the recommended one is expected to save over it."""
+
+    row: Annotated[dict[str, Any], Field(description="The design and what is known of it, as in a row of an action.")]
+    trials: Annotated[list[int], Field(description="The trials that measured it; none if it was never run.")]
+    values: Annotated[dict[str, float], Field(description="The means of what they measured, by outcome.")]
+    advantage: Annotated[
+        float, Field(description="What the recommended design saves over it, in units of the loss; maybe below 0.")
+    ]
+    spread: Annotated[float, Field(description="The standard deviation of that.")]
+    chance: Annotated[float, Field(description="The probability that the recommended design is truly better.")]
+
+
+class ComparisonAnswer(BaseModel):
+    """The recommended design beside those that were measured."""
+
+    sentence: str
+    trials: Annotated[list[int], Field(description="The trials that measured it; none if it was never run.")]
+    values: Annotated[dict[str, float], Field(description="The means of what they measured, by outcome.")]
+    best: Annotated[
+        RivalAnswer | None, Field(description="The measured design with the best values, where that is another one.")
+    ]
+    alternative: Annotated[
+        RivalAnswer | None,
+        Field(
+            description="The design with the best expectation, where it has no clear advantage and is not recommended."
+        ),
+    ]
+    forgone: Annotated[float, Field(description="How much more the recommended design is expected to cost than that.")]
+
+
 class VerdictAnswer(BaseModel):
     """What would be decided."""
 
@@ -98,6 +129,10 @@ class VerdictAnswer(BaseModel):
     expected_loss: float | None
     std_error: Annotated[float | None, Field(description="The Monte Carlo error of the expected loss.")]
     action: Annotated[list[dict[str, Any]], Field(description="Rows of named values.")]
+    comparison: Annotated[
+        ComparisonAnswer | None,
+        Field(description="The recommended design beside the measured ones; null where not one design is decided on."),
+    ] = None
 
 
 class RecordedVerdict(VerdictAnswer):

@@ -6,6 +6,7 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace
+from hentropy.studies.records import Comparison
 from hentropy.studies.records.verdict import KEPT_ROWS, after_runs, cell_text, lying
 from hentropy.views.text.formats import counted, number, titled
 
@@ -154,6 +155,9 @@ class VerdictView:
     """The rows that stand beside each other as columns, table by table, where they do."""
     more: str
     headline: str
+    beside: str
+    """The recommended design beside the measured ones."""
+    alternative: str
     stands_on: str
     says_worth: bool
     """Whether the headline says what another experiment is worth."""
@@ -185,6 +189,7 @@ def verdict_view(
     cells = tuple(_cells(row, then, names, space) for row, then in zip(rows[:SHOWN_ROWS], old, strict=False))
     stands_on = after_runs(now["observations"], now["failed"])
     count = counted(len(rows), "row")
+    compared = Comparison.of(now.get("comparison"))
     return VerdictView(
         columns=tuple(VerdictColumn(titled(name, units.get(name, "")), _numeric(rows, name)) for name in names),
         rows=cells,
@@ -192,15 +197,17 @@ def verdict_view(
         lying=tuple(lying(len(names), len(rows), SHOWN_ROWS, MOST_ACROSS)),
         more=_more(len(rows)),
         headline=f"{now['headline']} {now['worth']}".strip(),
+        beside="" if compared is None else compared.sentence,
+        alternative="" if compared is None else compared.alternative_text(units),
         stands_on=stands_on,
         says_worth=bool(now["worth"]) and observations == now["observations"],
-        loss=number(now["expected_loss"]),
+        loss=number(now["expected_loss"] + (0.0 if compared is None else compared.forgone)),
         error=f"{now['std_error']:.2g}" if now["std_error"] else "",
         loss_before=loss_sentence(now, before),
         meaning=MEANING,
         changes=tuple(change_sentences(now, before, movers, in_words)),
         behind=_behind(observations - now["observations"]),
-        say=f"Verdict {stands_on}: {now['headline'] or f'{count}.'}",
+        say=f"Verdict {stands_on}: {now['headline'] or f'{count}.'}{f' {compared.sentence}' if compared else ''}",
     )
 
 

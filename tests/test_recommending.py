@@ -1,0 +1,262 @@
+"""What a study recommends: the design that measured best, unless another is clearly better by the joint posterior."""
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import torch
+
+import hentropy as he
+from hentropy.core.action_search.base import loss_now
+from hentropy.core.entropy import check_fit
+from hentropy.core.failures import restricted
+from hentropy.studies.records import Comparison, Verdict
+from hentropy.studies.storage import open_store
+from hentropy.studies.study.recommending import CLEAR
+from hentropy.views.text.trials import verdict_json
+from support.studies import LINE, begun, hill
+
+BOX = he.Space(x=he.Real(0, 1))
+
+
+def told(decision: he.Decision, data: list[tuple[float, Any]], space: he.Space = BOX, **options: Any) -> he.Study:
+    study = he.Study(space, decision, **{"hyperparameters": "map", **options})
+    study.attach_many([({"x": x}, value) for x, value in data])
+    return study
+
+
+def compared(verdict: Verdict) -> Comparison:
+    assert verdict.comparison is not None
+    return verdict.comparison
+
+
+def parabola(x: float, sign: float = 1.0) -> float:
+    return sign * (10.0 - 40.0 * (x - 0.5) ** 2)
+
+
+AROUND = [0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0]
+"""Designs that leave the top of the parabola out, and tell where it is."""
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_clear_advantage_recommends_a_design_that_was_never_run(sign: float) -> None:
+    decision = he.Maximize() if sign > 0 else he.Minimize()
+    verdict = told(decision, [(x, (parabola(x, sign), 0.001)) for x in AROUND]).decide()
+    one = compared(verdict)
+    assert verdict.action[0]["x"] == pytest.approx(0.5, abs=0.02)
+    assert one.trials == ()
+    assert one.alternative is None
+    assert verdict.bayes is None
+    assert one.best is not None
+    assert one.best.trials in ((3,), (4,))  # 0.3 or 0.7, which measured the same
+    assert one.best.values["value"] == pytest.approx(sign * 8.4)
+    assert one.best.chance >= CLEAR
+    assert one.best.advantage == pytest.approx(1.6, abs=0.3)
+    assert one.sentence.startswith(f"Never run; best run so far: trial {one.best.trials[0]} with {sign * 8.4:g}")
+    assert one.sentence.endswith("confirm it once.")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_one_the_best_measured_design_is_recommended(seed: int) -> None:
+    rows = LINE.sample(4, seed=seed)
+    study = told(he.Maximize(), [(float(x), hill(float(x))) for x in rows], LINE)
+    verdict, belief = study.decide(), study.belief
+    found = he.entropy(he.Maximize(), belief, LINE)
+    values = {trial.number: trial.measurements["value"].value for trial in study.records}
+    best = max(values, key=lambda number: values[number])
+    at = torch.cat([found.action, rows[best : best + 1]])
+    f = belief.sample(at, 100_000, seed=1)
+    chance = float((f[:, 0] > f[:, 1]).double().mean())
+    one = compared(verdict)
+    assert verdict.expected_loss == pytest.approx(found.value)  # the entropy is that of the Bayes action
+    if chance >= CLEAR:
+        assert one.trials == ()
+        return
+    assert one.trials == (best,)
+    assert one.values == {"value": pytest.approx(values[best])}
+    assert verdict.action[0]["x"] == pytest.approx(float(rows[best]))
+    assert one.best is None
+    assert one.alternative is not None
+    assert one.alternative.row["x"] == pytest.approx(float(found.action))
+    # a hundred thousand draws: five standard errors
+    assert 1.0 - one.alternative.chance == pytest.approx(chance, abs=5 * math.sqrt(0.25 / 1e5))
+    assert one.alternative.advantage == pytest.approx(
+        float((f[:, 1] - f[:, 0]).mean()), abs=5 * float((f[:, 1] - f[:, 0]).std()) / 1e5**0.5
+    )
+    assert verdict.forgone == pytest.approx(-one.alternative.advantage)
+    assert verdict.bayes is not None
+    assert torch.equal(verdict.bayes, found.action)
+    assert verdict.alternative.startswith("Never run, perhaps better: x ")
+
+
+LUCKY = [(0.05, (0.1, 0.1)), (0.15, (-0.2, 0.1)), (0.3, (3.0, 0.1)), (0.3, (3.1, 0.1)), (0.45, (0.3, 0.1))]
+LUCKY += [(0.6, (-0.1, 0.1)), (0.75, (0.2, 0.1)), (0.95, (6.0, 10.0))]
+"""The last design measured most, with an error that says that it means nothing."""
+
+
+def test_a_lucky_measurement_gives_way_to_a_design_that_is_clearly_better() -> None:
+    one = compared(told(he.BestObserved(), LUCKY).decide())
+    ruled = compared(told(he.Maximize(among="measured"), LUCKY).decide())
+    assert ruled.sentence == one.sentence
+    assert one.trials == (2, 3)
+    assert one.values == {"value": pytest.approx(3.05)}
+    assert one.best is not None
+    assert (one.best.trials, dict(one.best.values)) == ((7,), {"value": 6.0})
+    assert one.best.chance > CLEAR
+    assert one.sentence.startswith("Measured in trials 2 and 3: 3.05. Trial 7 measured 6, but ")
+    assert compared(told(he.Maximize(), LUCKY).decide()).best is not None
+
+
+def test_of_two_measured_designs_the_one_that_measured_more_stands_unless_the_other_is_clearly_better() -> None:
+    shelf = he.Pool([{"x": x} for x in (0.0, 0.5, 1.0)])
+    study = he.Study(shelf, he.Maximize(), hyperparameters="map")
+    study.attach_many([({"x": 0.0}, (0.0, 0.1)), ({"x": 0.5}, (2.0, 0.1)), ({"x": 1.0}, (2.2, 2.0))])
+    verdict = study.decide()
+    one = compared(verdict)
+    assert one.trials == (2,)
+    assert one.alternative is not None
+    assert one.alternative.trials == (1,)
+    assert 0.5 < 1.0 - one.alternative.chance < CLEAR
+    assert "Trial 1 with 2 should be better by " in one.sentence
+    assert one.sentence.endswith("probability: no clear advantage.")
+    assert verdict.alternative.startswith("Measured, perhaps better: x 0.5")
+
+
+def test_measured_designs_outside_of_the_decision_do_not_count() -> None:
+    study = told(he.Maximize(), [(x, parabola(x)) for x in AROUND], decide_on=he.Space(x=he.Real(0, 0.25)))
+    one = compared(study.decide())
+    assert one.best is None or max(one.best.trials) <= 2
+    assert max(one.trials, default=0) <= 2
+    nowhere = told(he.Maximize(), [(0.7, 1.0), (0.8, 2.0)], decide_on=he.Space(x=he.Real(0, 0.25)))
+    assert nowhere.decide().comparison is None
+
+
+def test_only_decisions_for_one_design_by_one_number_compare() -> None:
+    for decision in (he.TopK(2), he.KGuesses(2), he.LevelSets(1.0, at=LINE.sample(4, 0)), he.Improve(1.0)):
+        assert begun(LINE, decision, count=5).decide().comparison is None
+
+
+def test_limits_count_in_the_comparison() -> None:
+    outcomes = {"yield": he.Outcome(unit="%"), "impurity": he.Outcome(unit="%")}
+    study = he.Study(BOX, he.Maximize("yield", ["impurity <= 3"]), outcomes=outcomes, hyperparameters="map")
+    for x in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        study.attach({"x": x}, {"yield": 50.0 + 40.0 * x, "impurity": 1.0 + 4.0 * x**2})
+    verdict = study.decide()
+    one = compared(verdict)
+    measured = one.best.trials if one.best is not None else one.trials
+    assert measured == (3,)  # 74 % with an impurity of 2.44 %; 82 % would have 3.56 %
+    assert "yield 74 %, impurity 2.44 %" in one.sentence
+
+
+def test_a_target_compares_by_distance() -> None:
+    verdict = told(he.Target({"value": 9.0}), [(x, (parabola(x), 0.001)) for x in AROUND]).decide()
+    one = compared(verdict)
+    assert one.best is not None
+    assert one.best.values["value"] == pytest.approx(8.4)
+    assert 0.4 < one.best.advantage <= 0.6  # it comes nearer to 9, and may miss it
+    assert "should be nearer to the target by 0." in one.sentence
+
+
+def test_grades_are_compared_without_values() -> None:
+    study = he.Study(BOX, he.Maximize(), outcomes={"crystal": he.Outcome(kind="yes/no")}, hyperparameters="map")
+    for x in (0.1, 0.3, 0.5, 0.7, 0.9):
+        study.attach({"x": x}, "yes" if x > 0.6 else "no")
+    one = compared(study.decide())
+    assert one.values == {}
+    assert one.trials or one.best is not None
+
+
+def test_logarithms_compare_by_ratios() -> None:
+    outcomes = {"impurity": he.Outcome(log=True, unit="%")}
+    data = [(x, (math.exp(parabola(x, -1.0) / 5), 0.001)) for x in AROUND]
+    one = compared(told(he.Minimize(), data, outcomes=outcomes).decide())
+    assert one.best is not None
+    assert "% of the impurity" in one.sentence
+
+
+def test_a_measured_design_that_would_probably_fail_is_not_recommended() -> None:
+    study = he.Study(BOX, he.Maximize(), hyperparameters="map", at_least=0.6)
+    for x in (0.05, 0.15, 0.25, 0.35):
+        study.attach({"x": x}, x)
+    for x in (0.42, 0.48, 0.52, 0.6, 0.7, 0.8, 0.9):
+        study.attach({"x": x}, failed="it broke")
+    study.attach({"x": 0.5}, 5.0)
+    assert study.success is not None
+    chance = float(study.success.chance(torch.tensor([[0.5]], dtype=torch.float64)))
+    assert chance < 0.6  # among those that failed
+    verdict = study.decide()
+    one = compared(verdict)
+    assert 11 not in one.trials
+    assert one.best is None or 11 not in one.best.trials
+    # what a failure costs is part of the expected loss, of the recommended design as of any other
+    priced, _ = restricted(study.decision, study.belief, BOX, study.success)
+    own = float(loss_now(priced, study.belief, verdict.raw, torch.zeros(1, 1, dtype=torch.float64)))
+    assert verdict.expected_loss + verdict.forgone == pytest.approx(own)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("treatment", ["map", "mixture"])
+def test_among_measured_designs_is_best_observed(largest: bool, treatment: Literal["map", "mixture"]) -> None:
+    X = LINE.sample(7, seed=2)
+    belief = he.fit(X, torch.tensor([hill(float(x)) for x in X]), space=LINE, hyperparameters=treatment)
+    one = he.Maximize(among="measured") if largest else he.Minimize(among="measured")
+    other, x = he.BestObserved(largest), LINE.sample(5, seed=9)
+    assert he.entropy(one, belief, LINE).value == he.entropy(other, belief, LINE).value
+    assert torch.equal(he.entropy(one, belief, LINE).action, he.entropy(other, belief, LINE).action)
+    assert torch.allclose(he.gain(one, belief, x, LINE).value, he.gain(other, belief, x, LINE).value)
+    assert repr(one) == f"{type(one).__name__}(among='measured')"
+
+
+def test_among_is_one_word_in_a_study_file(tmp_path: Path) -> None:
+    file = tmp_path / "lab.toml"
+    written = 'version = 1\nname = "lab"\ndecision = {name = "minimize", among = "measured"}\n'
+    file.write_text(f'{written}[space.x]\ntype = "real"\nlow = 0\nhigh = 1\n')
+    study = he.Study.from_file(file)
+    assert repr(study.decision) == "Minimize(among='measured')"
+    assert repr(he.load_study("lab", f"sqlite:///{tmp_path}/hentropy.db").decision) == repr(study.decision)
+    study.attach_many([({"x": x}, parabola(x)) for x in AROUND])
+    assert study.decide().headline.startswith("The measured design with the lowest value: ")
+    assert compared(study.decide()).trials in ((0,), (7,))
+    file.write_text(file.read_text().replace('"measured"', '"tested"'))
+    with pytest.raises(he.InputError, match="among"):
+        he.Study.from_file(file)
+
+
+def test_among_knows_one_word() -> None:
+    with pytest.raises(he.InputError, match="among is 'tested'; it can be \"measured\""):
+        he.Maximize(among="tested")  # type: ignore[arg-type]
+
+
+def test_a_limit_on_the_value_itself_counts_among_measured_designs() -> None:
+    decision = he.Maximize("value", ["value <= 9"], among="measured")
+    belief = he.fit(torch.tensor([[x] for x in AROUND] + [[0.5]]), torch.tensor([parabola(x) for x in (*AROUND, 0.5)]))
+    settled, own = check_fit(decision, belief, BOX)
+    at = own.X.unsqueeze(-2)
+    moments = own.moments(at, settled.needs)
+    losses = moments.expect(settled.expected_loss(moments, at, torch.zeros(1, 1)))
+    assert he.entropy(decision, belief, BOX).value == pytest.approx(float(losses.min()))
+
+
+def test_a_store_keeps_the_comparison(store_url: str) -> None:
+    study = told(he.Maximize(), LUCKY, storage=store_url, name="lucky")
+    said = compared(study.decide())
+    stored = open_store(store_url).verdicts(study.log.record)[-1].verdict
+    assert Comparison.of(said.plain()) == stored.comparison == said
+    assert stored.heading == study.decide().heading
+    again = he.load_study("lucky", store_url)
+    again.decide()
+    assert len(again.store.verdicts(again.log.record)) == 1  # nothing is new
+
+
+def test_a_verdict_of_an_earlier_version_gets_its_comparison(store_url: str) -> None:
+    study = told(he.Maximize(), LUCKY, storage=store_url, name="old")
+    now = study.decide()
+    store, record = open_store(store_url), study.log.record
+    before = Verdict(now.action, now.expected_loss, now.std_error, now.decision, 8, raw=None, headline=now.headline)
+    store.keep(record, before)
+    assert store.verdicts(record)[-1].verdict.comparison is None
+    assert verdict_json(before)["comparison"] is None
+    assert before.heading == f"{now.headline} After 8 runs."
+    he.load_study("old", store_url).decide()
+    assert [one.verdict.comparison for one in store.verdicts(record)] == [now.comparison]
