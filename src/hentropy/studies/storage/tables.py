@@ -29,7 +29,7 @@ metadata = MetaData()
 VERSION_TABLE = "hentropy_version"
 """Where a store says which migration made it."""
 
-NEWEST = "0007"
+NEWEST = "0008"
 """The last migration."""
 
 studies = Table(
@@ -59,6 +59,7 @@ trials = Table(
     Column("expected_cost", Double),
     Column("cost", Double),
     Column("measures", JSON, nullable=False, server_default="[]"),
+    Column("predictions", JSON, nullable=False, server_default="{}"),
     Column("asked_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("owner", String(200)),

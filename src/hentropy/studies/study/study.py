@@ -28,7 +28,7 @@ from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import HentropyError, InputError, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
-from hentropy.studies.outcomes import Computed, Fitting, Outcomes
+from hentropy.studies.outcomes import Calibrated, Computed, Fitting, Outcomes
 from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
 from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.records.verdict import KEPT_ROWS
@@ -141,7 +141,7 @@ class Study:
         limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
         self._failures, self._at_least = failures, at_least
-        self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
+        self._fitted: tuple[tuple[Trial, ...], Belief, Calibrated] | None = None
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
@@ -177,7 +177,7 @@ class Study:
         )
         self.log.sync()
         solver = Auto() if solver is None else solver
-        known = (lambda: self._belief, lambda: self._success)
+        known = (lambda: self._calibrated, lambda: self._success)
         costs = self.costs if self.costs.are_known else None
         self._asker = Asker(self.log, *known, decision, seed, solver, costs, limits, self.decide_on, self.fitting)
         earlier = [checked_record(trial, number, self.outcomes) for number, trial in enumerate(records)]
@@ -359,13 +359,18 @@ class Study:
 
     @property
     def _belief(self) -> Belief:
+        return self._calibrated.belief
+
+    @property
+    def _calibrated(self) -> Calibrated:
         told = self.fitting.told(self.log.trials)
         if not told and (why := self.log.none_left):
             raise StudyError(nothing_to_decide(why))
         if self._fitted is None or self._fitted[0] != told:
             earlier = None if self._fitted is None else self._fitted[1]
-            self._fitted = (told, self.fitting.belief(told, self.log.row, earlier))
-        return self._fitted[1]
+            fitted = self.fitting.belief(told, self.log.row, earlier)
+            self._fitted = (told, fitted, self.fitting.widened(fitted, told))
+        return self._fitted[2]
 
     @property
     def success(self) -> Success | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hentropy.errors import HentropyError, Outdated, Overtaken, StorageError
-from hentropy.studies.records import Entry, Measurement, State, StudyRecord, Trial, Verdict
+from hentropy.studies.records import Entry, Measurement, Prediction, State, StudyRecord, Trial, Verdict
 from hentropy.studies.storage import Store, Turn
 from hentropy.studies.testing.relations import require
 
@@ -81,6 +81,7 @@ def _trials(store: Store, other: Store, study: StudyRecord) -> None:
             origin="first",
             note=AWKWARD,
             measures=("yield", AWKWARD),
+            predictions={AWKWARD: Prediction(1 / 3, 1e-300, (-0.1, 0.1 + 0.2, 1e300), widened=1.5, log=True)},
         ),
         asked_at=now,
         ended_at=now + 1e-3,
