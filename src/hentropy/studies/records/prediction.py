@@ -8,7 +8,7 @@ outcomes in its logarithm: exact for a normal prediction, and to a few thousandt
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -76,8 +76,9 @@ class Prediction:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Prediction":
-        """The prediction that plain values describe."""
-        return cls(**{**plain, "quantiles": tuple(plain["quantiles"])})
+        """The prediction that plain values describe; other keys are ignored."""
+        own = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
+        return cls(**{**own, "quantiles": tuple(own["quantiles"])})
 
 
 def predictions_of(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, Prediction]:
