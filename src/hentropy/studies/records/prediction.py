@@ -46,6 +46,11 @@ class Prediction:
         return self.quantiles[LOW], self.quantiles[HIGH]
 
     @property
+    def median(self) -> float:
+        """As probably exceeded as not."""
+        return self.quantiles[len(SHARES) // 2]
+
+    @property
     def has_spread(self) -> bool:
         """Whether results can be judged by it: what was known exactly has no spread to compare with."""
         return self.sd > ROUNDING * max(abs(self.mean), abs(self.quantiles[0]), abs(self.quantiles[-1]))

@@ -211,6 +211,7 @@ class StudyAnswer(About):
     enough: Annotated[str | None, Field(description="The same, with running trials counted as if they had ended.")]
     computable: Annotated[str | None, Field(description="Null, or why nothing can be asked or decided here.")]
     running: list[Waiting]
+    predictions: Annotated[list[str], Field(description="How good the last predictions were, in sentences.")]
     verdict: Annotated[RecordedVerdict | None, Field(description="What was last decided.")]
 
 
