@@ -6,6 +6,7 @@ distribution.
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
@@ -19,9 +20,17 @@ from hentropy.core.beliefs import Belief, Gaussian, Needs, Several, Transformed
 from hentropy.core.beliefs.inducing import summarised
 from hentropy.core.beliefs.kernels import Some, times
 from hentropy.core.predictions import EVIDENCE, GROSS, WINDOW, log_evidence, predict, process_of, spread_factor
+from hentropy.errors import InputError
 from hentropy.studies.outcomes import Calibrated
 from hentropy.studies.records import Prediction, PredictionRecord, State, Trial, judged
 from hentropy.studies.records.prediction import SHARES
+from hentropy.studies.study.rules import record_sentences
+from hentropy.views.plots.marks import Panel, Role
+from hentropy.views.plots.pictures import picture
+from hentropy.views.plots.predictions import record_info
+from hentropy.views.plots.scene import scene_of
+from hentropy.views.report import report_html
+from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 from support.beliefs import NAMES, composed, correlated, dense, designs, gaussian, kernel, transformed, truth
 from support.studies import LINE, hill, measured, study
 
@@ -300,7 +309,9 @@ def test_a_bad_record_widens_what_is_believed_and_the_record_stays_comparable() 
 
 
 def test_a_stated_error_is_not_widened() -> None:
-    records = [replace(trial, measurements=measured(trial.value or 0.0, 0.1)) for trial in told(study(first=4), 10, 2.5)]
+    records = [
+        replace(trial, measurements=measured(trial.value or 0.0, 0.1)) for trial in told(study(first=4), 10, 2.5)
+    ]
     wide = study(first=4, records=records).belief
     plain = study(first=4, records=[replace(trial, predictions={}) for trial in records]).belief
     assert wide.noise_std == pytest.approx(plain.noise_std) == pytest.approx(0.1)
@@ -331,3 +342,124 @@ def test_a_record_in_numbers() -> None:
     assert (found.count, found.inside) == (3, 2)
     assert one.interval == pytest.approx([one.mean + z * one.sd for z in (-1.6448536, 1.6448536)])
     assert found.error == pytest.approx(math.sqrt(5.0 / 3.0))
+
+
+def test_files_keep_the_record(tmp_path: Path) -> None:
+    """What is exported continues as if it had never been exported; people find the prediction beside the result."""
+    made = study(first=4, seed=1)
+    told(made, 9, shift=2.5)
+    made.ask()
+    entries = tuple(made.log.entries.values())
+    for text in (csv_text(entries, made.outcomes), json_lines(entries)):
+        found = [one.trial for one in exported_in(text, "lab", made.outcomes)]
+        assert found == list(made.records)
+    table = csv_text(entries, made.outcomes).splitlines()
+    columns = table[0].split(",")
+    assert columns[-4:] == ["value_predicted", "value_predicted_sd", "value_quantile", "predictions"]
+    assert table[1].endswith(",,,,"), "a first design was not predicted"
+    one = made.records[4].predictions["value"]
+    shown = dict(zip(columns[:-1], table[5].split(","), strict=False))
+    assert float(shown["value_predicted"]) == one.mean
+    assert float(shown["value_quantile"]) == pytest.approx(NormalDist().cdf(-2.5), abs=1e-6)
+    frame = made.trials
+    assert frame["value_predicted_sd"][4] == one.sd
+    assert math.isnan(frame["value_quantile"][9]), "no result yet"
+    assert "predictions" not in csv_text(entries[:4], made.outcomes).splitlines()[0]
+
+
+BAD = {
+    "no table": "[1]",
+    "too few quantiles": '{"value": {"mean": 1.0, "sd": 1.0, "quantiles": [1.0]}}',
+    "no numbers": json.dumps({"value": {"mean": "x", "sd": 1.0, "quantiles": [1.0] * len(SHARES)}}),
+    "falling quantiles": json.dumps({"value": {"mean": 1.0, "sd": 1.0, "quantiles": list(range(len(SHARES)))[::-1]}}),
+    "no spread": json.dumps({"value": {"mean": 1.0, "sd": -1.0, "quantiles": [1.0] * len(SHARES)}}),
+    "not JSON": "{",
+}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD)
+def test_a_prediction_that_is_none_is_refused(text: str) -> None:
+    outcomes = study().outcomes
+    line = f'number,x,state,value,predictions\n0,1.0,complete,2.0,"{text.replace(chr(34), 2 * chr(34))}"\n'
+    with pytest.raises(InputError, match="prediction"):
+        exported_in(line, "lab.csv", outcomes)
+
+
+def test_sentences_say_how_good_predictions_were() -> None:
+    made = study(first=4, seed=1)
+    told(made, 6, shift=2.0)
+    assert record_sentences(made.records, made.outcomes) == [], "two say nothing"
+    told(made, 1, shift=2.0)
+    [said] = record_sentences(made.records, made.outcomes)
+    assert said == (
+        "The last 3 predictions were off by 2.0 of their stated errors (1.0 is ideal); 0 of 3 results were inside the"
+        " 90 % interval."
+    )
+    told(made, 8, shift=2.6)
+    [said] = record_sentences(made.records, made.outcomes)
+    assert said.startswith("The last 10 predictions")
+    assert re.search(r"Stated errors are 1\.\d times as large for this reason\.$|2\.\d times", said)
+
+
+def test_pictures_and_reports_show_the_record() -> None:
+    made = study(first=4, seed=1)
+    for x in (0.0, 2.0):
+        made.attach({"x": x}, hill(x))
+    told(made, 2)
+    empty = picture(made, "predictions")
+    assert len(empty.rows[0]) == 1
+    assert "cannot be judged" in empty.caption
+    told(made, 4, shift=1.8)
+    scene = scene_of(made)
+    info = record_info(scene)
+    found = judged(made.records, "value")
+    assert info.numbers == tuple(one.number for one in found)
+    assert info.observed.tolist() == [one.value for one in found]
+    assert info.low.tolist() == [one.prediction.interval[0] for one in found]
+    assert info.inside.tolist() == [False] * len(found)
+    drawn = picture(scene, "predictions")
+    time, against = drawn.rows[0]
+    assert isinstance(time, Panel)
+    assert isinstance(against, Panel)
+    roles = [mark.role for mark in time.marks]
+    assert roles == [Role.ATTACHED, Role.FIRST, Role.MEAN, Role.FAILED]
+    assert record_sentences(made.records, made.outcomes)[0] in drawn.caption
+    html = report_html(made)
+    assert "predictions were off by" in html
+    assert "quantile of the result" in html
+
+
+def test_pictures_of_logarithms_are_logarithms() -> None:
+    made = study(first=4, seed=1, outcomes={"speed": he.Outcome(log=True)}, decision=he.Maximize(outcome="speed"))
+    for _ in range(5):
+        trial = made.ask()
+        made.tell(trial, math.exp(hill(**trial.params)))
+    info = record_info(scene_of(made))
+    [found] = judged(made.records, "speed")
+    assert info.observed.tolist() == pytest.approx([math.log(found.value)])
+    assert info.expected.tolist() == pytest.approx([math.log(found.prediction.median)])
+
+
+def test_doubted_values_are_named_by_their_trials() -> None:
+    square = he.Space(x=he.Real(0.0, 1.0), y=he.Real(0.0, 1.0))
+    made = he.Study(square, he.Maximize(), first=4)
+    rows = square.sample(30, seed=4)
+    values = 3.0 + torch.sin(4.0 * rows[:, 0]) + rows[:, 1].square()
+    values[7] += 6.0 * values.std()
+    # a trial that failed comes first: numbers of trials are not those of rows
+    made.attach(square.decode(rows[0]), failed="no power")
+    for row, value in zip(rows, values.tolist(), strict=True):
+        made.attach(square.decode(row), value)
+    named = {one.number: one for one in made.doubts}
+    assert named[8].value == pytest.approx(float(values[7]))
+    assert named[8].chance > 0.5
+    said = made.decide().headline
+    assert f"8 ({float(values[7]):.4g}, {100 * named[8].chance:.0f} %)" in said
+    assert "tell" in said
+    assert "state the noise of the outcome" in said
+    assert said[said.index("Trial") :] in picture(made, "trust").caption
+    sure = he.Study(square, he.Maximize(), first=4)
+    for row, value in zip(rows, values.tolist(), strict=True):
+        sure.attach(square.decode(row), (value, 0.1))
+    assert sure.doubts == ()
+    assert "gross" not in sure.decide().headline

@@ -17,6 +17,7 @@ from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.given import closest
 from hentropy.core.models import fit, fit_outcomes
+from hentropy.core.models.families import doubted
 from hentropy.core.models.own import Model, ModelData, believed
 from hentropy.core.predictions import predict, spread_factor
 from hentropy.core.spaces import DesignSpace
@@ -365,6 +366,20 @@ class Outcomes:
         return values, [math.nan if one is None or one.std_error is None else one.std_error for one in told]
 
 
+PROBABLY = 0.5
+"""Values that are more probably gross errors than not are named."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A value of trial `number` that is held for a gross error with the probability `chance`."""
+
+    number: int
+    outcome: str
+    value: float
+    chance: float
+
+
 @dataclass(frozen=True)
 class Fitting:
     """How a study fits its model: to which outcomes, with which treatment of the hyperparameters and seed.
@@ -461,6 +476,21 @@ class Fitting:
         )
         return parts[0] if len(every) == 1 else Several(parts, every)
 
+    def doubts(self, belief: Belief, trials: Sequence[Trial]) -> tuple[Doubt, ...]:
+        """The values that the model holds for gross errors, with a probability above one half."""
+        own = belief.parts if isinstance(belief, Several) else (belief,)
+        found: list[Doubt] = []
+        for part in own:
+            if not isinstance(part, Gaussian | Transformed):
+                continue
+            name, chances = part.outcomes[0], doubted(part).tolist()
+            rows = [trial for trial in trials if name in trial.measurements]
+            if len(rows) == len(chances):  # each is one observation of the model
+                pairs = zip(rows, chances, strict=True)
+                doubtful = [(trial, chance) for trial, chance in pairs if chance > PROBABLY]
+                found += [Doubt(one.number, name, one.measurements[name].value, chance) for one, chance in doubtful]
+        return tuple(found)
+
     def widened(self, belief: Belief, trials: Sequence[Trial]) -> "Calibrated":
         """The belief with the spreads that the record of predictions asks for; a model of your own stays as it is."""
         if self.model is not None:
@@ -473,7 +503,7 @@ class Fitting:
             scores = [one.score for one in judged(trials, name)] if name in self.outcomes.measured else []
             factor = spread_factor(scores) if isinstance(part, Gaussian | Transformed) else 1.0
             if factor != 1.0 and isinstance(part, Gaussian | Transformed):
-                told = (trial.measurements.get(name) for trial in trials)
+                told = (self.outcomes.modelled(name, trial) for trial in trials)
                 stated = any(one is not None and one.std_error is not None for one in told)
                 factors[name] = factor
                 part = part.widened(factor, noise=not stated)

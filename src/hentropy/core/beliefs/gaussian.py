@@ -573,7 +573,9 @@ class Gaussian(Belief):
         if kernel is None or factor == 1.0:
             return self
         if not noise and self.summary is None:
-            chol = cholesky(kernel(self.inputs, self.inputs) + torch.diag_embed(self.noise), "kernel matrix of the data")
+            chol = cholesky(
+                kernel(self.inputs, self.inputs) + torch.diag_embed(self.noise), "kernel matrix of the data"
+            )
             eye = torch.eye(self.sites).to(self.inputs)
             root = torch.linalg.solve_triangular(chol, eye, upper=False)
             alpha = torch.cholesky_solve(self.residual.unsqueeze(-1), chol).squeeze(-1)

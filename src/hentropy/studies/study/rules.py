@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from hentropy.core.decisions import Decision
-from hentropy.core.decisions.headlines import Quantity, roughly, two_digits
+from hentropy.core.decisions.headlines import Quantity, probable, roughly, two_digits
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
 from hentropy.lazy import Tensor, torch
-from hentropy.studies.outcomes import Outcomes
+from hentropy.studies.outcomes import Doubt, Outcomes
 from hentropy.studies.records import (
     Entry,
     Failed,
@@ -243,6 +243,28 @@ def record_sentence(found: Sequence[Judged], what: str = "") -> str:
     )
     factor = found[-1].prediction.widened
     return f"{said} Stated errors are {factor:.1f} times as large for this reason." if factor > 1.0 else said
+
+
+def doubt_sentence(doubts: Sequence[Doubt], outcomes: Outcomes) -> str:
+    """Which values are held for gross errors, how probably, and how to say that they are right; nothing without any."""
+    if not doubts:
+        return ""
+    several = len(outcomes.measured) > 1
+    *before, last = (
+        f"{one.number} ({f'{one.outcome} ' if several else ''}{one.value:.4g}, {probable(one.chance)})"
+        for one in doubts
+    )
+    if not before:
+        return (
+            f"Trial {last} is probably a gross error: the other results contradict it, and it counts for little."
+            " Measure it again; or, if you are sure of it, tell it again with its standard error or state the noise of"
+            " the outcome."
+        )
+    return (
+        f"Trials {', '.join(before)} and {last} are probably gross errors: the other results contradict them, and they"
+        " count for little. Measure them again; or, if you are sure of them, tell them again with their standard errors"
+        " or state the noise of the outcome."
+    )
 
 
 def clean(text: str) -> str:

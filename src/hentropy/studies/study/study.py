@@ -28,7 +28,7 @@ from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import HentropyError, InputError, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
-from hentropy.studies.outcomes import Calibrated, Computed, Fitting, Outcomes
+from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outcomes
 from hentropy.studies.records import CHANCE, LIMITS_HOLD, Failed, State, ToldCost, Trial, Values, Verdict, in_state
 from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.records.verdict import KEPT_ROWS
@@ -44,6 +44,7 @@ from hentropy.studies.study.rules import (
     another_run,
     budget_notes,
     checked_record,
+    doubt_sentence,
     ending_of,
     in_words_of,
     model_notes,
@@ -466,12 +467,23 @@ class Study:
             observations=len(in_state(self.log.trials, State.COMPLETE)),
             raw=found.action,
             units=self.outcomes.verdict_units(self.decided),
-            headline=f"{said} {succeeds}".strip(),
+            headline=" ".join(part for part in (said, succeeds, self._doubts) if part),
             worth=self._another_run(),
             failed=len(in_state(self.log.trials, State.FAILED)),
         )
         self._keep(verdict)
         return verdict
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """The values that the model holds for gross errors, with their trials and how probably they are."""
+        self.log.sync()
+        told = self.fitting.told(self.log.trials)
+        return self.fitting.doubts(self._belief, told)
+
+    @property
+    def _doubts(self) -> str:
+        return doubt_sentence(self.doubts, self.outcomes)
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""

@@ -40,8 +40,10 @@ def print_history(it: StoredStudy, number: int) -> None:
         came = quantile_of(trial, name)
         behind = "" if came is None else f"; the result is at its {100.0 * came:.1f} % quantile"
         what = "predicted" if len(it.log.outcomes.measured) == 1 else f"{name} predicted"
-        say(f"{what}: {known(one.mean, one.sd)} ± {known(one.sd, one.sd)} (90 %: {known(low, one.sd)} to"
-            f" {known(high, one.sd)}){behind}")
+        say(
+            f"{what}: {known(one.mean, one.sd)} ± {known(one.sd, one.sd)} (90 %: {known(low, one.sd)} to"
+            f" {known(high, one.sd)}){behind}"
+        )
     told = it.store.observations(it.record, number)
     if not told:
         say("No results yet.")

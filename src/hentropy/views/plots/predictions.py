@@ -10,10 +10,10 @@ import numpy as np
 from hentropy.studies.records import judged
 from hentropy.studies.records.numbers import counted, short, span
 from hentropy.studies.study.rules import record_sentence
-from hentropy.views.plots.terrain import bars_to
 from hentropy.views.plots.marks import VALUE, Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.shown_trials import LABELS, ROLES, shown_trials
+from hentropy.views.plots.terrain import bars_to
 
 UNPREDICTED = ("first", "attached")
 """Trials that the model did not choose."""

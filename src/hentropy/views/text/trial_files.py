@@ -319,10 +319,10 @@ def _predictions(plain: Any) -> dict[str, dict[str, Any]]:
         known = isinstance(quantiles, list) and len(quantiles) == len(SHARES) and None not in (*numbers, *quantiles)
         if not known or not isinstance(one.get("log", False), bool):
             raise InputError(
-                f"the prediction of {name} is {brief(one)}; it must have mean, sd and {len(SHARES)} quantiles, as it was"
+                f"the prediction of {name} is {brief(one)}; it must have mean, sd and {len(SHARES)} quantiles, as"
                 " exported"
             )
-        mean, sd, widened, *each = (_number(f"the prediction of {name}", value) or 0.0 for value in (*numbers, *quantiles))
+        _, sd, widened, *each = (_number(f"the prediction of {name}", value) or 0.0 for value in (*numbers, *quantiles))
         if sd < 0 or widened <= 0 or sorted(each) != each or (one.get("log", False) and each[0] <= 0):
             raise InputError(f"the prediction of {name} is {brief(one)}; it is no distribution of results")
     return plain

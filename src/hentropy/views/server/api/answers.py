@@ -62,7 +62,10 @@ class PredictionAnswer(BaseModel):
     mean: float
     sd: float
     quantiles: Annotated[
-        list[float], Field(description="The values below which 0.1, 0.5, 1, 2.5, 5, 10, 15, ..., 90, 95, 97.5, 99, 99.5, 99.9 % lie.")
+        list[float],
+        Field(
+            description="The values below which 0.1, 0.5, 1, 2.5, 5, 10, 15, ..., 90, 95, 97.5, 99, 99.5, 99.9 % lie."
+        ),
     ]
     widened: Annotated[float, Field(description="By which factor the record of predictions had widened it.")]
     log: Annotated[bool, Field(description="Whether the outcome is modelled by its logarithm.")]
