@@ -7,6 +7,7 @@ distribution.
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
@@ -18,14 +19,14 @@ from torch import Tensor
 import hentropy as he
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Several, Transformed
 from hentropy.core.beliefs.inducing import summarised
-from hentropy.core.beliefs.kernels import Some, times
+from hentropy.core.beliefs.kernels import Kernel, Some, times
 from hentropy.core.predictions import EVIDENCE, GROSS, WINDOW, log_evidence, predict, process_of, spread_factor
 from hentropy.errors import InputError
 from hentropy.studies.outcomes import Calibrated
 from hentropy.studies.records import Prediction, PredictionRecord, State, Trial, judged
 from hentropy.studies.records.prediction import SHARES
 from hentropy.studies.study.rules import record_sentences
-from hentropy.views.plots.marks import Panel, Role
+from hentropy.views.plots.marks import Dots, Panel, Role
 from hentropy.views.plots.pictures import picture
 from hentropy.views.plots.predictions import record_info
 from hentropy.views.plots.scene import scene_of
@@ -44,7 +45,7 @@ def close(actual: Tensor, expected: Tensor, tol: float = 1e-9) -> None:
     torch.testing.assert_close(actual, expected, rtol=tol, atol=tol)
 
 
-KERNELS = {"stationary": lambda: kernel(3), "composed": lambda: composed(3, 2)}
+KERNELS: dict[str, Callable[[], Kernel]] = {"stationary": lambda: kernel(3), "composed": lambda: composed(3, 2)}
 
 
 @pytest.mark.parametrize("own", KERNELS)
@@ -69,8 +70,9 @@ def test_noise_that_is_known_stays(own: str) -> None:
     wide = belief.widened(FACTOR, noise=False)
     close(wide.noise, belief.noise)
     close(wide.noise_at(POINTS), belief.noise_at(POINTS))
-    expected = replace(belief, kernel=times(belief.kernel, FACTOR**2))
-    mean, cov = dense(expected, POINTS)
+    wider = times(belief.kernel, FACTOR**2)
+    assert wider is not None
+    mean, cov = dense(replace(belief, kernel=wider), POINTS)
     found = wide.moments(POINTS, Needs.JOINT)
     close(found.mean, mean, 1e-7)
     close(found.covariance, cov, 1e-7)
@@ -421,7 +423,7 @@ def test_pictures_and_reports_show_the_record() -> None:
     time, against = drawn.rows[0]
     assert isinstance(time, Panel)
     assert isinstance(against, Panel)
-    roles = [mark.role for mark in time.marks]
+    roles = [mark.role for mark in time.marks if isinstance(mark, Dots)]
     assert roles == [Role.ATTACHED, Role.FIRST, Role.MEAN, Role.FAILED]
     assert record_sentences(made.records, made.outcomes)[0] in drawn.caption
     html = report_html(made)

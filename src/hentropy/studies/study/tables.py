@@ -138,8 +138,8 @@ def trials_table(
         import pandas  # noqa: PLC0415 (optional)
     except ImportError:
         raise MissingExtra("pandas", "pandas") from None
-    apart = ("number", "params", "state", "measurements", "predictions")
-    apart = apart if any(t.measures for t in trials) else (*apart, "measures")
+    apart = ["number", "params", "state", "measurements", "predictions"]
+    apart += [] if any(t.measures for t in trials) else ["measures"]
     own = [field.name for field in fields(Trial) if field.name not in apart]
     measured = outcome_columns(outcomes)
     predicted = prediction_columns(outcomes) if any(t.predictions for t in trials) else {}
