@@ -13,9 +13,10 @@ prior of c^2 of nu pseudo-observations around 1,
     c^2 | z ~ IG((nu+n)/2, (nu+S)/2)                   the factor: c^2 = (nu + S) / (nu + n)
 
 with G the gamma function. Of a calibrated model, E is a nonnegative martingale with mean 1: the probability that it
-ever reaches 20, at any n, is at most 1/20 (Ville's inequality). So the factor is exactly 1 until E reaches 20, and a
-good record has no effect, however often one looks. It is never below 1: a spread that is too wide misleads less.
-Scores beyond `GROSS` count as that: one gross error of a measurement must not widen everything.
+ever reaches 20 while n grows to `WINDOW` is at most 1/20 (Ville's inequality), and so is that it is above 20 at any one
+time later (Markov's). So the factor is exactly 1 unless E is at least 20: a good record has no effect. It is never
+below 1: a spread that is too wide misleads less. Scores beyond `GROSS` count as that: one gross error of a measurement
+must not widen everything. Designs that were asked together have scores that are not quite independent.
 """
 
 import math
