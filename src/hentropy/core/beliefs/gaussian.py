@@ -573,13 +573,12 @@ class Gaussian(Belief):
         if kernel is None or factor == 1.0:
             return self
         if not noise and self.summary is None:
-            chol = cholesky(
-                kernel(self.inputs, self.inputs) + torch.diag_embed(self.noise), "kernel matrix of the data"
-            )
-            eye = torch.eye(self.sites).to(self.inputs)
-            root = torch.linalg.solve_triangular(chol, eye, upper=False)
+            matrix = kernel(self.inputs, self.inputs) + torch.diag_embed(self.noise)
+            chol, jitter = jittered_cholesky(matrix, "kernel matrix of the data")
+            root = torch.linalg.solve_triangular(chol, torch.eye(self.sites).to(self.inputs), upper=False)
             alpha = torch.cholesky_solve(self.residual.unsqueeze(-1), chol).squeeze(-1)
-            return replace(self, kernel=kernel, root_inverse=root, alpha=alpha)
+            added = (self.noise + jitter.unsqueeze(-1), self.jitter + float(jitter.max()))
+            return replace(self, kernel=kernel, root_inverse=root, alpha=alpha, noise=added[0], jitter=added[1])
         return replace(
             self,
             kernel=kernel,
@@ -587,6 +586,7 @@ class Gaussian(Belief):
             future_noise=square * self.future_noise if noise else self.future_noise,
             root_inverse=self.root_inverse / factor,
             alpha=self.alpha / square,
+            jitter=square * self.jitter,
             # R N R^T stays
             summary=None if self.summary is None else replace(self.summary, part=self.summary.part.widened(factor)),
         )
