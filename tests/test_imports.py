@@ -19,7 +19,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("clock", "spaces"),
         ("beliefs",),
         ("models", "decisions"),
-        ("action_search",),
+        ("action_search", "predictions"),
         ("failures",),
         ("entropy",),
         ("gain",),

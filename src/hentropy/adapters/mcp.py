@@ -107,6 +107,7 @@ class StudyTools:
             "running": [as_json(entry) for entry in case.entries if entry.trial.state is State.RUNNING],
             "trials": len(case.entries),
             "last_trials": [as_json(entry) for entry in case.entries[max(0, len(case.entries) - last) :]],
+            "predictions": case.predictions,
             "to_come": case.to_come,
             "spent": case.spent,
             "stopped": case.stopped,
@@ -165,7 +166,7 @@ class StudyTools:
         return {"now": verdict_json(before), "then": verdict_json(after), "change_of_expected_loss": change}
 
     def picture(self, study: str, what: str = "decided") -> list[Any]:
-        """A picture of a study with its caption: known, decided, why, progress, worth, loss or trust."""
+        """A picture of a study with its caption: known, decided, why, progress, worth, loss, predictions or trust."""
         if what not in PICTURES:
             raise InputError(f"there is no picture {what!r}; there are: {', '.join(PICTURES)}")
         with self._lock:

@@ -5,7 +5,7 @@ What was not measured in a trial is missing: NaN in the observations that models
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,15 +17,18 @@ from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.given import closest
 from hentropy.core.models import fit, fit_outcomes
+from hentropy.core.models.families import doubted
 from hentropy.core.models.own import Model, ModelData, believed
+from hentropy.core.predictions import predict, spread_factor
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
 from hentropy.errors import Advice, InputError, StudyError
 from hentropy.lazy import Tensor, torch
-from hentropy.studies.records import Measurement, State, Trial, Value
+from hentropy.studies.records import Measurement, Prediction, State, Trial, Value, judged
 from hentropy.studies.records.numbers import checked_value
 from hentropy.studies.records.outcome import Outcome, check_name, check_noise, check_unit
+from hentropy.studies.records.prediction import SHARES
 from hentropy.studies.setting import Assays
 
 CHECKED = 256
@@ -363,6 +366,20 @@ class Outcomes:
         return values, [math.nan if one is None or one.std_error is None else one.std_error for one in told]
 
 
+PROBABLY = 0.5
+"""Values that are more probably gross errors than not are named."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A value of trial `number` that is held for a gross error with the probability `chance`."""
+
+    number: int
+    outcome: str
+    value: float
+    chance: float
+
+
 @dataclass(frozen=True)
 class Fitting:
     """How a study fits its model: to which outcomes, with which treatment of the hyperparameters and seed.
@@ -459,6 +476,42 @@ class Fitting:
         )
         return parts[0] if len(every) == 1 else Several(parts, every)
 
+    def doubts(self, belief: Belief, trials: Sequence[Trial]) -> tuple[Doubt, ...]:
+        """The values that the model holds for gross errors, with a probability above one half."""
+        own = belief.parts if isinstance(belief, Several) else (belief,)
+        found: list[Doubt] = []
+        for part in own:
+            if not isinstance(part, Gaussian | Transformed):
+                continue
+            name, chances = part.outcomes[0], doubted(part).tolist()
+            rows = [trial for trial in trials if name in trial.measurements]
+            if len(rows) == len(chances):  # each is one observation of the model
+                pairs = zip(rows, chances, strict=True)
+                doubtful = [(trial, chance) for trial, chance in pairs if chance > PROBABLY]
+                found += [Doubt(one.number, name, one.measurements[name].value, chance) for one, chance in doubtful]
+        return tuple(found)
+
+    def widened(self, belief: Belief, trials: Sequence[Trial]) -> "Calibrated":
+        """The belief with the spreads that the record of predictions asks for; a model of your own stays as it is."""
+        if self.model is not None:
+            return Calibrated(belief)
+        own = belief.parts if isinstance(belief, Several) else (belief,)
+        factors: dict[str, float] = {}
+        parts: list[Any] = []
+        for part in own:
+            name = part.outcomes[0]
+            scores = [one.score for one in judged(trials, name)] if name in self.outcomes.measured else []
+            factor = spread_factor(scores) if isinstance(part, Gaussian | Transformed) else 1.0
+            if factor != 1.0 and isinstance(part, Gaussian | Transformed):
+                told = (self.outcomes.modelled(name, trial) for trial in trials)
+                stated = any(one is not None and one.std_error is not None for one in told)
+                factors[name] = factor
+                part = part.widened(factor, noise=not stated)
+            parts.append(part)
+        if not factors:
+            return Calibrated(belief)
+        return Calibrated(replace(belief, parts=tuple(parts)) if isinstance(belief, Several) else parts[0], factors)
+
     def _treatment(self, outcomes: int, measured: int) -> Any:
         """That of the hyperparameters: an outcome beside others, which may be computed, is not transformed."""
         chosen = self.hyperparameters == "auto" and measured == 1 and not self.one_kernel
@@ -489,6 +542,29 @@ def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[
         if one.noise not in (None, noise):
             raise InputError(f"the noise of {name} is stated twice: {one.noise:g}, and {noise:g} for the study")
     return {name: replace(one, noise=noise) if name in numbers else one for name, one in outcomes.items()}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A belief, and by which factor the record of predictions has widened it, by outcome; 1 where there is none."""
+
+    belief: Belief
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    def predictions(self, x: Tensor, names: Sequence[str]) -> list[dict[str, Prediction]]:
+        """What observations at designs x (q x d) are expected to show of outcomes, as far as these are numbers."""
+        found: list[dict[str, Prediction]] = [{} for _ in x]
+        at = x.to(self.belief.X)
+        for name in names:
+            if name not in self.belief.outcomes or name in self.belief.graded:
+                continue
+            expected = predict(self.belief, name, at, SHARES)
+            columns = (expected.mean.tolist(), expected.sd.tolist(), expected.quantiles.mT.tolist())
+            for each, (mean, sd, quantiles) in zip(found, zip(*columns, strict=True), strict=True):
+                if all(map(math.isfinite, (mean, sd, *quantiles))):
+                    log, factor = name in self.belief.logs, self.factors.get(name, 1.0)
+                    each[name] = Prediction(mean, sd, tuple(quantiles), factor, log)
+        return found
 
 
 def _check_computed(name: str, one: Computed, space: DesignSpace) -> None:

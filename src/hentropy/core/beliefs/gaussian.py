@@ -27,6 +27,7 @@ from hentropy.core.beliefs.kernels import (
     Stationary,
     ToSites,
     moving_means,
+    times,
     whiten,
 )
 from hentropy.core.beliefs.linalg import (
@@ -558,6 +559,37 @@ class Gaussian(Belief):
     def exact(self) -> "Gaussian":
         """The same belief with noiseless future observations."""
         return replace(self, future_noise=torch.zeros_like(self.future_noise))
+
+    def widened(self, factor: float, noise: bool = True) -> "Gaussian":
+        """With standard deviations `factor` times as great, those of the noise as well: means stay.
+
+        K becomes factor^2 K, so R is divided by the factor and alpha by its square: nothing is factorised. Without
+        `noise`, which is known then, the prior alone is wider, and means move towards the observations; with inducing
+        points they stay, and only the noise of observations to come is what it was. A belief with another kernel than
+        ours remains unchanged.
+        """
+        square = factor**2
+        kernel = times(self.kernel, square)
+        if kernel is None or factor == 1.0:
+            return self
+        if not noise and self.summary is None:
+            matrix = kernel(self.inputs, self.inputs) + torch.diag_embed(self.noise)
+            chol, jitter = jittered_cholesky(matrix, "kernel matrix of the data")
+            root = torch.linalg.solve_triangular(chol, torch.eye(self.sites).to(self.inputs), upper=False)
+            alpha = torch.cholesky_solve(self.residual.unsqueeze(-1), chol).squeeze(-1)
+            added = (self.noise + jitter.unsqueeze(-1), self.jitter + float(jitter.max()))
+            return replace(self, kernel=kernel, root_inverse=root, alpha=alpha, noise=added[0], jitter=added[1])
+        return replace(
+            self,
+            kernel=kernel,
+            noise=square * self.noise,
+            future_noise=square * self.future_noise if noise else self.future_noise,
+            root_inverse=self.root_inverse / factor,
+            alpha=self.alpha / square,
+            jitter=square * self.jitter,
+            # R N R^T stays
+            summary=None if self.summary is None else replace(self.summary, part=self.summary.part.widened(factor)),
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:

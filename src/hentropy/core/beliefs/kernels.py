@@ -420,6 +420,17 @@ class Coregional:
         return Coregional(self.kernel.some(components), self.B[components])
 
 
+def times(kernel: Kernel, factor: float) -> Kernel | None:
+    """The kernel times a number; None where it is none of ours."""
+    if isinstance(kernel, Stationary):
+        return replace(kernel, outputscale=factor * kernel.outputscale)
+    if isinstance(kernel, Composed):
+        terms = replace(kernel.terms, variance=factor * kernel.terms.variance)
+        stationary = replace(kernel.stationary, outputscale=factor * kernel.stationary.outputscale)
+        return replace(kernel, stationary=stationary, terms=terms)
+    return None
+
+
 def from_gpytorch(kernel: "gpytorch.kernels.Kernel") -> Kernel:
     """The fast form of a Matern or RBF kernel, scaled or not; any other kernel wrapped.
 

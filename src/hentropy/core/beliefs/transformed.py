@@ -108,6 +108,10 @@ class Transformed(Belief):
         """The same belief with noiseless future observations."""
         return self._with(self.latent.exact())
 
+    def widened(self, factor: float, noise: bool = True) -> "Transformed":
+        """With standard deviations of v that are `factor` times as great; see `Gaussian.widened`."""
+        return self._with(self.latent.widened(factor, noise))
+
     def some(self, components: list[int]) -> "Transformed":
         """The mixture of some of the components."""
         return replace(self, latent=self.latent.some(components), bent=self.bent[components])

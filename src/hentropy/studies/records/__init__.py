@@ -1,5 +1,6 @@
 """The small frozen values that a study is made of: trials and what was told of them, verdicts, the study itself."""
 
+from hentropy.studies.records.prediction import Judged, Prediction, PredictionRecord
 from hentropy.studies.records.trial import (
     UNKNOWN,
     Entry,
@@ -16,6 +17,7 @@ from hentropy.studies.records.trial import (
     earlier_rows,
     first_left,
     in_state,
+    judged,
 )
 from hentropy.studies.records.verdict import CHANCE, LIMITS_HOLD, Comparison, Rival, Verdict
 
@@ -26,8 +28,11 @@ __all__ = [
     "Comparison",
     "Entry",
     "Failed",
+    "Judged",
     "Measurement",
     "Observation",
+    "Prediction",
+    "PredictionRecord",
     "Rival",
     "State",
     "StoredVerdict",
@@ -40,4 +45,5 @@ __all__ = [
     "earlier_rows",
     "first_left",
     "in_state",
+    "judged",
 ]

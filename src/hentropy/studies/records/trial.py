@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from hentropy.core.spaces import Params
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import brief, number_told
+from hentropy.studies.records.prediction import Judged, Prediction, predictions_of
 from hentropy.studies.records.verdict import Verdict
 
 Value = float | str | tuple[float | str, float | None]
@@ -99,6 +100,8 @@ class Trial(Measured):
     """What it cost, if that was told."""
     measures: tuple[str, ...] = ()
     """The outcomes that it is to measure; without any, all of them."""
+    predictions: Mapping[str, Prediction] = field(default_factory=dict)
+    """What was expected of outcomes when the model chose it."""
 
     @property
     def spent(self) -> float | None:
@@ -109,13 +112,15 @@ class Trial(Measured):
         """The trial as plain values: the one description for stores, files, the command line and the API."""
         measured = {name: vars(one) for name, one in self.measurements.items()}
         own = {"params": dict(self.params), "state": self.state.value, "measures": list(self.measures)}
-        return {**vars(self), **own, "measurements": measured}
+        predicted = {name: one.plain() for name, one in self.predictions.items()}
+        return {**vars(self), **own, "measurements": measured, "predictions": predicted}
 
     @classmethod
     def of(cls, plain: Mapping[Any, Any]) -> "Trial":
         """The trial that plain values describe; other keys are ignored."""
-        read = {"state": State(plain["state"]), "measurements": measurements_of(plain["measurements"])}
+        read: dict[str, Any] = {"state": State(plain["state"]), "measurements": measurements_of(plain["measurements"])}
         read["measures"] = tuple(plain.get("measures", ()))
+        read["predictions"] = predictions_of(plain.get("predictions", {}))
         return cls(**_own(cls, plain) | read)
 
 
@@ -206,6 +211,16 @@ def earlier_rows(data: Iterable[Any]) -> Iterator[tuple[Mapping[str, Any], Value
 def in_state(trials: Iterable[Trial], *states: State) -> tuple[Trial, ...]:
     """Those of the trials that are in one of some states."""
     return tuple(trial for trial in trials if trial.state in states)
+
+
+def judged(trials: Iterable[Trial], name: str) -> list[Judged]:
+    """The predictions of an outcome whose results are there, in the order of the trials."""
+    found = []
+    for trial in trials:
+        prediction, result = trial.predictions.get(name), trial.measurements.get(name)
+        if prediction is not None and result is not None and prediction.has_spread:
+            found.append(Judged(trial.number, prediction, result.value))
+    return found
 
 
 def first_left(first: int, trials: Iterable[Trial]) -> int:

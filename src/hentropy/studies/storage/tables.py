@@ -59,6 +59,7 @@ trials = Table(
     Column("expected_cost", Double),
     Column("cost", Double),
     Column("measures", JSON, nullable=False, server_default="[]"),
+    Column("predictions", JSON, nullable=False, server_default="{}"),
     Column("asked_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("owner", String(200)),

@@ -14,7 +14,7 @@ from hentropy.core.solvers.base import per_cost
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.errors import StudyError
 from hentropy.lazy import Tensor, torch
-from hentropy.studies.outcomes import Fitting
+from hentropy.studies.outcomes import Calibrated, Fitting
 from hentropy.studies.records import State, Trial, in_state
 from hentropy.studies.records.numbers import short
 from hentropy.studies.setting import Assays, Costs
@@ -42,7 +42,7 @@ class Asker:
     """Chooses the next trials of a study: a function of its options, its seed and its log alone."""
 
     log: TrialLog
-    belief: Callable[[], Belief]
+    calibrated: Callable[[], Calibrated]
     success: Callable[[], Success | None]
     decision: Decision
     seed: int
@@ -52,6 +52,10 @@ class Asker:
     limits: Limits
     decide_on: DesignSpace
     fitting: Fitting
+
+    def belief(self) -> Belief:
+        """What is known."""
+        return self.calibrated().belief
 
     @property
     def _assays(self) -> Assays:
@@ -151,10 +155,14 @@ class Asker:
         proposal = self.propose(count, before, assay)
         share = len(proposal.params)
         first = len(self.log.entries) + len(before)
+        asked = proposal.measures or self.log.outcomes.measured
+        # by the belief that chose them: also of designs next to each other, what is expected of one by itself
+        expected = self.calibrated().predictions(proposal.x, asked)
         return [
             Trial(
                 first + i,
                 params,
+                predictions=expected[i],
                 gain=proposal.gain / share,
                 gain_error=proposal.std_error / share,
                 entropy=proposal.entropy,

@@ -9,12 +9,24 @@ from dataclasses import replace
 from typing import Any
 
 from hentropy.core.decisions import Decision
-from hentropy.core.decisions.headlines import Quantity, roughly, two_digits
+from hentropy.core.decisions.headlines import Quantity, probable, roughly, two_digits
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import Advice, InputError, StudyError
 from hentropy.lazy import Tensor, torch
-from hentropy.studies.outcomes import Outcomes
-from hentropy.studies.records import Entry, Failed, Measurement, State, ToldCost, Trial, Values, in_state
+from hentropy.studies.outcomes import Doubt, Outcomes
+from hentropy.studies.records import (
+    Entry,
+    Failed,
+    Judged,
+    Measurement,
+    PredictionRecord,
+    State,
+    ToldCost,
+    Trial,
+    Values,
+    in_state,
+    judged,
+)
 from hentropy.studies.records.numbers import short
 from hentropy.studies.records.trial import checked_told_cost
 from hentropy.studies.stopping import Budget, Standing, StoppingRule
@@ -204,6 +216,55 @@ def _outcome(trial: Trial, names: Sequence[str]) -> str:
     if trial.state is not State.COMPLETE:
         return f"failed ({trial.note})"
     return ", ".join(f"{name} {one.value:g}" for name, one in trial.measurements.items() if name in names)
+
+
+LAST_JUDGED = 10
+"""So many of the last predictions a sentence is about."""
+
+FEWEST_JUDGED = 3
+"""Fewer say nothing."""
+
+
+def record_sentences(trials: Sequence[Trial], outcomes: Outcomes) -> list[str]:
+    """How good the last predictions of each outcome were; nothing while too few results are there."""
+    several = len(outcomes.measured) > 1
+    each = (record_sentence(judged(trials, name), f" of {name}" if several else "") for name in outcomes.measured)
+    return [said for said in each if said]
+
+
+def record_sentence(found: Sequence[Judged], what: str = "") -> str:
+    """How good the last predictions were: by how much they were off, and how many results were in their intervals."""
+    if len(found) < FEWEST_JUDGED:
+        return ""
+    last = PredictionRecord.of(found[-LAST_JUDGED:])
+    said = (
+        f"The last {last.count} predictions{what} were off by {last.error:.1f} of their stated errors (1.0 is ideal);"
+        f" {last.inside} of {last.count} results were inside the 90 % interval."
+    )
+    factor = found[-1].prediction.widened
+    return f"{said} Stated errors are {factor:.1f} times as large for this reason." if factor > 1.0 else said
+
+
+def doubt_sentence(doubts: Sequence[Doubt], outcomes: Outcomes) -> str:
+    """Which values are held for gross errors, how probably, and how to say that they are right; nothing without any."""
+    if not doubts:
+        return ""
+    several = len(outcomes.measured) > 1
+    *before, last = (
+        f"{one.number} ({f'{one.outcome} ' if several else ''}{one.value:.4g}, {probable(one.chance)})"
+        for one in doubts
+    )
+    if not before:
+        return (
+            f"Trial {last} is probably a gross error: the other results contradict it, and it counts for little."
+            " Measure it again; or, if you are sure of it, tell it again with its standard error or state the noise of"
+            " the outcome."
+        )
+    return (
+        f"Trials {', '.join(before)} and {last} are probably gross errors: the other results contradict them, and they"
+        " count for little. Measure them again; or, if you are sure of them, tell them again with their standard errors"
+        " or state the noise of the outcome."
+    )
 
 
 def clean(text: str) -> str:

@@ -29,7 +29,7 @@ from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
 from hentropy.errors import HentropyError, InputError, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
-from hentropy.studies.outcomes import Computed, Fitting, Outcomes
+from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outcomes
 from hentropy.studies.records import (
     CHANCE,
     LIMITS_HOLD,
@@ -64,6 +64,7 @@ from hentropy.studies.study.rules import (
     another_run,
     budget_notes,
     checked_record,
+    doubt_sentence,
     ending_of,
     in_words_of,
     model_notes,
@@ -161,7 +162,7 @@ class Study:
         limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
         self._failures, self._at_least = failures, at_least
-        self._fitted: tuple[tuple[Trial, ...], Belief] | None = None
+        self._fitted: tuple[tuple[Trial, ...], Belief, Calibrated] | None = None
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
@@ -197,7 +198,7 @@ class Study:
         )
         self.log.sync()
         solver = Auto() if solver is None else solver
-        known = (lambda: self._belief, lambda: self._success)
+        known = (lambda: self._calibrated, lambda: self._success)
         costs = self.costs if self.costs.are_known else None
         self._asker = Asker(self.log, *known, decision, seed, solver, costs, limits, self.decide_on, self.fitting)
         earlier = [checked_record(trial, number, self.outcomes) for number, trial in enumerate(records)]
@@ -379,13 +380,18 @@ class Study:
 
     @property
     def _belief(self) -> Belief:
+        return self._calibrated.belief
+
+    @property
+    def _calibrated(self) -> Calibrated:
         told = self.fitting.told(self.log.trials)
         if not told and (why := self.log.none_left):
             raise StudyError(nothing_to_decide(why))
         if self._fitted is None or self._fitted[0] != told:
             earlier = None if self._fitted is None else self._fitted[1]
-            self._fitted = (told, self.fitting.belief(told, self.log.row, earlier))
-        return self._fitted[1]
+            fitted = self.fitting.belief(told, self.log.row, earlier)
+            self._fitted = (told, fitted, self.fitting.widened(fitted, told))
+        return self._fitted[2]
 
     @property
     def success(self) -> Success | None:
@@ -483,7 +489,7 @@ class Study:
             observations=len(in_state(self.log.trials, State.COMPLETE)),
             raw=action,
             units=self.outcomes.verdict_units(self.decided),
-            headline=f"{said} {succeeds}".strip(),
+            headline=" ".join(part for part in (said, succeeds, self._doubts) if part),
             worth=self._another_run(),
             failed=len(in_state(self.log.trials, State.FAILED)),
             comparison=None if given is None else self._compared(given, found.decision, belief),
@@ -517,6 +523,17 @@ class Study:
 
         quantities = {name: replace(about, log=name in belief.logs) for name, about in self.outcomes.quantities.items()}
         return Comparer(decision, belief, self.decided, quantities, row_of).comparison(given)
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """The values that the model holds for gross errors, with their trials and how probably they are."""
+        self.log.sync()
+        told = self.fitting.told(self.log.trials)
+        return self.fitting.doubts(self._belief, told)
+
+    @property
+    def _doubts(self) -> str:
+        return doubt_sentence(self.doubts, self.outcomes)
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""

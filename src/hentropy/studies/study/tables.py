@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hentropy.errors import MissingExtra
 from hentropy.studies.outcomes import Outcomes
-from hentropy.studies.records import State, StoredVerdict, Trial
+from hentropy.studies.records import State, StoredVerdict, Trial, judged
 from hentropy.studies.records.numbers import short
 from hentropy.studies.records.outcome import ERROR_COLUMN
 
@@ -100,22 +100,51 @@ def measured_cells(trial: Trial, outcomes: Mapping[str, Sequence[str]]) -> list[
     return cells
 
 
+PREDICTED = ("{}_predicted", "{}_predicted_sd", "{}_quantile")
+"""The columns of what was predicted of an outcome: mean, standard deviation, and the probability of less than came."""
+
+
+def quantile_of(trial: Trial, name: str) -> float | None:
+    """The probability of a smaller result than the one that came, as predicted; None without a result."""
+    found = judged([trial], name)
+    return found[0].quantile if found else None
+
+
+def prediction_columns(outcomes: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """The columns of predictions, by outcome; words are not predicted, and outcomes keep their own names."""
+    named = {name: tuple(column.format(name) for column in PREDICTED) for name, words in outcomes.items() if not words}
+    return {name: columns for name, columns in named.items() if not any(column in outcomes for column in columns)}
+
+
+def prediction_cells(trial: Trial, names: Iterable[str]) -> list[float | None]:
+    """What stands in these columns."""
+    cells: list[float | None] = []
+    for name in names:
+        one = trial.predictions.get(name)
+        cells += [None, None, None] if one is None else [one.mean, one.sd, quantile_of(trial, name)]
+    return cells
+
+
 def trials_table(
     trials: Sequence[Trial], names: Sequence[str], outcomes: Mapping[str, Sequence[str]]
 ) -> "pandas.DataFrame":
     """One row per trial: number, parameters `names`, state, outcomes, and what was expected when it was asked.
 
-    The standard errors of an outcome are in a column of their own, "value_se". A parameter that has the name of another
-    column, such as "value", gets the column "param_value".
+    The standard errors of an outcome are in a column of their own, "value_se"; once the model has chosen experiments,
+    what it predicted of them is in "value_predicted", "value_predicted_sd" and "value_quantile", the probability of a
+    smaller result. A parameter that has the name of another column, such as "value", gets the column "param_value".
     """
     try:
         import pandas  # noqa: PLC0415 (optional)
     except ImportError:
         raise MissingExtra("pandas", "pandas") from None
-    apart = ("number", "params", "state", "measurements", *(() if any(t.measures for t in trials) else ("measures",)))
+    apart = ["number", "params", "state", "measurements", "predictions"]
+    apart += [] if any(t.measures for t in trials) else ["measures"]
     own = [field.name for field in fields(Trial) if field.name not in apart]
     measured = outcome_columns(outcomes)
-    others = ["state", *measured, *own]
+    predicted = prediction_columns(outcomes) if any(t.predictions for t in trials) else {}
+    expected = [column for columns in predicted.values() for column in columns]
+    others = ["state", *measured, *own, *expected]
     titles = titles_of(names, ("number", *others)).values()
     rows = [
         [
@@ -124,9 +153,10 @@ def trials_table(
             t.state.value,
             *measured_cells(t, outcomes),
             *(getattr(t, name) for name in own),
+            *prediction_cells(t, predicted),
         ]
         for t in trials
     ]
     table = pandas.DataFrame(rows, columns=["number", *titles, *others])
     numbers = [name for name in measured if not outcomes.get(name)]
-    return table.astype(dict.fromkeys((*numbers, *NUMBERS), float))
+    return table.astype(dict.fromkeys((*numbers, *NUMBERS, *expected), float))

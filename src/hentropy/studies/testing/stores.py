@@ -5,7 +5,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hentropy.errors import HentropyError, Outdated, Overtaken, StorageError
-from hentropy.studies.records import Comparison, Entry, Measurement, Rival, State, StudyRecord, Trial, Verdict
+from hentropy.studies.records import (
+    Comparison,
+    Entry,
+    Measurement,
+    Prediction,
+    Rival,
+    State,
+    StudyRecord,
+    Trial,
+    Verdict,
+)
 from hentropy.studies.storage import Store, Turn
 from hentropy.studies.testing.relations import require
 
@@ -81,6 +91,7 @@ def _trials(store: Store, other: Store, study: StudyRecord) -> None:
             origin="first",
             note=AWKWARD,
             measures=("yield", AWKWARD),
+            predictions={AWKWARD: Prediction(1 / 3, 1e-300, (-0.1, 0.1 + 0.2, 1e300), widened=1.5, log=True)},
         ),
         asked_at=now,
         ended_at=now + 1e-3,

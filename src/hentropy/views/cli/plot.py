@@ -23,7 +23,7 @@ def plot(
         list[str] | None,
         typer.Option(
             metavar="PICTURE",
-            help="known, decided, why, progress, worth, loss or trust; can be repeated. Default: all.",
+            help="known, decided, why, progress, worth, loss, predictions or trust; can be repeated. Default: all.",
             show_default=False,
         ),
     ] = None,

@@ -4,8 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hentropy.core.decisions.headlines import known
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State
+from hentropy.studies.study.rules import record_sentences
+from hentropy.studies.study.tables import quantile_of
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number, whole
 from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
 from hentropy.views.cli.printing import console, note, print_json, say, table
@@ -32,6 +35,15 @@ def print_history(it: StoredStudy, number: int) -> None:
         say(holder(entry, it.store.now()))
     if entry.tries or entry.losses:
         say(f"failed tries: {entry.tries}   workers lost: {entry.losses}")
+    for name, one in trial.predictions.items():
+        low, high = one.interval
+        came = quantile_of(trial, name)
+        behind = "" if came is None else f"; the result is at its {100.0 * came:.1f} % quantile"
+        what = "predicted" if len(it.log.outcomes.measured) == 1 else f"{name} predicted"
+        say(
+            f"{what}: {known(one.mean, one.sd)} ± {known(one.sd, one.sd)} (90 %: {known(low, one.sd)} to"
+            f" {known(high, one.sd)}){behind}"
+        )
     told = it.store.observations(it.record, number)
     if not told:
         say("No results yet.")
@@ -108,6 +120,8 @@ def _print(it: StoredStudy, called: str, entries: tuple[Entry, ...], last: tuple
     say(f"{counted(len(entries), 'trial')}{_by_state(entries)}.{_range(entries, it.log.outcomes)}")
     if often := how_often(it.log.trials, it.log.outcomes):
         say(often)
+    for said in record_sentences(it.log.trials, it.log.outcomes):
+        say(said)
     if costs := spent(description, it.log.trials):
         say(costs)
     if to_be := to_come(it.log.first, len(it.log.space.fields), it.log.trials):
@@ -175,6 +189,7 @@ def _plain(it: StoredStudy, entries: tuple[Entry, ...], last: tuple[Entry, ...])
         "enough": it.log.stopped(),
         "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
         "trials": [as_json(entry) for entry in last],
+        "predictions": record_sentences(it.log.trials, it.log.outcomes),
         "verdict": {"at": iso(verdicts[-1].at), **verdict_json(verdicts[-1].verdict)} if verdicts else None,
     }
 

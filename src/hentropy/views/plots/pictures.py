@@ -15,6 +15,7 @@ from hentropy.views.plots.decided import decided_info, decided_picture
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.loss import loss_info, loss_picture
 from hentropy.views.plots.marks import IN_WORDS, Heat, OutcomeTitle, Panel, Picture, Table
+from hentropy.views.plots.predictions import record_info, record_picture
 from hentropy.views.plots.progress import progress_info, progress_picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.trust import trust_info, trust_picture
@@ -28,6 +29,7 @@ PICTURES: Mapping[str, tuple[Callable[[Scene], Any], Callable[[Any], Picture]]] 
     "progress": (progress_info, progress_picture),
     "worth": (worth_info, worth_picture),
     "loss": (loss_info, loss_picture),
+    "predictions": (record_info, record_picture),
     "trust": (trust_info, trust_picture),
 }
 """What there is to see of a study, in the order in which it is best looked at."""

@@ -19,6 +19,7 @@ from hentropy.core.solvers import Auto, Proposal, observing
 from hentropy.core.solvers.propose import AUDIT_SEED
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import StudyError
+from hentropy.studies.outcomes import Calibrated
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.studies.study.asking import Asker
@@ -170,7 +171,7 @@ def _asker(study: Study, belief: Belief) -> Asker:
     options = study.options
     return Asker(
         study.log,
-        lambda: belief,
+        lambda: Calibrated(belief),
         lambda: study.success,
         options.decision,
         options.seed,

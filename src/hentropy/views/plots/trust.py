@@ -10,6 +10,7 @@ from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.core.models.warping import Warped
 from hentropy.core.spaces.options import Choice
 from hentropy.errors import InputError
+from hentropy.studies.study.rules import doubt_sentence
 from hentropy.views.plots.marks import Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role, Rule
 from hentropy.views.plots.relevance import length_scales, relevance
 from hentropy.views.plots.reliability import ReliabilityInfo, reliability_info, reliability_picture
@@ -76,9 +77,9 @@ class TrustInfo:
     as these, or rarer, are with a model that is right. `reach` is None for a model without length scales; `relevance`
     (F) is how much the expected value changes along each field, as a share of all its variation. `varies` says which
     fields do, `choices` names those that are choices. `families` has the weight that each family of models carries, and
-    is empty where there is one only; `doubted` (n) is how probably each observation is a gross error. `stretched` says
-    of fields that the model sees on a stretched scale which part of their range is stretched; `noise` is None where it
-    does not depend on the design.
+    is empty where there is one only; `doubted` (n) is how probably each observation is a gross error, `doubts` names
+    the trials that probably are, in a sentence. `stretched` says of fields that the model sees on a stretched scale
+    which part of their range is stretched; `noise` is None where it does not depend on the design.
     """
 
     names: tuple[str, ...]
@@ -96,6 +97,7 @@ class TrustInfo:
     reach: ReachInfo | None
     families: dict[str, float]
     doubted: np.ndarray
+    doubts: str
     stretched: dict[str, str]
     noise: NoiseInfo | None
 
@@ -109,7 +111,7 @@ def trust_info(scene: Scene) -> TrustInfo | ReliabilityInfo:
 
 def predictions_info(scene: Scene) -> TrustInfo:
     """Numbers that are predicted."""
-    belief = scene.belief
+    belief, study = scene.belief, scene.study
     if not isinstance(belief, Gaussian | Transformed):
         raise InputError(
             f"a {type(belief).__name__} belief cannot leave an observation out; a Gaussian process can: see he.fit"
@@ -134,6 +136,7 @@ def predictions_info(scene: Scene) -> TrustInfo:
         reach=_reach(scene),
         families=carried(belief),
         doubted=doubted(belief).cpu().numpy(),
+        doubts=doubt_sentence([one for one in study.doubts if one.outcome == scene.outcome], study.outcomes),
         stretched=_stretched(belief, scene),
         noise=_noise(belief, scene),
     )
@@ -283,10 +286,8 @@ def _caption(info: TrustInfo) -> str:
         " diagonal the prediction is right; bars are 95 % prediction intervals."
     ]
     said.append(_judgement(info, n))
-    wrong = np.flatnonzero(info.doubted > 0.5)
-    if len(wrong):
-        values = ", ".join(f"{info.observed[i]:.4g} ({100 * info.doubted[i]:.0f} %)" for i in wrong)
-        said.append(f"The others contradict these values, which are probably wrong: {values}. Check, or measure again.")
+    if info.doubts:
+        said.append(info.doubts)
     if info.families:
         said.append(_families(info.families))
     if info.reach is not None:

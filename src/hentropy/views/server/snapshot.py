@@ -13,6 +13,7 @@ from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
 from hentropy.studies.setting import TOLD
 from hentropy.studies.storage import Store
+from hentropy.studies.study.rules import record_sentences
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.text.formats import DesignColumn, design_columns
@@ -73,6 +74,11 @@ class Snapshot:
     def spent(self) -> str:
         """What was spent, in a sentence; nothing while nobody knows of costs."""
         return spent(self.description, self.trials)
+
+    @property
+    def predictions(self) -> list[str]:
+        """How good the last predictions were, in sentences; none while too few results are there."""
+        return record_sentences(self.trials, self.outcomes)
 
     @property
     def to_come(self) -> str:

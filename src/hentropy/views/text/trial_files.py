@@ -16,9 +16,17 @@ from hentropy.studies.records import Entry, State, Trial
 from hentropy.studies.records.csv_tables import cells, check_rows, csv_table, number_in
 from hentropy.studies.records.numbers import plain_number
 from hentropy.studies.records.outcome import ERROR_COLUMN
+from hentropy.studies.records.prediction import SHARES
 from hentropy.studies.setting import BETWEEN
 from hentropy.studies.study.rules import checked_record, clean
-from hentropy.studies.study.tables import NUMBERS, measured_cells, outcome_columns, titles_of
+from hentropy.studies.study.tables import (
+    NUMBERS,
+    measured_cells,
+    outcome_columns,
+    prediction_cells,
+    prediction_columns,
+    titles_of,
+)
 from hentropy.views.text.formats import brief, json_text, seconds
 from hentropy.views.text.trials import as_json
 
@@ -41,10 +49,21 @@ MEASURES = "measures"
 """The column of what a trial is to measure, where the study has assays."""
 
 
+PREDICTIONS = "predictions"
+"""The column of what was predicted, as JSON: all that a study needs to continue. Those before it are for people."""
+
+
 def others(outcomes: Outcomes) -> tuple[str, ...]:
     """The columns that are not parameters."""
     asked = (MEASURES,) if outcomes.assays else ()
-    return (*NEEDED, *outcome_columns(outcomes.measured), *outcomes.computed, *AFTER, *asked)
+    measured = (*outcome_columns(outcomes.measured), *outcomes.computed)
+    return (*NEEDED, *measured, *AFTER, *asked, *_predicted(outcomes))
+
+
+def _predicted(outcomes: Outcomes) -> tuple[str, ...]:
+    """The columns of predictions, which are there once the model has chosen a trial."""
+    each = prediction_columns(outcomes.words_of_measured).values()
+    return (*(column for columns in each for column in columns), PREDICTIONS)
 
 
 def titles(outcomes: Outcomes) -> dict[str, str]:
@@ -71,8 +90,11 @@ def titles_read(outcomes: Outcomes) -> dict[str, str]:
 
 def csv_text(entries: Sequence[Entry], outcomes: Outcomes) -> str:
     """One line for each trial; numbers in full precision."""
-    columns = titles(outcomes)
-    rows: list[list[Any]] = [["number", *(guarded(title) for title in columns.values()), *others(outcomes)[1:]]]
+    columns, behind = titles(outcomes), others(outcomes)[1:]
+    names = prediction_columns(outcomes.words_of_measured)
+    predicted = any(entry.trial.predictions for entry in entries)
+    behind = behind if predicted else behind[: -len(_predicted(outcomes))]
+    rows: list[list[Any]] = [["number", *(guarded(title) for title in columns.values()), *behind]]
     for entry in entries:
         plain = as_json(entry)
         plain |= {name: guarded(plain[name]) for name in TEXTS}
@@ -82,7 +104,9 @@ def csv_text(entries: Sequence[Entry], outcomes: Outcomes) -> str:
         computed = (one.value for name in outcomes.computed if (one := shown[name]) is not None)
         measured = (*measured_cells(entry.trial, outcomes.words_of_measured), *computed)
         asked = [guarded(BETWEEN_NAMES.join(entry.trial.measures))] if outcomes.assays else []
-        rows.append([plain["number"], *options, plain["state"], *measured, *(plain[name] for name in AFTER), *asked])
+        row = [plain["number"], *options, plain["state"], *measured, *(plain[name] for name in AFTER), *asked]
+        kept = json_text(entry.trial.plain()[PREDICTIONS]) if entry.trial.predictions else None
+        rows.append([*row, *prediction_cells(entry.trial, names), kept] if predicted else row)
     return "".join(",".join(map(_cell, row)) + "\n" for row in rows)
 
 
@@ -224,7 +248,16 @@ def _plain(row: Mapping[str, str], named: Mapping[str, str], outcomes: Outcomes)
     state = row["state"].strip()
     asked = [name.strip() for name in unguarded(row.get(MEASURES, "")).split(BETWEEN) if name.strip()]
     plain = {"number": whole, "params": params, "state": state, "measurements": told}
-    return {**plain, **numbers, **texts, MEASURES: asked if outcomes.assays else []}
+    return {**plain, **numbers, **texts, MEASURES: asked if outcomes.assays else [], PREDICTIONS: _kept(row)}
+
+
+def _kept(row: Mapping[str, str]) -> Any:
+    """The predictions in a row of CSV."""
+    text = row.get(PREDICTIONS, "").strip()
+    try:
+        return json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        raise InputError(f"{PREDICTIONS} is {brief(text)}; it must be as it was exported, or empty") from None
 
 
 def measured_in(
@@ -251,7 +284,7 @@ def measured_in(
 
 
 def _trial(plain: Mapping[str, Any]) -> Trial:
-    unknown = [name for name in plain if name not in (*NEEDED, *AFTER, "params", "measurements", MEASURES)]
+    unknown = [name for name in plain if name not in (*NEEDED, *AFTER, "params", "measurements", MEASURES, PREDICTIONS)]
     if unknown:
         raise InputError(f"has unknown {', '.join(unknown)}")
     number, state, origin = plain.get("number"), plain.get("state"), plain.get("origin", "proposed")
@@ -272,7 +305,27 @@ def _trial(plain: Mapping[str, Any]) -> Trial:
     if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
         raise InputError(f"{MEASURES} is {brief(asked)}; it must be a list of outcomes")
     note = clean(plain.get("note") or "")
-    return Trial.of({**plain, **numbers, "measurements": told, "origin": origin, "note": note})
+    kept = _predictions(plain.get(PREDICTIONS, {}))
+    return Trial.of({**plain, **numbers, "measurements": told, "origin": origin, "note": note, PREDICTIONS: kept})
+
+
+def _predictions(plain: Any) -> dict[str, dict[str, Any]]:
+    """Predictions that were exported, checked."""
+    if not isinstance(plain, dict) or not all(isinstance(one, dict) for one in plain.values()):
+        raise InputError(f"{PREDICTIONS} is {brief(plain)}; it must be as it was exported, or empty")
+    for name, one in plain.items():
+        numbers = [one.get("mean"), one.get("sd"), one.get("widened", 1.0)]
+        quantiles = one.get("quantiles")
+        known = isinstance(quantiles, list) and len(quantiles) == len(SHARES) and None not in (*numbers, *quantiles)
+        if not known or not isinstance(one.get("log", False), bool):
+            raise InputError(
+                f"the prediction of {name} is {brief(one)}; it must have mean, sd and {len(SHARES)} quantiles, as"
+                " exported"
+            )
+        _, sd, widened, *each = (_number(f"the prediction of {name}", value) or 0.0 for value in (*numbers, *quantiles))
+        if sd < 0 or widened <= 0 or sorted(each) != each or (one.get("log", False) and each[0] <= 0):
+            raise InputError(f"the prediction of {name} is {brief(one)}; it is no distribution of results")
+    return plain
 
 
 def _measurements(plain: Any) -> dict[str, dict[str, float | None]]:

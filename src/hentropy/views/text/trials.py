@@ -7,12 +7,15 @@ from typing import Any
 from hentropy.studies.outcomes import Computed, Outcomes
 from hentropy.studies.records import Comparison, Entry, Observation, Trial, Verdict
 from hentropy.studies.records.outcome import Outcome
+from hentropy.studies.study.tables import quantile_of
 from hentropy.views.text.formats import counted, iso, listed
 
 
 def as_json(entry: Entry) -> dict[str, Any]:
-    """A trial as plain values."""
-    return {**entry.trial.plain(), "asked_at": iso(entry.asked_at), "ended_at": iso(entry.ended_at)}
+    """A trial as plain values; predictions with the quantile of their result."""
+    trial = entry.trial
+    known = {name: {**one.plain(), "quantile": quantile_of(trial, name)} for name, one in trial.predictions.items()}
+    return {**trial.plain(), "predictions": known, "asked_at": iso(entry.asked_at), "ended_at": iso(entry.ended_at)}
 
 
 def values_to_tell(outcomes: Mapping[str, Outcome | Computed], asked: Collection[str] | None = None) -> str:

@@ -65,6 +65,7 @@ def study(case: Snapshot, now: float) -> Answer:
         "enough": case.enough,
         "computable": case.computable,
         "running": [{"number": entry.trial.number, "who": holder(entry, now)} for entry in running],
+        "predictions": case.predictions,
         "verdict": recorded(case.verdicts[-1]) if case.verdicts else None,
     }
 

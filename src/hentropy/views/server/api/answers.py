@@ -56,6 +56,24 @@ class MeasurementAnswer(BaseModel):
     std_error: float | None
 
 
+class PredictionAnswer(BaseModel):
+    """What was expected of a measurement before its result came, noise included."""
+
+    mean: float
+    sd: float
+    quantiles: Annotated[
+        list[float],
+        Field(
+            description="The values below which 0.1, 0.5, 1, 2.5, 5, 10, 15, ..., 90, 95, 97.5, 99, 99.5, 99.9 % lie."
+        ),
+    ]
+    widened: Annotated[float, Field(description="By which factor the record of predictions had widened it.")]
+    log: Annotated[bool, Field(description="Whether the outcome is modelled by its logarithm.")]
+    quantile: Annotated[
+        float | None, Field(description="The probability of a smaller result than the one that came; null before.")
+    ]
+
+
 class TrialAnswer(BaseModel):
     """One experiment: its design, what was expected of it, and what came of it."""
 
@@ -71,6 +89,10 @@ class TrialAnswer(BaseModel):
     expected_cost: Annotated[float | None, Field(description="What it should cost, as far as that is known.")]
     cost: Annotated[float | None, Field(description="What it cost, if that was told.")]
     measures: Annotated[list[str], Field(description="The outcomes that it is to measure; empty: all of them.")]
+    predictions: Annotated[
+        dict[str, PredictionAnswer],
+        Field(description="What was expected of each outcome when the model chose it; empty for other trials."),
+    ]
     asked_at: Time
     ended_at: Time | None
 
@@ -227,6 +249,7 @@ class StudyAnswer(About):
     enough: Annotated[str | None, Field(description="The same, with running trials counted as if they had ended.")]
     computable: Annotated[str | None, Field(description="Null, or why nothing can be asked or decided here.")]
     running: list[Waiting]
+    predictions: Annotated[list[str], Field(description="How good the last predictions were, in sentences.")]
     verdict: Annotated[RecordedVerdict | None, Field(description="What was last decided.")]
 
 

@@ -51,6 +51,7 @@ TITLES = {
     "progress": "Progress",
     "worth": "Is another experiment worth it?",
     "loss": "Possible loss of the decision",
+    "predictions": "Predictions and results",
     "trust": "Model diagnostics",
 }
 """What stands in the place of a picture that is not there yet."""

@@ -128,6 +128,8 @@ class StudyView:
     not_renewed: str
     can_look: bool
     worth: str
+    predictions: tuple[str, ...]
+    """How good the last predictions were."""
     pending: tuple[Pending, ...]
     no_pending: str
     jobs: tuple[JobView, ...]
@@ -207,6 +209,7 @@ def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: 
         and not looking
         and not case.computable,
         worth=_worth(case, verdict),
+        predictions=tuple(case.predictions),
         pending=tuple(pending(entry, case, now, forms.told.get(entry.trial.number, Form())) for entry in running),
         no_pending=_no_pending(case),
         jobs=jobs,

@@ -1,0 +1,139 @@
+"""What was predicted of an experiment before its result came, and how well such predictions did.
+
+A prediction is kept as quantiles at fixed probabilities, so that whoever reads the record can judge the result without
+the model. Between two of them the normal score z (the probability is Phi(z)) is linear in the value, of logarithmic
+outcomes in its logarithm: exact for a normal prediction, and to a few thousandths in probability for mixtures.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from statistics import NormalDist
+from typing import Any, Final
+
+TAIL: Final = (0.001, 0.005, 0.01, 0.025, 0.05)
+SHARES: Final = (*TAIL, *(part / 20.0 for part in range(2, 19)), *(1.0 - part for part in reversed(TAIL)))
+"""The probabilities of the quantiles that are kept."""
+
+NORMAL: Final = NormalDist()
+SCORES: Final = tuple(NORMAL.inv_cdf(share) for share in SHARES)
+
+LOW, HIGH = len(TAIL) - 1, len(SHARES) - len(TAIL)
+"""The ends of the 90 % interval."""
+
+ROUNDING: Final = 1e-12
+"""A standard deviation below this share of the values is none."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An observation to come, noise included, in the outcome's units: mean, sd, and quantiles at `SHARES`.
+
+    `widened` is the factor by which the record so far had widened it; `log` says that the outcome is modelled by its
+    logarithm.
+    """
+
+    mean: float
+    sd: float
+    quantiles: tuple[float, ...]
+    widened: float = 1.0
+    log: bool = False
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval."""
+        return self.quantiles[LOW], self.quantiles[HIGH]
+
+    @property
+    def median(self) -> float:
+        """As probably exceeded as not."""
+        return self.quantiles[len(SHARES) // 2]
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether results can be judged by it: what was known exactly has no spread to compare with."""
+        return self.sd > ROUNDING * max(abs(self.mean), abs(self.quantiles[0]), abs(self.quantiles[-1]))
+
+    def error(self, value: float) -> float:
+        """By how many standard deviations a result differs from the mean."""
+        return (value - self.mean) / self.sd
+
+    def score(self, value: float) -> float:
+        """The normal score z of a result: Phi(z) is the probability of a smaller one."""
+        if self.log and value <= 0.0:
+            return -math.inf
+        knots = [math.log(one) for one in self.quantiles] if self.log else list(self.quantiles)
+        at = math.log(value) if self.log else value
+        place = min(max(bisect_right(knots, at) - 1, 0), len(knots) - 2)
+        width = knots[place + 1] - knots[place]
+        if width <= 0.0:  # probability in one point
+            return SCORES[place] + (at - knots[place]) / self.sd
+        return SCORES[place] + (SCORES[place + 1] - SCORES[place]) * (at - knots[place]) / width
+
+    def quantile(self, value: float) -> float:
+        """The probability of a smaller result."""
+        return NORMAL.cdf(self.score(value))
+
+    def plain(self) -> dict[str, Any]:
+        """It as plain values."""
+        return {**asdict(self), "quantiles": list(self.quantiles)}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Prediction":
+        """The prediction that plain values describe; other keys are ignored."""
+        own = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
+        return cls(**{**own, "quantiles": tuple(own["quantiles"])})
+
+
+def predictions_of(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, Prediction]:
+    """The predictions that plain values describe, by outcome."""
+    return {name: Prediction.of(one) for name, one in plain.items()}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A prediction and the result that came: of trial `number`."""
+
+    number: int
+    prediction: Prediction
+    value: float
+
+    @property
+    def error(self) -> float:
+        """By how many standard deviations the result differs from the mean."""
+        return self.prediction.error(self.value)
+
+    @property
+    def quantile(self) -> float:
+        """The probability of a smaller result, as predicted."""
+        return self.prediction.quantile(self.value)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the result lies in the 90 % interval."""
+        low, high = self.prediction.interval
+        return low <= self.value <= high
+
+    @property
+    def score(self) -> float:
+        """The normal score of the result without what the record had widened."""
+        return self.prediction.score(self.value) * self.prediction.widened
+
+
+@dataclass(frozen=True)
+class PredictionRecord:
+    """How well some predictions did: how many, how many inside the 90 % interval, and their errors' root mean square.
+
+    Errors are in stated standard deviations: 1 is ideal.
+    """
+
+    count: int
+    inside: int
+    error: float
+
+    @classmethod
+    def of(cls, judged: Sequence[Judged]) -> "PredictionRecord":
+        """Of at least one prediction."""
+        square = math.fsum(one.error**2 for one in judged) / len(judged)
+        return cls(len(judged), sum(one.inside for one in judged), math.sqrt(square))

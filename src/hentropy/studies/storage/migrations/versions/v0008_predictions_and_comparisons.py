@@ -1,0 +1,13 @@
+"""Trials keep what was predicted of them, verdicts compare the recommended design with measured ones; none did before."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    """Add the columns."""
+    op.add_column("hentropy_trials", sa.Column("predictions", sa.JSON, nullable=False, server_default="{}"))
+    op.add_column("hentropy_verdicts", sa.Column("comparison", sa.JSON))

@@ -1,0 +1,150 @@
+"""What was predicted before each result came, against the result, in the order of the trials.
+
+n  trials with a result        p  those of them that the model had chosen and predicted
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hentropy.studies.records import judged
+from hentropy.studies.records.numbers import counted, short, span
+from hentropy.studies.study.rules import record_sentence
+from hentropy.views.plots.marks import VALUE, Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.shown_trials import LABELS, ROLES, shown_trials
+from hentropy.views.plots.terrain import bars_to
+
+UNPREDICTED = ("first", "attached")
+"""Trials that the model did not choose."""
+
+
+@dataclass(frozen=True)
+class RecordInfo:
+    """Results that nobody predicted (kinds and values by number), and p predictions, as the outcome is modelled.
+
+    `expected` (p) and the 90 % interval (`low` and `high`, p each) were stated before `observed` (p) came. `errors` (p)
+    are in stated standard deviations, `quantiles` (p) the stated probabilities of smaller results, `inside` (p) says
+    whether the interval holds the result.
+    """
+
+    other_numbers: tuple[int, ...]
+    other_kinds: tuple[str, ...]
+    other_values: np.ndarray
+    numbers: tuple[int, ...]
+    expected: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    observed: np.ndarray
+    errors: np.ndarray
+    quantiles: np.ndarray
+    inside: np.ndarray
+    said: str
+
+
+def record_info(scene: Scene) -> RecordInfo:
+    """The record of the outcome that pictures show."""
+    name = scene.outcome
+    found = judged(scene.trials, name)
+    own = np.log if scene.study.outcomes.is_log(name) else np.asarray
+    predicted = {one.number for one in found}
+    shown = shown_trials(scene)
+    others = [
+        (number, kind if kind in UNPREDICTED else "proposed", value)
+        for number, kind, value in zip(shown.numbers, shown.kinds, shown.values, strict=True)
+        if np.isfinite(value) and number not in predicted
+    ]
+    centres = [one.prediction.median if one.prediction.log else one.prediction.mean for one in found]
+    return RecordInfo(
+        other_numbers=tuple(number for number, _, _ in others),
+        other_kinds=tuple(kind for _, kind, _ in others),
+        other_values=np.array([value for _, _, value in others], dtype=float),
+        numbers=tuple(one.number for one in found),
+        expected=own(np.array(centres, dtype=float)),
+        low=own(np.array([one.prediction.interval[0] for one in found], dtype=float)),
+        high=own(np.array([one.prediction.interval[1] for one in found], dtype=float)),
+        observed=own(np.array([one.value for one in found], dtype=float)),
+        errors=np.array([one.error for one in found], dtype=float),
+        quantiles=np.array([one.quantile for one in found], dtype=float),
+        inside=np.array([one.inside for one in found], dtype=bool),
+        said=record_sentence(found),
+    )
+
+
+def record_picture(info: RecordInfo) -> Picture:
+    """Intervals and results over the trials; once there are some, predicted against observed."""
+    panels = [_over_time(info)] + ([_against(info)] if len(info.numbers) else [])
+    return Picture("predictions", "Predictions and results", _caption(info), (tuple(panels),))
+
+
+def _results(info: RecordInfo) -> list[tuple[np.ndarray, Role, str]]:
+    chosen = (
+        (info.inside, Role.DATA, "result inside its 90 % interval"),
+        (~info.inside, Role.FAILED, "result outside"),
+    )
+    return [one for one in chosen if one[0].any()]
+
+
+def _texts(info: RecordInfo) -> tuple[str, ...]:
+    spread = span([*info.observed.tolist(), *info.low.tolist(), *info.high.tolist()])
+    columns = zip(info.numbers, info.observed, info.expected, info.low, info.high, strict=True)
+    return tuple(
+        f"trial {number}: {short(float(value), spread)}, predicted {short(float(mean), spread)}"
+        f" ({short(float(low), spread)} to {short(float(high), spread)})"
+        for number, value, mean, low, high in columns
+    )
+
+
+def _over_time(info: RecordInfo) -> Panel:
+    at, texts = np.array(info.numbers, dtype=float), _texts(info)
+    marks: list[Line | Dots] = []
+    for kind in dict.fromkeys(info.other_kinds):
+        own = np.array([each == kind for each in info.other_kinds], dtype=bool)
+        places = np.array(info.other_numbers, dtype=float)[own]
+        marks.append(Dots(places, info.other_values[own], ROLES[kind], LABELS[kind]))
+    if len(at):
+        bars = bars_to(info.expected, info.low, info.high)
+        marks.append(Dots(at, info.expected, Role.MEAN, "predicted, with its 90 % interval", error=bars))
+    for chosen, role, label in _results(info):
+        said = tuple(text for text, own in zip(texts, chosen, strict=True) if own)
+        marks.append(Dots(at[chosen], info.observed[chosen], role, label, texts=said))
+    return Panel("what was predicted before each result came", Axis("trial", whole=True), Axis(VALUE), tuple(marks))
+
+
+def _against(info: RecordInfo) -> Panel:
+    middle = np.concatenate([info.observed, info.expected])
+    margin = 0.05 * float(np.ptp(middle)) or 0.5
+    ends = np.array([middle.min() - margin, middle.max() + margin])
+    bars, texts = bars_to(info.expected, info.low, info.high), _texts(info)
+    dots = [
+        Dots(
+            info.observed[chosen],
+            info.expected[chosen],
+            role,
+            label,
+            error=bars[:, chosen],
+            texts=tuple(text for text, own in zip(texts, chosen, strict=True) if own),
+        )
+        for chosen, role, label in _results(info)
+    ]
+    return Panel(
+        "predicted against observed",
+        Axis(OutcomeTitle("observed", "observed {}"), *ends.tolist()),
+        Axis(OutcomeTitle("predicted", "predicted {}")),
+        (Line(ends, ends, Role.LIMIT, "predicted = observed", dashed=True), *dots),
+    )
+
+
+def _caption(info: RecordInfo) -> str:
+    count = len(info.numbers)
+    if not count:
+        return (
+            "No result of an experiment that the model chose is there yet, so its predictions cannot be judged. First"
+            " designs and earlier measurements are shown without predictions."
+        )
+    said = (
+        "For each experiment that the model chose, what it predicted before the result came (the bar is the 90 %"
+        f" interval, the noise of a measurement included), and the result: {int(info.inside.sum())} of"
+        f" {counted(count, 'result')} inside."
+    )
+    return f"{said} {info.said or 'With so few the model cannot be judged yet.'}"
