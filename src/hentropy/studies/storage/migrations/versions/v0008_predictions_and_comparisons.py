@@ -1,4 +1,4 @@
-"""Trials keep what was predicted of them, verdicts compare the recommended design with measured ones; none did before."""
+"""Trials keep what was predicted of them, and verdicts compare the recommended design with measured ones."""
 
 import sqlalchemy as sa
 from alembic import op
