@@ -13,7 +13,7 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.core.action_search import VALUE_DRAWS, prepare_search, values_per_action
-from hentropy.core.action_search.base import decidable, loss_now
+from hentropy.core.action_search.base import loss_now
 from hentropy.core.action_search.incumbent import SEED
 from hentropy.core.beliefs import Belief
 from hentropy.core.decisions import base_samples
@@ -96,7 +96,7 @@ def test_none_has_a_smaller_expected_loss(where: str, name: str) -> None:
         pytest.skip("looks a step aside, which has no meaning there")
     decision, own = check_fit(DECISIONS[name](), belief, space)
     search = prepare_search(decision, own, space)
-    observed = own.X[decidable(space, own.X)].unique(dim=0)
+    observed = own.X[space.contains(own.X)].unique(dim=0)
     actions = others(decision, space, observed)
     draws = base_samples(decision, VALUE_DRAWS, values_per_action(decision, space, own.X), SEED).to(own.X)
     losses = loss_now(decision, own, actions, draws)

@@ -95,15 +95,6 @@ def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor)
     return expected_loss(decision, moments_now(decision, belief, decision.points(actions)), actions, draws)
 
 
-SAME = 1e-9
-"""Designs of the unit cube that are so close are the same."""
-
-
-def decidable(space: DesignSpace, x: Tensor) -> Tensor:
-    """Which designs (... x d), such as those observed, lie in the space that is decided on: ... ."""
-    return (space.to_unit(x) - space.to_unit(space.project(x))).abs().amax(-1) <= SAME
-
-
 def take(moments: Moments, index: Tensor) -> Moments:
     """Moments of tuples of points, from moments at all of them: H x ... x M and index ... x K to H x ... x K.
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hentropy.core.action_search.base import (
-    decidable,
     expected_loss,
     listed_moments,
     loss_now,
@@ -228,7 +227,7 @@ def _with_observed(
 
     Where data crowd, the best design is often one of them, on a peak too narrow for points that fill the space.
     """
-    observed = belief.X[decidable(space, belief.X)]
+    observed = belief.X[space.contains(belief.X)]
     if not len(observed):
         return found
     k, best = domain.k, found.contenders[0]
@@ -451,7 +450,7 @@ def _elsewhere(
     """The best action of a loss that looks elsewhere than at its action, and those that outcomes could make best."""
     spread = domain.sample(SAMPLED, SEED).to(belief.X)
     if isinstance(domain, PointsDomain):
-        observed = belief.X[decidable(space, belief.X)]
+        observed = belief.X[space.contains(belief.X)]
         spread = torch.cat([spread, observed.unsqueeze(1).expand(-1, domain.k, -1)])
     starts = spread[loss_now(decision, belief, spread, draws).argsort()[:RIVALS]]
     found = refine(decision, belief, domain, draws, starts, clock)
