@@ -39,7 +39,7 @@ AT_ONCE = {Needs.MEAN: 2**12, Needs.VARIANCE: 2**10, Needs.JOINT: 96}
 PROMISING = {Needs.MEAN: 256, Needs.VARIANCE: 128, Needs.JOINT: 40}
 """Rows among which exchange after an outcome chooses; the more a loss needs, the fewer."""
 
-LIFTED, LIFTED_OUTCOMES, LIFTED_OF = 24, 6, 2**11
+LIFTED, LIFTED_OUTCOMES, LIFTED_OF = 96, 6, 2**11
 """An audit adds the rows that some of the outcomes of these very designs bring furthest into today's tuple: so many of
 each design, after so many outcomes, of so many rows with the best scores."""
 
