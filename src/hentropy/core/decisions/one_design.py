@@ -92,7 +92,7 @@ class OneDesign(Limited):
         return Listed(observed.unsqueeze(-2))
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
-        """Of the designs measured, exact for one more observation of one GP: means at the data and at x are lines in it.
+        """Of the designs measured, exact for one more observation of one GP: means are lines in its outcome.
 
         E max over data and x, minus the best mean at the data: without noise this is expected improvement. Of several
         observations, the last is integrated exactly and the ones before it at nodes.
