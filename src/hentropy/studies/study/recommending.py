@@ -143,8 +143,7 @@ def decidable(
     if not designs:
         return []
     X = torch.cat([each.action for each in designs])
-    apart = (decide_on.to_unit(X) - decide_on.to_unit(decide_on.project(X))).abs().amax(-1)
-    allowed = apart <= SAME
+    allowed = decide_on.contains(X)
     if success is not None:
         allowed = allowed & (success.chance(X) >= success.at_least).to(allowed)
     return [each for each, may in zip(designs, allowed.tolist(), strict=True) if may]
