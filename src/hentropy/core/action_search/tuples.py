@@ -43,6 +43,9 @@ LIFTED, LIFTED_OUTCOMES, LIFTED_OF = 96, 6, 2**11
 """An audit adds the rows that some of the outcomes of these very designs bring furthest into today's tuple: so many of
 each design, after so many outcomes, of so many rows with the best scores."""
 
+JUDGED = 48
+"""Of wide tuples, whose members are exchanged by drawn functions, this many replacements are judged by true losses."""
+
 SURPRISE = 2.0
 """Standard deviations by which a row is taken to be better or worse than its mean."""
 
@@ -292,10 +295,17 @@ def _exchanged(
     listed, place = points[rows], torch.searchsorted(rows, tuples)
     moments = listed_moments(decision, belief.moments(listed, decision.needs), tuples.shape[-1])
     index, losses = exchange(decision, moments, listed, place, draws, sweeps=20, distinct=distinct)
-    winner, value = rows[index[losses.argmin()]], losses.min()
-    if moments.point_mass:  # what chose among drawn functions does not judge
-        value = expected_loss(decision, belief.moments(points[winner], decision.needs), points[winner], draws)
-    return winner, value
+    if not moments.point_mass:
+        return rows[index[losses.argmin()]], losses.min()
+    # drawn functions choose, but do not judge: the best replacements of each member are exchanged by their true losses
+    best, k = index[losses.argmin()].unsqueeze(0), tuples.shape[-1]
+    near = [replacement_losses(decision, moments, listed, best, member, draws)[0] for member in range(k)]
+    count = min(len(rows), max(4, JUDGED // k))
+    kept = torch.cat([index.flatten(), *(each.topk(count, largest=False).indices for each in near)]).unique()
+    few = listed[kept]
+    starts = torch.searchsorted(kept, index)
+    index, losses = exchange(decision, belief.moments(few, decision.needs), few, starts, draws, 2, distinct)
+    return rows[kept[index[losses.argmin()]]], losses.min()
 
 
 def _replacing(
