@@ -292,7 +292,7 @@ def test_values_that_are_believed_as_logarithms_are_said_in_their_units(begins: 
     if not any(word in verdict.headline for word in ("above", "near", "probability at")):
         assert 35.0 < said[0] < 80.0
     values = [row[name] for row in verdict.action for name in ("estimate", "max", "mean") if name in row]
-    assert all(35.0 < value < 80.0 for value in values)
+    assert all(35.0 < value < 90.0 for value in values)  # quantiles of the maximum, too
 
 
 def test_a_headline_says_what_the_belief_says() -> None:

@@ -54,6 +54,11 @@ class TogetherPosterior(KernelPosterior):
     scales: tuple[int, ...] | None = None
 
     @property
+    def alike(self) -> tuple[slice, ...]:
+        """The length scales."""
+        return (slice(0, self.groups),)
+
+    @property
     def own_priors(self) -> list[Normal]:
         """Those of log s, m, t and log v."""
         o = self.count
@@ -119,16 +124,16 @@ def correlation_root(partial: Tensor, o: int) -> Tensor:
 def evidence(target: KernelPosterior, generator: torch.Generator) -> float:
     """The log of the integral of likelihood and prior over theta, by Laplace's approximation, up to a constant.
 
-    log p(y, theta) - 1/2 log det(-W H W) with the Hessian H there and the widths W of the prior, which normalise it.
+    log p(y, theta) - 1/2 log det(-W' H W) with the Hessian H there and a root W of the prior covariance.
     """
     found = summits(target, target.inputs.new_empty(0, target.size), generator)
     best = found.theta[found.value.argmax()]
-    width = target.priors[1]
-    step = 1e-3 * torch.diag(width)
+    root = torch.linalg.cholesky(target.prior_covariance)
+    step = 1e-3 * root.mT
     rows = torch.cat([best + step, best - step]).requires_grad_()
     (slope,) = torch.autograd.grad(target(rows).sum(), rows)
     p = len(best)
-    hessian = -(slope[:p] - slope[p:]) * width / 2e-3  # rows are steps in units of the width
+    hessian = -(slope[:p] - slope[p:]) @ root / 2e-3  # rows are steps along the columns of the root
     values = torch.linalg.eigvalsh(0.5 * (hessian + hessian.mT))
     # what is known of a direction is at least what the prior says
     return float(found.value.max() - 0.5 * values.clamp_min(1.0).log().sum())
