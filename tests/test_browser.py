@@ -127,7 +127,7 @@ def test_pictures_are_drawn_and_renewed(lab: Lab) -> None:
     study = lab.study(told=4, decision={"name": "maximize"})
     page = lab.open(study)
     page.find("[data-part=picture-known] .plot svg")
-    page.until(lambda: page.count("figure.drawn") == 7, "seven pictures")
+    page.until(lambda: page.count("figure.drawn") == 8, "eight pictures")
     source = page.attribute("[data-part=picture-known]", "data-source")
     trial = study.ask()
     study.tell(trial, measured(**trial.params))
