@@ -8,10 +8,12 @@ import torch
 from torch import Tensor
 
 from hentropy import Minimize, Outcome, Space, Study, Target, fit, fit_outcomes
+from hentropy.core.action_search.base import loss_now
 from hentropy.core.beliefs import Gaussian, Needs, Several, Transformed
 from hentropy.core.beliefs.fixed import TransformedPoints
 from hentropy.core.beliefs.links import Bend, Latent
 from hentropy.core.decisions.normal import truncated_outcomes
+from hentropy.core.entropy import check_fit
 from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.core.models.hyperparameters import NOISE_FLOOR
 from hentropy.studies.outcomes import Computed
@@ -418,3 +420,15 @@ def test_a_computed_outcome_beside_it_leaves_it_untransformed() -> None:
     for row, value in zip(X.tolist(), Y.tolist(), strict=True):
         study.attach(dict(zip(BOX.names, row, strict=True)), value)
     assert isinstance(study.belief, Several)
+
+
+@pytest.mark.parametrize("name", ["maximize_limited", "target", "sequence_absolute"])
+def test_losses_with_an_open_side_have_gradients(name: str) -> None:
+    """A limit on one side only has an infinite bound; its gradient was not a number, and no descent moved."""
+    settled, belief = check_fit(ROWS[name].make(0.0), transformed(1), SPACE)
+    k = settled.actions.k  # type: ignore[attr-defined]
+    unit = torch.linspace(0.15, 0.85, 6 * k, dtype=torch.float64).unsqueeze(-1).expand(-1, 2).clone().requires_grad_()
+    none = torch.zeros(1, k, dtype=torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda u: loss_now(settled, belief, SPACE.from_cube(u).reshape(6, k, 2), none), (unit,), rtol=1e-3, atol=1e-5
+    )

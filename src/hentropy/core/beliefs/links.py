@@ -413,7 +413,10 @@ class Latent:
         ends = []
         for bound in torch.broadcast_tensors(low.reshape(-1), high.reshape(-1)):
             own = self._behind(bound.to(mean))
-            ends.append(((own - mean) / sd).clamp(-REACH, REACH))
+            finite = torch.isfinite(own)
+            # an infinite bound has no gradient, not even one that is not a number
+            z = torch.where(finite, (torch.where(finite, own, 0.0) - mean) / sd, torch.sign(own) * REACH)
+            ends.append(z.clamp(-REACH, REACH))
         a, b = ends
         half = 0.5 * (b - a)
         first = second = torch.zeros_like(half)
