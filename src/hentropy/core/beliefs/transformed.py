@@ -92,9 +92,9 @@ class Transformed(Belief):
         share = float(self.weights[self.bent].sum())
         side = "above" if bool(self.bend.right > self.bend.left) else "below"
         return (
-            *self.latent.notes,
             f"outcomes are skewed: part of the model ({100.0 * share:.0f} % of its weight) is about transformed ones,"
             f" which vary more {side} {float(self.bend(self.bend.corner)):.4g}",
+            *self.latent.notes,
         )
 
     def _with(self, latent: Gaussian) -> "Transformed":
