@@ -443,6 +443,17 @@ def test_repeated_experiments_that_contradict_the_stated_noise_are_noted(
 
 
 @pytest.mark.parametrize(
+    ("log", "highest", "lowest", "noted"),
+    [(False, 2e3, 1.0, True), (False, 9e2, 1.0, False), (True, 2e3, 1.0, False), (False, 2e3, -1.0, False)],
+)
+def test_outcomes_that_span_decades_are_noted(log: bool, highest: float, lowest: float, noted: bool) -> None:
+    made = he.Study(SPACE, he.Maximize(), outcomes={"yield": he.Outcome(log=log)})
+    values = [lowest, *(5.0 * (i + 1) for i in range(6)), highest]
+    made.attach_many([({"loading": 0.5 + 0.1 * i, "minutes": 10.0}, value) for i, value in enumerate(values)])
+    assert any("with log = true for yield models its logarithm" in note for note in made.notes) is noted
+
+
+@pytest.mark.parametrize(
     ("told", "said"),
     [
         (-0.5, "the value told for yield is -0.5, which is below 0, the least that it can be"),

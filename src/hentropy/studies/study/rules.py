@@ -92,6 +92,25 @@ def noise_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
     return tuple(said)
 
 
+DECADES, ENOUGH = 3.0, 8
+"""Outcomes that span so many decades, in so many results, are said to be easier to model as logarithms."""
+
+
+def decades_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
+    """Which outcomes are positive, span decades, and are not modelled on a log scale."""
+    done, said = in_state(trials, State.COMPLETE), []
+    for name in outcomes.measured:
+        values = [trial.measurements[name].value for trial in done if name in trial.measurements]
+        if len(values) < ENOUGH or min(values) <= 0.0 or outcomes.is_log(name):
+            continue
+        if math.log10(max(values) / min(values)) > DECADES:
+            said.append(
+                f"{name} ranges from {min(values):.2g} to {max(values):.2g}: differences between small values are lost"
+                f" beside the large ones; a study with log = true for {name} models its logarithm"
+            )
+    return tuple(said)
+
+
 ROUNDING = 1e-9
 """Results of a deterministic experiment may differ by this share of them."""
 

@@ -35,6 +35,7 @@ from hentropy.studies.study.keeping import number_of_first
 from hentropy.studies.study.left_to_ask import why_none_left
 from hentropy.studies.study.rules import (
     NOTHING_LEFT,
+    decades_notes,
     ended_before,
     is_exhausted,
     noise_notes,
@@ -240,10 +241,14 @@ class TrialLog:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the data: attached ones, and repeated ones that contradict a stated noise."""
+        """What a person should know of the data: attached ones, contradicted noise, values that span decades."""
         attached = [self.row(trial) for trial in self.trials if trial.origin == "attached"]
         said = violations(self.space, torch.stack(attached)) if attached else ""
-        return (*((said,) if said else ()), *noise_notes(self.outcomes, self.trials))
+        return (
+            *((said,) if said else ()),
+            *noise_notes(self.outcomes, self.trials),
+            *decades_notes(self.outcomes, self.trials),
+        )
 
     @property
     def first_left(self) -> int:
