@@ -268,7 +268,7 @@ def test_a_phone_is_wide_enough(lab: Lab) -> None:
     study.ask_many(2)
     study.tell(0, study.records[0].value or 0.0, note="x" * 300)
     page = lab.open(study)
-    page.until(lambda: page.count("figure.drawn .plot") == 7, "all pictures")
+    page.until(lambda: page.count("figure.drawn .plot") == 8, "all pictures")
     place = f"/studies/{study.log.record.id}"
     for path in ("/", place, f"{place}/trials/0", "/studies/999999"):
         page.open(f"{lab.address}{path}")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import gpytorch
 import pytest
@@ -13,7 +14,15 @@ from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.models import Hyperparameters, fit, fit_with
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.gp import ConstantMean
-from hentropy.core.models.hyperparameters import COMMON, NEARLY, NOISE_FLOOR, SUBSET, LogPosterior, ascend, summits
+from hentropy.core.models.hyperparameters import (
+    NEARLY,
+    NOISE_FLOOR,
+    SUBSET,
+    LogPosterior,
+    ascend,
+    common_share,
+    summits,
+)
 from hentropy.core.spaces import Integer, Real, Space
 from hentropy.errors import InputError
 
@@ -61,10 +70,28 @@ def test_log_posterior_is_gpytorchs_marginal_likelihood_plus_the_priors(profile:
     width = [1.3, 1.3, 1.0, 1.0, 3.0]
     p = posterior.size
     covariance = torch.tensor(width[:p], dtype=torch.float64).square().diag()
-    covariance[0, 1] = covariance[1, 0] = COMMON * 1.3**2  # length scales have a part in common
     priors = torch.distributions.MultivariateNormal(torch.tensor(location[:p], dtype=torch.float64), covariance)
     gap = posterior(theta) - posterior.log_likelihood(theta) - priors.log_prob(theta)
     torch.testing.assert_close(gap, gap[:1].expand(5))
+
+
+def test_length_scales_of_many_coordinates_have_a_part_in_common() -> None:
+    """The prior of a family: each as wide as alone; the mean of ten varies more, and differences less."""
+    posterior = replace(
+        LogPosterior(torch.rand(4, 10).double(), torch.zeros(4).double(), None, Profile.MATERN32), common=0.9
+    )
+    alone = replace(posterior, common=0.0)
+    theta = posterior.prior_draws(20_000, torch.Generator().manual_seed(0))[:, :10]
+    spread = theta.std(0)
+    torch.testing.assert_close(spread, torch.full_like(spread, 1.3), rtol=0.03, atol=0.0)
+    assert float(theta.mean(-1).std()) == pytest.approx(1.3 * math.sqrt(0.9 + 0.1 / 10), rel=0.03)
+    rows = posterior.prior_draws(3, torch.Generator().manual_seed(1))
+    normal = torch.distributions.MultivariateNormal(posterior.priors[0], posterior.prior_covariance)
+    gap = posterior.log_prior(rows) - normal.log_prob(rows)
+    torch.testing.assert_close(gap, gap[:1].expand(3))
+    torch.testing.assert_close(alone.prior_covariance, torch.diag(alone.priors[1].square()))
+    assert common_share(2) == 0.0
+    assert common_share(10) == 0.9
 
 
 @pytest.mark.parametrize("profile", list(Profile))

@@ -158,6 +158,7 @@ def test_conditions_tables_plates_outcomes_limits_and_costs(server: Served, visi
         "outcome": "yield",
         "subject_to": ["impurity <= 3", "crystal >= 0.8"],
         "fallback": 10.0,
+        "among": None,
     }
     assert (made["stop"]["trials"], made["stop"]["spend"]) == (12, 60.0)
     assert (made["cost"]["of"], made["cost"]["unit"]) == ("told", "hours")

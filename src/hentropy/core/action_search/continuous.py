@@ -89,21 +89,25 @@ class ContinuousSearch(ActionSearch):
     ) -> "ContinuousSearch":
         """Find the best action now and its contenders; with `thorough`, search on for it.
 
-        It is found once for a belief, and what is known of it serves everyone who asks later. Should the decision have
-        been changed since, its losses tell.
+        Each is found once for a belief, and does not depend on who asked before. Should the decision have been changed
+        since, its losses tell.
         """
-        asked = (id(decision), id(space))
-        found, losses, *_ = belief.found.get(asked, (None, None))
-        known = found if found is not None and _same(decision, belief, domain, draws, found, losses) else None
-        found = find_incumbent(decision, belief, space, domain, draws, clock) if known is None else known
-        if thorough and found.left is None:
-            found = restarted(decision, belief, domain, draws, found, clock)
-        if found is not known and not clock.expired:
-            if len(belief.found) >= MOST_FOUND:
-                belief.found.clear()
-            losses = loss_now(decision, belief, found.contenders, draws)
-            # decision and space are kept, so that their ids stay theirs
-            belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
+        for further in (False, True)[: 1 + thorough]:
+            asked = (id(decision), id(space), further)
+            kept, losses, *_ = belief.found.get(asked, (None, None))
+            if kept is not None and _same(decision, belief, domain, draws, kept, losses):
+                found = kept
+                continue
+            if further:
+                found = restarted(decision, belief, domain, draws, found, clock)
+            else:
+                found = find_incumbent(decision, belief, space, domain, draws, clock)
+            if not clock.expired:
+                if len(belief.found) >= MOST_FOUND:
+                    belief.found.clear()
+                losses = loss_now(decision, belief, found.contenders, draws)
+                # decision and space are kept, so that their ids stay theirs
+                belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
         best = found.contenders[0].clone()
         parts = (best, found.value, found.contenders, found.metric)
         return cls(decision, belief, space, domain, draws, clock, *parts, left=found.left)

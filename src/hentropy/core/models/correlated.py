@@ -54,11 +54,6 @@ class TogetherPosterior(KernelPosterior):
     scales: tuple[int, ...] | None = None
 
     @property
-    def alike(self) -> tuple[slice, ...]:
-        """The length scales."""
-        return (slice(0, self.groups),)
-
-    @property
     def own_priors(self) -> list[Normal]:
         """Those of log s, m, t and log v."""
         o = self.count

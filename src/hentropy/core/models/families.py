@@ -50,6 +50,7 @@ from hentropy.core.beliefs.terms import Basis, FeatureKernel
 from hentropy.core.models.hyperparameters import (
     FLAT,
     LogPosterior,
+    common_share,
     evidence_of_noise,
     stand_ins,
     summits,
@@ -151,10 +152,10 @@ def fit_families(
 
     The most probable row is too sure of itself, and stands alone only where a single one is wanted.
     """
-    basis = basis_of(target.inputs.shape[-1], target.scales)
+    basis, common = basis_of(target.inputs.shape[-1], target.scales), common_share(target.groups)
     fitted = []
     for family in families:
-        own = replace(target, profile=family.profile, basis=basis if family.with_terms else None)
+        own = replace(target, profile=family.profile, basis=basis if family.with_terms else None, common=common)
         if draws > 1 and target.noise is None:
             fitted.append(_with_and_without_noise(replace(own, some_noise=True), draws, generator))
             continue

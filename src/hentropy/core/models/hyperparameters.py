@@ -93,10 +93,15 @@ def measured_noise_prior() -> Normal:
 QUIET = math.log(1e-10)
 """log v of the rows that expect no noise: as good as none, see `NOISE_FLOOR`."""
 
-COMMON = 0.9
-"""The share of the prior variance of log length scales that they have in common: with few data in many dimensions one
-scale for all is learned first. Chosen by held-out outcomes and by runs of three functions of ten parameters, against 0,
-0.5 and 0.8."""
+COMMON, FEW, MANY_SCALES = 0.9, 2, 8
+"""The share of the prior variance of log length scales that they have in common in a family, from this many scales on;
+it falls to none at `FEW`. With few data in many dimensions one scale for all is learned first. Chosen by held-out
+outcomes and by runs of three functions of ten parameters, against 0, 0.5 and 0.8."""
+
+
+def common_share(scales: int) -> float:
+    """The share for so many length scales."""
+    return COMMON * min(max((scales - FEW) / (MANY_SCALES - FEW), 0.0), 1.0)
 
 
 def terms_priors(waves: int) -> list[Normal]:
@@ -163,6 +168,8 @@ class KernelPosterior(ABC):
 
     basis: Basis | None = None
     """The features of the terms, in a family that has them."""
+
+    common: float = 0.0
 
     @property
     @abstractmethod
@@ -266,12 +273,12 @@ class KernelPosterior(ABC):
         width = self.priors[1]
         covariance = torch.diag(width.square())
         for some in self.alike:
-            covariance[some, some] += COMMON * (width[some, None] * width[some] - torch.diag(width[some].square()))
+            covariance[some, some] += self.common * (width[some, None] * width[some] - torch.diag(width[some].square()))
         return covariance
 
     @property
     def alike(self) -> tuple[slice, ...]:
-        """Hyperparameters, neighbours in a row, that have a part in common."""
+        """Hyperparameters, neighbours in a row, that have the share `common` of their prior variance in common."""
         return ()
 
     @cached_property
@@ -332,6 +339,7 @@ class LogPosterior(KernelPosterior):
     basis: Basis | None = None
     doubt: Tensor | None = None
     relative: RelativeNoise | None = None
+    common: float = 0.0
     some_noise: bool = False
     """Whether a fitted noise is that of measurements; without noise is another hypothesis then (see `families`)."""
 
