@@ -3,7 +3,7 @@
 from hentropy.errors import ModelError
 from hentropy.lazy import Tensor, torch
 
-JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1e-1)
 
 RESOLVABLE = 1e-12
 """An outcome whose variance is below this share of the prior's says nothing: rounding errors are of that size."""
