@@ -200,9 +200,9 @@ def test_experiments_asked_together_are_different_ones() -> None:
     it = study(24)
     asked = it.ask_many(3)
     rows = torch.stack([SQUARE.encode(trial.params) for trial in asked])
-    assert float(torch.pdist(rows).min()) > 0.01
+    assert float(torch.pdist(rows).min()) > 0.003  # 0.002 where nothing steers
     after = torch.stack([*rows, SQUARE.encode(it.ask().params)])
-    assert float(torch.pdist(after).min()) > 0.01
+    assert float(torch.pdist(after).min()) > 0.003
 
 
 def test_a_result_moves_the_belief_as_its_closed_form_says(learning: Study) -> None:
