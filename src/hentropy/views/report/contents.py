@@ -14,7 +14,6 @@ from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
 from hentropy.studies.study.rules import record_sentences, spent_sentence
-from hentropy.studies.study.tables import prediction_cells
 from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import Scene, scene_of
@@ -60,8 +59,6 @@ class TrialsShown:
     rows: Sequence[Sequence[Cell]]
 
 
-PREDICTED_TITLES = ("predicted{}", "standard deviation of predicted{}", "quantile of the result{}")
-
 ORIGINS = {"first": "first design", "proposed": "proposed", "attached": "attached"}
 
 
@@ -75,7 +72,6 @@ def trials_shown(
         *(Column(title, "number") for name in outcomes.by_name for title in _outcome_titles(name, outcomes)),
         Column("state"),
         Column("from"),
-        *(Column(title, "number") for title in _predicted_titles(outcomes)),
         Column("expected gain", "number"),
         Column(titled("expected cost", cost_unit), "number"),
         Column(titled("cost", cost_unit), "number"),
@@ -94,16 +90,6 @@ def _outcome_titles(name: str, outcomes: Outcomes) -> tuple[str, str]:
     return outcomes.titles[name], f"standard error of {name}" if several else "standard error"
 
 
-def _predicted_titles(outcomes: Outcomes) -> list[str]:
-    which = [f" ({name})" if len(outcomes.by_name) > 1 else "" for name in _numbers(outcomes)]
-    return [title.format(each) for each in which for title in PREDICTED_TITLES]
-
-
-def _numbers(outcomes: Outcomes) -> list[str]:
-    """The outcomes that are predicted."""
-    return [name for name in outcomes.measured if not outcomes.words(name)]
-
-
 def _row(entry: Entry, design: Sequence[DesignColumn], outcomes: Outcomes) -> list[Cell]:
     trial: Trial = entry.trial
     shown: list[tuple[Any, Any]] = []
@@ -117,7 +103,6 @@ def _row(entry: Entry, design: Sequence[DesignColumn], outcomes: Outcomes) -> li
         *(_cell(part) for pair in shown for part in pair),
         Cell(trial.state.value),
         Cell(ORIGINS.get(trial.origin, trial.origin)),
-        *(_cell(part) for part in prediction_cells(trial, _numbers(outcomes))),
         _cell(trial.gain),
         _cell(trial.expected_cost),
         _cell(trial.cost),
