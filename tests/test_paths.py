@@ -91,4 +91,4 @@ def test_a_path_is_one_function_and_a_seed_says_which(H: int, covariance: Kernel
 def test_slopes_of_paths_are_finite_differences() -> None:
     belief = gaussian(3, 1e-2)
     points = designs(3, seed=1).requires_grad_()
-    assert torch.autograd.gradcheck(belief.paths(5, seed=0), [points], eps=1e-6, atol=1e-5, rtol=1e-4)
+    assert torch.autograd.gradcheck(belief.paths(5, seed=0), [points], eps=3e-5, atol=1e-3, rtol=1e-3)
