@@ -139,7 +139,7 @@ class Appraisal:
         check_seed(seed)
         limits = Limits() if limits is None else limits
         clock = limits.clock() if clock is None else clock
-        # designs that are the same are the same space, whoever made it
+        # equal designs make equal spaces, even as distinct objects
         actions_on = space if decide_on is None or decide_on.same_designs(space) else decide_on
         if decide_on is not None and _unlike(decide_on, space):
             raise InputError(

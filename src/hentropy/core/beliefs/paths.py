@@ -14,7 +14,7 @@ Features alone are right up to a share of the prior variance, and small posterio
 they were wrong by tens of per cent, those of smooth kernels by factors. With anchors, only what is left between them is
 approximated: variances in one or two parameters, and of smooth kernels, are right to a few per cent. With more
 parameters anchors cannot fill the region, and close to data the variance of rough paths that share their frequencies
-can be wrong by a third. It is right on average over frequencies, which only so many paths share.
+can be off by a factor of 0.7 to 1.8. It is right on average over frequencies, which only so many paths share.
 
 Without Fourier features (other kernels) paths fall back to the mean far outside the region. Of correlated outcomes
 there are several sums of features.

@@ -1,6 +1,6 @@
 """What was predicted of an experiment before its result came, and how well such predictions did.
 
-A prediction is kept as quantiles at fixed probabilities, so that whoever reads the record can judge the result without
+A prediction is kept as quantiles at fixed probabilities, so that a reader of the record can judge the result without
 the model. Between two of them the normal score z (the probability is Phi(z)) is linear in the value, of logarithmic
 outcomes in its logarithm: exact for a normal prediction, and to a few thousandths in probability for mixtures.
 """

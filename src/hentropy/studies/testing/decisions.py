@@ -20,7 +20,7 @@ from hentropy.studies.testing.relations import SIGMAS, replicated, require, requ
 REPLICATES = 8
 DRAWS = 1024
 OUTCOMES = 12
-"""After this many outcomes of a design the belief is conditioned and the best action searched anew."""
+"""After this many outcomes of a design the belief is conditioned and the best action searched again."""
 
 
 def check_decision(
@@ -40,7 +40,7 @@ def check_decision(
 
     The loss has one value per action; the expected loss is its average; the Bayes action attains the entropy, and no
     random action has a lower loss; gains are not negative, and the gain of a design is what conditioning the belief on
-    its outcomes and deciding anew saves on average; the order of a set of points does not matter; with `q` above 1,
+    its outcomes and deciding again saves on average; the order of a set of points does not matter; with `q` above 1,
     the joint gain of q designs is the gain of all but the last plus what the last adds while these are pending.
     Optional relations, for Gaussian processes: `moved(c)` is the same decision about f + c (thresholds moved as well),
     whose gains must be the same; `scales` says that the loss is linear in f, so that gains double with f. `effort` is
