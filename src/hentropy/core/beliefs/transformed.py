@@ -91,11 +91,12 @@ class Transformed(Belief):
         """What is transformed, and how much it counts."""
         share = float(self.weights[self.bent].sum())
         side = "above" if bool(self.bend.right > self.bend.left) else "below"
-        return (
-            f"outcomes are skewed: part of the model ({100.0 * share:.0f} % of its weight) is about transformed ones,"
-            f" which vary more {side} {float(self.bend(self.bend.corner)):.4g}",
-            *self.latent.notes,
+        said = (
+            "outcomes lie over decades: the model is about transformed ones, much like logarithms,"
+            if bool(self.bent.all())
+            else f"outcomes are skewed: part of the model ({100.0 * share:.0f} % of its weight) is about transformed ones,"
         )
+        return f"{said} which vary more {side} {float(self.bend(self.bend.corner)):.4g}", *self.latent.notes
 
     def _with(self, latent: Gaussian) -> "Transformed":
         return replace(self, latent=latent)

@@ -7,12 +7,18 @@ with the correlations that were fitted to the outcomes as they are; mean and var
 
 so that all of them take one factor. Correlations matter: a sample of a smooth function is skewed easily. Observations
 that are held for gross errors say nothing of a transform: their slopes are left out, and K has a large variance there.
+
+Outcomes over decades. Between 3 and a million, every model of the outcomes as they are is wrong by thousands where the
+least lie, and takes the greatest for gross errors. There the corner is such that v grows about as the logarithm of the
+distance from the extreme outcome, the correlations are fitted to such v, and if that is decisively more probable all
+of the model is about v.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hentropy.core.beliefs.linalg import cholesky
-from hentropy.core.beliefs.links import Bend
+from hentropy.core.beliefs.links import Bend, below
 from hentropy.core.models.families import Fitted
 from hentropy.lazy import Tensor, torch
 
@@ -26,6 +32,15 @@ CANDIDATES = 2 * len(RATIOS) * len(CORNERS)
 
 MARGIN = 2.0
 """Nats of log likelihood by which a transform must be better than none."""
+
+SPREAD_OUT = 100.0
+"""Outcomes may lie over decades if the farthest from the extreme one is as many times as far as the nearest tenth."""
+
+GAPS = (1.0, 0.3, 3.0)
+"""A transform of decades is straight from the extreme outcome on, which is off by so many times that distance."""
+
+DECISIVE = 10.0
+"""Nats of log posterior by which a transform of decades must be better than none."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +56,77 @@ class Bent:
 
 
 def candidates(like: Tensor) -> Bend:
-    """All bends that are tried: numbers are G x 1."""
+    """The bends that are tried of outcomes that are skewed: numbers are G x 1."""
     rows = [(1.0, ratio, corner) for ratio in RATIOS for corner in CORNERS]
     rows += [(ratio, 1.0, -corner) for _, ratio, corner in rows]
     left, right, corner = torch.tensor(rows, dtype=like.dtype, device=like.device).mT.unsqueeze(-1)
     return Bend.shaped(left, right, corner)
 
 
+def decades(y: Tensor) -> list[Bend]:
+    """The bends that are tried of outcomes (n) over decades above the least one, or below the greatest: G x 1 each.
+
+    At the distance r from the extreme outcome, in units of the range, u = (v - corner) / w is psi^-1(r): psi grows over
+    seven decades where u does so from -5 to 1. Beyond the extreme outcome the slope remains about what it is there.
+    """
+    found, zero, one = [], torch.zeros_like(y[:1]), torch.ones_like(y[:1])
+    for upwards in (True, False):
+        distance = (y - y.min() if upwards else y.max() - y).sort().values
+        near, far = distance[len(y) // 10], distance[-1:]
+        if not float(far) > SPREAD_OUT * float(near) > 0.0:
+            continue
+        gap = near * torch.tensor(GAPS, dtype=y.dtype, device=y.device).unsqueeze(-1)
+        scale = far + gap
+        u = Bend(zero, zero, one, zero, one).behind(gap / scale)
+        slope = scale * below(u)
+        begin = -gap - slope * u  # y - y.min() = begin + slope u + scale psi(u), or y.max() - y the same of -u
+        if upwards:
+            bend = Bend(y.min() + begin, slope, slope + scale, zero.expand_as(u), one.expand_as(u))
+        else:
+            bend = Bend(y.max() - begin, slope + scale, slope, zero.expand_as(u), one.expand_as(u))
+        found.append(bend)
+    return found
+
+
 @torch.no_grad()
 def best_bend(fitted: list[Fitted]) -> Bent | None:
     """The bend under which the outcomes (standardised) are likeliest; None where none is better by the margin."""
     best = max(fitted, key=lambda one: one.summit)
-    target, theta = best.target, best.theta[:1]
-    y = target.outcomes
+    found, gain = _likeliest(candidates(best.target.outcomes), best.target.outcomes, best)
+    return found if gain > MARGIN else None
+
+
+def bend_of_decades(fitted: list[Fitted], fit: Callable[[Bent], Fitted]) -> Bent | None:
+    """The bend of outcomes over decades, where it is decisively more probable than none; `fit` fits a family to it."""
+    y = fitted[0].target.outcomes
+    best, chosen = max(one.summit for one in fitted) + DECISIVE, None
+    for bends in decades(y):
+        found = _bent(bends.one(0), y)
+        again, _ = _likeliest(bends, y, fit(found))
+        value = fit(again).summit
+        if value > best:
+            best, chosen = value, again
+    return chosen
+
+
+def _bent(bend: Bend, y: Tensor, trusted: Tensor | None = None) -> Bent:
+    """Outcomes (n) as a bend sees them; those that are `trusted` (n) count."""
+    trusted = torch.ones_like(y, dtype=torch.bool) if trusted is None else trusted
+    v = bend.behind(y)
+    shift, scale = v[trusted].mean(), v[trusted].std(correction=0)
+    log_slope = torch.where(trusted, -bend.slope(v).log() - scale.log(), 0.0)
+    return Bent(bend.of(shift, scale), (v - shift) / scale, log_slope)
+
+
+@torch.no_grad()
+def _likeliest(bends: Bend, y: Tensor, fitted: Fitted) -> tuple[Bent, float]:
+    """The bend of these (G x 1) under which outcomes (n) are likeliest, with the correlations that were fitted to them
+    or to others, and by how many nats it is better than none.
+    """
+    target, theta = fitted.target, fitted.theta[:1]
     trusted = torch.ones_like(y, dtype=torch.bool) if target.doubt is None else target.doubt == 0
     K = target.covariance(theta)[0] + torch.diag(target.noise_variance(theta)[0])
     chol = cholesky(K, "kernel matrix of the data")
-    bends = candidates(y)
     v = bends.behind(y.unsqueeze(0))  # G x n
     log_slope = torch.where(trusted, -bends.slope(v).log(), 0.0)
     white = torch.linalg.solve_triangular(chol, torch.cat([torch.ones_like(y)[None], y[None], v]).mT, upper=False)
@@ -66,8 +135,4 @@ def best_bend(fitted: list[Fitted]) -> Bent | None:
     log_likelihood = -0.5 * trusted.sum() * rest.square().sum(0).log()  # none, and G candidates
     gain = log_likelihood[1:] + log_slope.sum(-1) - log_likelihood[0]
     found = int(gain.argmax())
-    if not float(gain[found]) > MARGIN:
-        return None
-    shift, scale = v[found, trusted].mean(), v[found, trusted].std(correction=0)
-    bend = bends.one(found).of(shift, scale)
-    return Bent(bend, (v[found] - shift) / scale, log_slope[found] - torch.where(trusted, scale.log(), 0.0))
+    return _bent(bends.one(found), y, trusted), float(gain[found])

@@ -122,11 +122,17 @@ class Fitted:
     summit: float
     evidence: tuple[float, float] | None = None
 
+    @property
+    def without_noise(self) -> float:
+        """How probable the absence of noise is, by the evidence."""
+        noisy, quiet = (0.0, -math.inf) if self.evidence is None else self.evidence
+        return float(torch.sigmoid(torch.tensor(CAUTION * (quiet - noisy) + math.log(QUIET_ODDS))))
+
     def some(self, rows: int) -> "Fitted":
         """With the last rows alone; a single one is of the more probable hypothesis about noise."""
         chosen = torch.arange(len(self.theta))
         if rows == 1 and bool(self.quiet.any()):
-            chosen = chosen[(self.quiet == (odds_without_noise([self]) > 0.0)).cpu()]
+            chosen = chosen[(self.quiet == (self.without_noise > 0.5)).cpu()]
         chosen = chosen[-rows:].to(self.theta.device)
         return replace(self, theta=self.theta[chosen], quiet=self.quiet[chosen])
 
@@ -193,26 +199,22 @@ def _last_wide(own: LogPosterior, theta: Tensor) -> Tensor:
     return torch.cat([theta[:-1], own.widened(theta[-1:], WIDE)])
 
 
-def odds_without_noise(fitted: Sequence[Fitted]) -> float:
-    """The log odds that there is no noise, by the evidence of all families."""
-    each = torch.tensor([one.evidence for one in fitted if one.evidence is not None], dtype=torch.float64)
-    noisy, quiet = torch.logsumexp(each, 0).tolist()
-    return CAUTION * (quiet - noisy) + math.log(QUIET_ODDS)
-
-
 def weigh_noise(weights: Tensor, fitted: Sequence[Fitted]) -> Tensor:
-    """Weights (H) of the rows of all of these, those without noise as probable together as the evidence says.
+    """Weights (H) of the rows of all of these: in each family those without noise are as probable as its evidence says.
 
-    Predictions of what is left out cannot tell a rough function from a noisy one; a shorter length scale is as good.
+    Predictions of what is left out weigh families. They cannot tell a rough function from a noisy one; a shorter length
+    scale is as good.
     """
-    quiet = torch.cat([one.quiet for one in fitted])
-    if not bool(quiet.any()) or bool(quiet.all()):
-        return weights
-    share = 1.0 / (1.0 + math.exp(-odds_without_noise(fitted)))
-    least = PSEUDO_COUNT / (len(fitted[0].target.outcomes) + len(weights))
-    share = min(max(share, least), 1.0 - least)
-    own = torch.where(quiet, weights, 0.0)
-    return share * own / own.sum() + (1.0 - share) * (weights - own) / (weights - own).sum()
+    least, each = PSEUDO_COUNT / (len(fitted[0].target.outcomes) + len(weights)), []
+    for one, rows in zip(fitted, weights.split([len(one.theta) for one in fitted]), strict=True):
+        if not bool(one.quiet.any()) or bool(one.quiet.all()):
+            each.append(rows)
+            continue
+        share = min(max(one.without_noise, least), 1.0 - least)
+        total, quiet = rows.sum(), torch.where(one.quiet, rows, 0.0)
+        noisy = rows - quiet
+        each.append(total * (share * quiet / quiet.sum() + (1.0 - share) * noisy / noisy.sum()))
+    return torch.cat(each)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.beliefs.kernels import Kernel, Profile
 from hentropy.core.given import as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
-from hentropy.core.models.bending import CANDIDATES, best_bend
+from hentropy.core.models.bending import CANDIDATES, Bent, bend_of_decades, best_bend
 from hentropy.core.models.ensemble import explore, representatives
 from hentropy.core.models.families import (
     FAMILIES,
@@ -131,10 +131,20 @@ class Observations:
         frame = replace(self.frame, transform=Warped(self.frame.transform, stretches))
         return replace(self, frame=frame, inputs=stretched(self.inputs, stretches))
 
-    def relative_noise(self, values: Tensor | None = None, trusted: Tensor | None = None) -> RelativeNoise | None:
+    def bent(self, found: Bent) -> "Observations":
+        """The same with transformed outcomes, and the frame that the outcomes have."""
+        noise = None if self.noise is None else (self.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
+        return replace(self, outcomes=found.values, noise=noise)
+
+    def seen_by(self, target: LogPosterior) -> LogPosterior:
+        """A log posterior of the same designs, given these outcomes and noises instead."""
+        trusted = None if target.doubt is None else target.doubt == 0
+        return replace(target, outcomes=self.outcomes, noise=self.noise, relative=self.relative_noise(trusted))
+
+    def relative_noise(self, trusted: Tensor | None = None) -> RelativeNoise | None:
         """How the noise depends on the design, where replicates show it; None if errors are given.
 
-        Other `values` (n) may have taken the place of the outcomes; what is not `trusted` (n) does not count.
+        What is not `trusted` (n) does not count.
         """
         if self.noise is not None or self.constant_noise:
             return None
@@ -144,7 +154,7 @@ class Observations:
             return None
         own = self.frame.transform
         to_unit = own.transform if isinstance(own, Warped) else own
-        return relative_noise(self.X, to_unit, self.outcomes if values is None else values, group, trusted)
+        return relative_noise(self.X, to_unit, self.outcomes, group, trusted)
 
     def as_told(self) -> many.InUserUnits:
         """In the user's units."""
@@ -367,12 +377,21 @@ def fit_with(
     known = _known(start, target, generator)
     if hyperparameters in ("families", "transformed"):
         own = max(1, draws // 2) if few else 1
+        may_bend = hyperparameters == "transformed" and (own > 1 or not few) and LEAST <= len(data.X) <= MOST
+        fitted = fit_families(target, own, generator)
+        decades = _decades(data, fitted, generator) if may_bend else None
+        if decades is not None:
+            data = data.bent(decades)
+            fitted = fit_families(data.seen_by(target), own, generator)
         belief: Gaussian | Transformed
-        belief, accounts = _families(data, fit_families(target, own, generator), own, generator)
+        belief, accounts = _families(data, fitted, own, generator)
         warped = _warped(accounts, own, generator)
         if warped is not None:
             belief, accounts = _families(*warped, own, generator)
-        if hyperparameters == "transformed" and (own > 1 or not few) and LEAST <= len(data.X) <= MOST:
+        if decades is not None:
+            bend = decades.bend.within(data.frame.shift, data.frame.scale)
+            belief = Transformed(belief, bend, torch.ones_like(belief.weights, dtype=torch.bool))
+        elif may_bend:
             belief = _transformed(accounts, 2 if few else 1, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
     if hyperparameters == "mixture":
@@ -527,7 +546,7 @@ def _families(
             break
         shift, scale = _shift_and_scale(data.outcomes[~wrong])
         again = data.standardised(shift, scale)
-        retold = replace(target, outcomes=again.outcomes, relative=again.relative_noise(trusted=~wrong))
+        retold = replace(target, outcomes=again.outcomes, relative=again.relative_noise(~wrong))
         doubtful = fit_families(doubting(retold, wrong), max(1, draws - 1), generator)
         believing = tuple(one.retold(again.outcomes, shift, scale) for one in trusting)
         odds, before = log_odds(doubtful, believing, wrong), wrong
@@ -536,6 +555,20 @@ def _families(
             belief = _stacked(again, [*doubtful, *(one.some(1) for one in believing)])
             accounts = [accounts[0], Account(again, doubtful, odds, believing)]
     return belief, accounts
+
+
+def _bent_family(
+    data: Observations, target: LogPosterior, found: Bent, draws: int, generator: torch.Generator
+) -> Fitted:
+    """The first family given transformed outcomes; its log posterior is that of the outcomes as they are."""
+    [bent] = fit_families(data.bent(found).seen_by(target), draws, generator, FAMILIES[:1])
+    return bent.raised(float(found.log_slope.sum()))
+
+
+def _decades(data: Observations, fitted: list[Fitted], generator: torch.Generator) -> Bent | None:
+    """The transform of outcomes over decades, where they are."""
+    target = fitted[0].target
+    return bend_of_decades(fitted, lambda found: _bent_family(data, target, found, 2, generator))
 
 
 def _transformed(accounts: list[Account], draws: int, generator: torch.Generator) -> Transformed | None:
@@ -551,12 +584,7 @@ def _transformed(accounts: list[Account], draws: int, generator: torch.Generator
         found = best_bend(account.fitted)
         if found is None:
             continue
-        target = account.fitted[0].target
-        noise = None if target.noise is None else (target.noise * (2.0 * found.log_slope).exp()).clamp_min(NOISE_FLOOR)
-        relative = account.data.relative_noise(found.values, None if target.doubt is None else target.doubt == 0)
-        told = replace(target, outcomes=found.values, noise=noise, relative=relative)
-        [bent] = fit_families(told, draws, generator, FAMILIES[:1])
-        bent = bent.raised(float(found.log_slope.sum()))
+        bent = _bent_family(account.data, account.fitted[0].target, found, draws, generator)
         odds = account.odds + bent.summit - account.fitted[0].summit - price
         if odds > best:
             best, chosen = odds, (account, found, bent)
