@@ -40,6 +40,14 @@ def posterior(n: int, given: bool) -> LogPosterior:
     return LogPosterior(X, torch.sin(5 * X[:, 0]) + X[:, 1], noise, Profile.MATERN32, None, Basis(2, (0, 1)))
 
 
+def test_a_family_that_foresees_nothing_keeps_no_more_than_its_pseudo_counts() -> None:
+    """Whatever the evidence says about noise: it divides the weight of a family, and moves none between them."""
+    X = torch.rand(60, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    belief = he.fit(X, torch.sin(3.0 * X[:, 0]) + X[:, 1].square(), hyperparameters="families")
+    weights, H = carried(belief), belief.components
+    assert weights["rough"] < 1.5 * H / (60.0 + H)
+
+
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("n", [9, MANY + 2])
 def test_the_posterior_of_a_family_with_terms_is_that_of_its_kernel(n: int, given: bool) -> None:

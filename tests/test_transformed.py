@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ from support.decisions import POOL, ROWS, SPACE
 
 pytestmark = pytest.mark.core
 
-BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2)}
+BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2), "decades": (1e-5, 2.0, 0.4)}
 
 
 def bend(name: str) -> Bend:
@@ -276,6 +277,62 @@ def test_skewed_outcomes_are_also_modelled_transformed() -> None:
     assert torch.equal(again.means(X).mean, belief.means(X).mean)
 
 
+def over_decades(X: Tensor) -> Tensor:
+    """Goldstein and Price's function of the unit square: from 3 to a million."""
+    x, y = (4.0 * X - 2.0).unbind(-1)
+    near = 19.0 - 14.0 * x + 3.0 * x**2 - 14.0 * y + 6.0 * x * y + 3.0 * y**2
+    far = 18.0 - 32.0 * x + 12.0 * x**2 + 48.0 * y - 36.0 * x * y + 27.0 * y**2
+    return (1.0 + (x + y + 1.0) ** 2 * near) * (30.0 + (2.0 * x - 3.0 * y) ** 2 * far)
+
+
+@pytest.mark.parametrize("best", ["low", "high"])
+@pytest.mark.parametrize("noise", [None, 0.0])
+def test_outcomes_over_decades_are_all_modelled_transformed(best: Literal["low", "high"], noise: float | None) -> None:
+    """Where the best lie, errors are of their size: not of that of values of a hundred thousand."""
+    sign = 1.0 if best == "low" else -1.0
+    around = tensor([0.5, 0.25]) + 0.1 * torch.randn(12, 2, generator=torch.Generator().manual_seed(1)).double()
+    X = torch.cat([torch.rand(24, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64), around])
+    Y = sign * over_decades(X)
+    belief, plain = fit(X, Y, noise=noise, best=best), fit(X, Y, noise=noise, hyperparameters="families")
+    assert isinstance(belief, Transformed)
+    assert bool(belief.bent.all())
+    assert "over decades" in belief.notes[0]
+    new = tensor([0.5, 0.25]) + 0.05 * torch.randn(30, 2, generator=torch.Generator().manual_seed(2)).double()
+    true = sign * over_decades(new)
+    (mean, sd), (_, usual) = (mean_and_sd(each, new) for each in (belief, plain))
+    size = float(true.abs().median())
+    assert float((mean - true).abs().median()) < 2.0 * size
+    assert float(sd.median()) < 3.0 * size
+    assert float(((true - mean).abs() < 3.0 * sd).double().mean()) > 0.6
+    assert float(usual.median()) > 10.0 * size  # what the transform is for
+
+
+def mean_and_sd(belief: Gaussian | Transformed, points: Tensor) -> tuple[Tensor, Tensor]:
+    """Over all components: m each."""
+    found = belief.moments(points, Needs.VARIANCE)
+    mean = belief.weights @ found.mean
+    return mean, (belief.weights @ (found.variance + (found.mean - mean).square())).sqrt()
+
+
+def test_peaks_above_a_plain_are_not_lost_in_decades() -> None:
+    """Most outcomes are close to 0, by tiny amounts that are easily modelled; what matters are the others."""
+    X = torch.rand(40, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    new = torch.rand(200, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    peaks = [(torch.sin(3.0 * x).square() * torch.sin(9.0 * x.square()).square() ** 5).sum(-1) for x in (X, new)]
+    for best in ("high", None):
+        belief = fit(X, peaks[0], best=best)
+        mean, _ = mean_and_sd(belief, new)
+        assert float((mean - peaks[1]).square().mean().sqrt()) < 0.5 * float(peaks[1].std())
+
+
+def test_a_parabola_that_is_crowded_around_its_summit_is_not_over_decades() -> None:
+    """Distances from the best outcome span decades as well, but what was measured is no logarithm."""
+    scales = torch.logspace(-3.0, 0.0, 40, dtype=torch.float64).unsqueeze(-1)
+    X = 0.5 + 0.5 * scales * (2.0 * torch.rand(40, 2, generator=torch.Generator().manual_seed(0)).double() - 1.0)
+    belief = fit(X, -(X - 0.5).square().sum(-1))
+    assert not (isinstance(belief, Transformed) and bool(belief.bent.all()))
+
+
 @pytest.mark.parametrize("scale", [2.0**-10, 2.0**6])
 def test_units_do_not_matter(scale: float) -> None:
     """Powers of two, so that rounding is the same: where an ascent ends hangs on it."""
@@ -311,7 +368,9 @@ def test_with_more_observations_each_family_and_the_transform_have_one_component
     X = torch.rand(400, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     Y = torch.exp(-6.0 * (X - 0.7).abs().sum(-1))
     box = Space.box([0.0] * 4, [1.0] * 4)
-    belief, plain = (fit(X[:140], Y[:140], space=box, hyperparameters=how) for how in ("transformed", "families"))
+    # the highest count: that the lowest lie over decades does not matter
+    belief = fit(X[:140], Y[:140], space=box, hyperparameters="transformed", best="high")
+    plain = fit(X[:140], Y[:140], space=box, hyperparameters="families")
     assert isinstance(belief, Transformed)
     assert isinstance(plain, Gaussian)
     assert belief.components == plain.components + 1

@@ -3,12 +3,15 @@
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
+
+Best = Literal["low", "high"]
+"""Which outcomes a decision looks for."""
 
 SEEDS = 2**32
 """Seeds of a study are below this; those of single proposals, which it adds up, are below the other."""

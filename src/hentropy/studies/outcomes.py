@@ -15,7 +15,7 @@ from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
-from hentropy.core.given import closest
+from hentropy.core.given import Best, closest
 from hentropy.core.models import fit, fit_outcomes
 from hentropy.core.models.families import doubted
 from hentropy.core.models.own import Model, ModelData, believed
@@ -387,6 +387,7 @@ class Fitting:
     `names` are the outcomes that are decided on. `also` are others that may tell of them, once they were measured.
     With `one_kernel`, "auto" is not a belief over families: those are weighted by how well they predict experiments
     that were left out, which says little where most experiments are of another fidelity than what is decided on.
+    `best` says which outcomes the decision looks for.
     """
 
     outcomes: Outcomes
@@ -397,6 +398,7 @@ class Fitting:
     model: Model | None = None
     device: Any = None
     one_kernel: bool = False
+    best: Best | None = None
 
     def __post_init__(self) -> None:
         if self.model is None:
@@ -455,7 +457,7 @@ class Fitting:
         }
         if len(every) == 1 and not self.outcomes.words(names[0]):
             known = earlier if isinstance(earlier, Gaussian) else None
-            alone = fit(observed.X, observed.Y, noise=observed.noise(0), earlier=known, **options)
+            alone = fit(observed.X, observed.Y, noise=observed.noise(0), earlier=known, best=self.best, **options)
             logs = frozenset(name for name in names if self.outcomes.is_log(name))
             return replace(alone, outcomes=names, logs=logs)
         fitted = fit_outcomes(

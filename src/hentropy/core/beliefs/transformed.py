@@ -89,14 +89,14 @@ class Transformed(Belief):
     @property
     def notes(self) -> tuple[str, ...]:
         """What is transformed, and how much it counts."""
-        share = float(self.weights[self.bent].sum())
+        share = f"{100.0 * float(self.weights[self.bent].sum()):.0f} % of its weight"
         side = "above" if bool(self.bend.right > self.bend.left) else "below"
-        said = (
-            "outcomes lie over decades: the model is about transformed ones, much like logarithms,"
-            if bool(self.bent.all())
-            else f"outcomes are skewed: part of the model ({100.0 * share:.0f} % of its weight) is about transformed ones,"
-        )
-        return f"{said} which vary more {side} {float(self.bend(self.bend.corner)):.4g}", *self.latent.notes
+        said = f"outcomes are skewed: part of the model ({share}) is about transformed ones, which vary more"
+        if bool(self.bent.all()):
+            said = (
+                "outcomes lie over decades: the model is about transformed ones, much like logarithms, which vary more"
+            )
+        return f"{said} {side} {float(self.bend(self.bend.corner)):.4g}", *self.latent.notes
 
     def _with(self, latent: Gaussian) -> "Transformed":
         return replace(self, latent=latent)

@@ -26,6 +26,7 @@ from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
 from hentropy.core.decisions.headlines import Quantity, for_each, in_words, probable, roughly
 from hentropy.core.decisions.normal import of_logarithm
+from hentropy.core.given import Best
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError
 from hentropy.lazy import Tensor, torch
@@ -121,6 +122,8 @@ class Decision(ABC):
     """Whether the loss is in the units of the outcome."""
     recommends_one: bool = False
     """Whether an action is one design and its loss one number: it can be compared with designs that were measured."""
+    best_outcomes: Best | None = None
+    """Which outcomes it looks for, if it does."""
     _kept: "Decision | None" = None
     _shown_if_given: tuple[str, ...] = ("outcome", "subject_to", "fallback")
 

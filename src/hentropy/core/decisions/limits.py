@@ -10,7 +10,6 @@ Where outcomes are correlated, E[(v - fallback) 1(all hold)] is an expectation o
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -242,11 +241,11 @@ class Limited(Decision):
         """Whether there are limits."""
         return bool(self.subject_to)
 
-    @abstractmethod
     def worst(self, values: Tensor) -> Tensor:
         """What a member is worth that violates a limit, by default, from the values seen (n): one number, or
         one for each member.
         """
+        return values.max() if self.best_outcomes == "low" else values.min()
 
     def informed(self, belief: Belief) -> "Decision":
         """With the worst value seen as the fallback, unless it was given, and limits on what the belief is about."""

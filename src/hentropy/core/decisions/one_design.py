@@ -16,7 +16,7 @@ from hentropy.core.decisions.base import Decision, GainFormula, Stated, Sums, in
 from hentropy.core.decisions.headlines import Quantity, probable
 from hentropy.core.decisions.limits import Limited
 from hentropy.core.decisions.normal import distribution, excess, expected_rise
-from hentropy.core.given import is_finite
+from hentropy.core.given import Best, is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
 from hentropy.lazy import Tensor, torch
@@ -67,9 +67,10 @@ class OneDesign(Limited):
         """One value."""
         return None if self.limited else Sums((self.sign,))
 
-    def worst(self, values: Tensor) -> Tensor:
-        """The smallest, or the largest."""
-        return values.min() if self.sign < 0 else values.max()
+    @property
+    def best_outcomes(self) -> Best:  # type: ignore[override]
+        """Those that lower the loss."""
+        return "high" if self.sign < 0 else "low"
 
     def headline(self, a: Any, moments: Moments, expected_loss: float, about: Quantity) -> str:
         """The value expected there."""

@@ -27,7 +27,7 @@ from hentropy.core.decisions.base import (
 from hentropy.core.decisions.headlines import Quantity, in_words, roughly
 from hentropy.core.decisions.limits import Limit, Limited
 from hentropy.core.decisions.normal import absolute, maximum_of_two, truncated_values
-from hentropy.core.given import is_finite
+from hentropy.core.given import Best, is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.parameters import Field
 from hentropy.errors import DecisionError, InputError
@@ -215,9 +215,10 @@ class TopK(Limited):
     def _total(self, worth: Tensor) -> Tensor:
         return -over_members(worth) if self.largest else over_members(worth)
 
-    def worst(self, values: Tensor) -> Tensor:
-        """The smallest, or the largest."""
-        return values.min() if self.largest else values.max()
+    @property
+    def best_outcomes(self) -> Best:  # type: ignore[override]
+        """The largest, or the smallest."""
+        return "high" if self.largest else "low"
 
     def sums(self) -> Sums | None:
         """All values have equal weight; each pair has its share of the mean over pairs."""
@@ -341,9 +342,10 @@ class KGuesses(Limited):
         f = by_outcome(drawn_values(self, moments, draws), moments.outcomes)
         return self._best_held(self.objective(f), self.holds_in_draws(f, moments)).mean(0)
 
-    def worst(self, values: Tensor) -> Tensor:
-        """The smallest, or the largest."""
-        return values.min() if self.largest else values.max()
+    @property
+    def best_outcomes(self) -> Best:  # type: ignore[override]
+        """The largest, or the smallest."""
+        return "high" if self.largest else "low"
 
     def in_order(self, a: Tensor, belief: Belief) -> Tensor:
         """The best value first, of those likely to hold the limits."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.links import Bend, below
+from hentropy.core.given import Best
 from hentropy.core.models.families import Fitted
 from hentropy.lazy import Tensor, torch
 
@@ -35,6 +36,9 @@ MARGIN = 2.0
 
 SPREAD_OUT = 100.0
 """Outcomes may lie over decades if the farthest from the extreme one is as many times as far as the nearest tenth."""
+
+NEAREST = 1e-7
+"""Of the range: that distance counts as no smaller."""
 
 GAPS = (1.0, 0.3, 3.0)
 """A transform of decades is straight from the extreme outcome on, which is off by so many times that distance."""
@@ -63,16 +67,19 @@ def candidates(like: Tensor) -> Bend:
     return Bend.shaped(left, right, corner)
 
 
-def decades(y: Tensor) -> list[Bend]:
+def decades(y: Tensor, best: Best | None = None) -> list[Bend]:
     """The bends that are tried of outcomes (n) over decades above the least one, or below the greatest: G x 1 each.
+
+    Where it is known which of these is the best, only that is tried.
 
     At the distance r from the extreme outcome, in units of the range, u = (v - corner) / w is psi^-1(r): psi grows over
     seven decades where u does so from -5 to 1. Beyond the extreme outcome the slope remains about what it is there.
     """
     found, zero, one = [], torch.zeros_like(y[:1]), torch.ones_like(y[:1])
-    for upwards in (True, False):
+    for upwards in {"low": (True,), "high": (False,), None: (True, False)}[best]:
         distance = (y - y.min() if upwards else y.max() - y).sort().values
-        near, far = distance[len(y) // 10], distance[-1:]
+        far = distance[-1:]
+        near = distance[len(y) // 10].clamp_min(NEAREST * far)
         if not float(far) > SPREAD_OUT * float(near) > 0.0:
             continue
         gap = near * torch.tensor(GAPS, dtype=y.dtype, device=y.device).unsqueeze(-1)
@@ -96,11 +103,11 @@ def best_bend(fitted: list[Fitted]) -> Bent | None:
     return found if gain > MARGIN else None
 
 
-def bend_of_decades(fitted: list[Fitted], fit: Callable[[Bent], Fitted]) -> Bent | None:
+def bend_of_decades(fitted: list[Fitted], fit: Callable[[Bent], Fitted], best_outcome: Best | None) -> Bent | None:
     """The bend of outcomes over decades, where it is decisively more probable than none; `fit` fits a family to it."""
     y = fitted[0].target.outcomes
     best, chosen = max(one.summit for one in fitted) + DECISIVE, None
-    for bends in decades(y):
+    for bends in decades(y, best_outcome):
         found = _bent(bends.one(0), y)
         again, _ = _likeliest(bends, y, fit(found))
         value = fit(again).summit

@@ -6,9 +6,8 @@ One kernel with good hyperparameters is still only one assumption. The families:
     smooth   a squared exponential kernel, waves along each coordinate and a quadratic trend
 
 In the second the stationary kernel models what a sum of one-dimensional functions and a quadratic leave over; the data
-determine how much each contributes. Each family has a few draws of its hyperparameters from their posterior. One of
-them has all its standard deviations multiplied by `WIDE`: the mixture has heavy tails as far as the data support them.
-Every component is a Gaussian process: everything that is exact for one stays exact.
+determine how much each contributes. Each family has a few draws of its hyperparameters from their posterior. Every
+component is a Gaussian process: everything that is exact for one stays exact.
 
 Noisy or rough? Where nothing is said about noise, a function that varies over short distances and one that is smooth
 but measured with noise explain the same outcomes, and predict what is left out equally well. So each family has rows
@@ -84,9 +83,6 @@ SUSPECT = 4.0
 
 GROSS, NEAR = 1.0, 0.75
 """See `suspects`."""
-
-WIDE = 2.0
-"""By so much standard deviations are greater in the last row without noise (or with it, where all rows have it)."""
 
 QUIET_ODDS = 0.5
 """The odds beforehand that outcomes of which nothing is stated have no noise."""
@@ -168,7 +164,7 @@ def fit_families(
         found = summits(own, target.inputs.new_empty(0, own.size), generator)
         theta = found.theta[found.value.argmax()].unsqueeze(0)
         if draws > 1:
-            theta = _last_wide(own, stand_ins(own, found, draws, generator)[0])
+            theta = stand_ins(own, found, draws, generator)[0]
         fitted.append(Fitted(own, theta, torch.zeros_like(theta[:, 0], dtype=torch.bool), float(found.value.max())))
     return fitted
 
@@ -187,16 +183,10 @@ def _with_and_without_noise(own: LogPosterior, draws: int, generator: torch.Gene
     some = stand_ins(own, noisy, draws - count, generator)[0]
     some = some.roll(len(some) // 2, 0)  # they come by their noise: the middle level last
     none = stand_ins(own, quiet, count, generator)[0] if count else some[:0]
-    some, none = (some, _last_wide(own, none)) if count else (_last_wide(own, some), none)
     rows = torch.cat([none[:-1], some, none[-1:]])
     expects_none = torch.ones_like(rows[:, 0], dtype=torch.bool)
     expects_none[max(0, len(none) - 1) : len(rows) - min(1, len(none))] = False
     return Fitted(own, rows, expects_none, summit, evidence)
-
-
-def _last_wide(own: LogPosterior, theta: Tensor) -> Tensor:
-    """Rows (H x p), the last of which expects the same with standard deviations greater by `WIDE`."""
-    return torch.cat([theta[:-1], own.widened(theta[-1:], WIDE)])
 
 
 def weigh_noise(weights: Tensor, fitted: Sequence[Fitted]) -> Tensor:

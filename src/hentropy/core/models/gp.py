@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, overload
 from hentropy.core.beliefs import Frame, Gaussian, Transformed
 from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.beliefs.kernels import Kernel, Profile
-from hentropy.core.given import as_device, as_table, check_seed, is_count
+from hentropy.core.given import Best, as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
 from hentropy.core.models.bending import CANDIDATES, Bent, bend_of_decades, best_bend
 from hentropy.core.models.ensemble import explore, representatives
@@ -258,6 +258,7 @@ def fit(
     start: Hyperparameters | None = None,
     earlier: Gaussian | None = None,
     device: Any = None,
+    best: Best | None = None,
 ) -> Gaussian: ...
 
 
@@ -275,6 +276,7 @@ def fit(
     start: Hyperparameters | None = None,
     earlier: Gaussian | None = None,
     device: Any = None,
+    best: Best | None = None,
 ) -> Gaussian | Transformed: ...
 
 
@@ -291,6 +293,7 @@ def fit(
     start: Hyperparameters | None = None,
     earlier: Gaussian | None = None,
     device: Any = None,
+    best: Best | None = None,
 ) -> Gaussian | Transformed:
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
@@ -311,6 +314,9 @@ def fit(
     `inducing`). They are kept until there are a quarter more observations: `earlier`, the belief of a fit with the same
     options to the first of these data, avoids fitting them again, and changes nothing else.
 
+    `best`, "low" or "high", says which outcomes matter: where those lie over decades, all of the belief is about
+    transformed outcomes, close to logarithms. Without it that must not make other predictions much worse.
+
     `device` is where it is computed, such as "cuda"; by default, where X is. Gains and proposals follow the belief.
     """
     return fit_with(
@@ -325,6 +331,7 @@ def fit(
         seed=seed,
         earlier=earlier,
         device=device,
+        best=best,
     )[0]
 
 
@@ -341,6 +348,7 @@ def fit_with(
     seed: int = 0,
     earlier: Gaussian | None = None,
     device: Any = None,
+    best: Best | None = None,
 ) -> tuple[Gaussian | Transformed, Hyperparameters]:
     """As `fit`, and what the next fit may start from."""
     if hyperparameters not in TREATMENTS:
@@ -377,22 +385,12 @@ def fit_with(
     known = _known(start, target, generator)
     if hyperparameters in ("families", "transformed"):
         own = max(1, draws // 2) if few else 1
-        may_bend = hyperparameters == "transformed" and (own > 1 or not few) and LEAST <= len(data.X) <= MOST
-        fitted = fit_families(target, own, generator)
-        decades = _decades(data, fitted, generator) if may_bend else None
-        if decades is not None:
-            data = data.bent(decades)
-            fitted = fit_families(data.seen_by(target), own, generator)
         belief: Gaussian | Transformed
-        belief, accounts = _families(data, fitted, own, generator)
-        warped = _warped(accounts, own, generator)
-        if warped is not None:
-            belief, accounts = _families(*warped, own, generator)
-        if decades is not None:
-            bend = decades.bend.within(data.frame.shift, data.frame.scale)
-            belief = Transformed(belief, bend, torch.ones_like(belief.weights, dtype=torch.bool))
-        elif may_bend:
-            belief = _transformed(accounts, 2 if few else 1, generator) or belief
+        trusting = fit_families(target, own, generator)
+        belief, accounts = _stretched(data, trusting, own, generator)
+        if hyperparameters == "transformed" and (own > 1 or not few) and LEAST <= len(data.X) <= MOST:
+            over_decades = _over_decades(data, trusting, belief, own, generator, best)
+            belief = over_decades or _transformed(accounts, 2 if few else 1, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
     if hyperparameters == "mixture":
         theta, state = draw(target, known, draws, generator)
@@ -479,6 +477,9 @@ def _mixture(
 LEAST, MOST = 10, 500
 """With fewer observations nobody can say which is wrong; with more, another fit takes seconds."""
 
+WORSE = 1.5
+"""By so much errors of the predictions of outcomes over decades may be greater than without a transform."""
+
 LOOKS = 2
 """So often gross errors are looked for: once the first are doubted, others may stand out, or no longer."""
 
@@ -527,6 +528,15 @@ def _warped(
     return warped, trusting or fit_families(replace(plain[0].target, inputs=warped.inputs), draws, generator)
 
 
+def _stretched(
+    data: Observations, trusting: list[Fitted], draws: int, generator: torch.Generator
+) -> tuple[Gaussian, list[Account]]:
+    """As `_families`, with coordinates stretched where the data ask for it."""
+    belief, accounts = _families(data, trusting, draws, generator)
+    warped = _warped(accounts, draws, generator)
+    return (belief, accounts) if warped is None else _families(*warped, draws, generator)
+
+
 def _families(
     data: Observations, trusting: list[Fitted], draws: int, generator: torch.Generator
 ) -> tuple[Gaussian, list[Account]]:
@@ -565,10 +575,30 @@ def _bent_family(
     return bent.raised(float(found.log_slope.sum()))
 
 
-def _decades(data: Observations, fitted: list[Fitted], generator: torch.Generator) -> Bent | None:
-    """The transform of outcomes over decades, where they are."""
+def _over_decades(
+    data: Observations,
+    fitted: list[Fitted],
+    plain: Gaussian,
+    draws: int,
+    generator: torch.Generator,
+    best: Best | None,
+) -> Transformed | None:
+    """A belief all of which is about transformed outcomes, where they lie over decades; None where they do not.
+
+    It sees differences between those close to an extreme one, and others less well. Where nobody says that the extreme
+    one is the `best`, it must not predict what is left out much worse than the `plain` belief.
+    """
     target = fitted[0].target
-    return bend_of_decades(fitted, lambda found: _bent_family(data, target, found, 2, generator))
+    found = bend_of_decades(fitted, lambda one: _bent_family(data, target, one, 2, generator), best)
+    if found is None:
+        return None
+    bent = data.bent(found)
+    latent, _ = _stretched(bent, fit_families(bent.seen_by(target), draws, generator), draws, generator)
+    bend = found.bend.within(data.frame.shift, data.frame.scale)
+    belief = Transformed(latent, bend, torch.ones_like(latent.weights, dtype=torch.bool))
+    left_out = leave_one_out(belief), leave_one_out(plain)
+    error, usual = (float((each.mean - each.observed).square().mean()) for each in left_out)
+    return belief if best is not None or error <= WORSE**2 * usual else None
 
 
 def _transformed(accounts: list[Account], draws: int, generator: torch.Generator) -> Transformed | None:

@@ -157,7 +157,7 @@ class Study:
         self.stop = tuple(stop)
         also = self.outcomes.also_modelled(self.decided) if model is None else ()
         one_kernel = fixes_what_varies(space, self.decide_on)
-        how = (hyperparameters, seed, also, model, as_device(device), one_kernel)
+        how = (hyperparameters, seed, also, model, as_device(device), one_kernel, decision.best_outcomes)
         self.fitting = Fitting(self.outcomes, self.decided, *how)
         limits = Limits(max_seconds, max_memory)
         self._start = time.monotonic()
