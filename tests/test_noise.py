@@ -64,6 +64,14 @@ def test_running_the_best_design_again_is_worth_something_where_noise_and_roughn
     assert known < 1e-3 * float(Y.std())
 
 
+def test_a_verdict_says_that_a_repeated_run_would_tell() -> None:
+    X = designs(25, 3)
+    for noise, asked in ((None, True), (0, False)):
+        study = he.Study(SPACE, he.Maximize(), noise=noise)
+        study.attach_many([(design, float(y)) for design, y in zip(map(SPACE.decode, X), rough(X), strict=True)])
+        assert ("running a good design again would tell, or state the noise." in study.decide().headline) == asked
+
+
 def test_the_mean_at_a_measured_design_leans_to_what_was_measured() -> None:
     """As far as there may be no noise: a model that holds all roughness for noise would expect the average."""
     X = designs(25, 3)

@@ -191,6 +191,21 @@ def test_scores_of_logarithms_are_normal() -> None:
     assert one.quantile(0.0) == 0.0
 
 
+@pytest.mark.parametrize("sd", [0.3, 3.0])
+def test_of_logarithmic_outcomes_errors_are_those_of_logarithms(sd: float) -> None:
+    """A log-normal prediction: its mean and standard deviation are those of its upper tail, not of its results."""
+    normal = NormalDist(2.0, sd)
+    mean = math.exp(2.0 + 0.5 * sd**2)
+    quantiles = tuple(math.exp(normal.inv_cdf(share)) for share in SHARES)
+    one = Prediction(mean, mean * math.sqrt(math.expm1(sd**2)), quantiles, log=True)
+    for z in (-2.5, -0.3, 0.0, 1.2):
+        assert one.error(math.exp(2.0 + sd * z)) == pytest.approx(z, abs=1e-9)
+    assert one.centre == pytest.approx(math.exp(2.0))
+    ends = NormalDist(one.centre, one.spread)
+    assert ends.inv_cdf(0.95) - ends.inv_cdf(0.05) == pytest.approx(one.interval[1] - one.interval[0])
+    assert replace(one, log=False).centre == mean
+
+
 def test_what_was_known_exactly_is_not_judged() -> None:
     known = Prediction(3.0, 0.0, (3.0,) * len(SHARES))
     trial = Trial(0, {"x": 1.0}, State.COMPLETE, measured(3.1), predictions={"value": known})

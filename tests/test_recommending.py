@@ -1,6 +1,7 @@
 """What a study recommends: the design that measured best, unless another is clearly better by the joint posterior."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ import hentropy as he
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.entropy import check_fit
 from hentropy.core.failures import restricted
-from hentropy.studies.records import Comparison, Verdict
+from hentropy.studies.records import Comparison, Rival, Verdict
 from hentropy.studies.storage import open_store
 from hentropy.studies.study.recommending import CLEAR
 from hentropy.views.text.trials import verdict_json
@@ -121,6 +122,77 @@ def test_of_two_measured_designs_the_one_that_measured_more_stands_unless_the_ot
     assert "Trial 1 with 2 should be better by " in one.sentence
     assert one.sentence.endswith("probability: no clear advantage.")
     assert verdict.alternative.startswith("Measured, perhaps better: x 0.5")
+
+
+def test_what_was_measured_without_noise_is_known_as_measured() -> None:
+    """On a function over decades, what rounding adds to a belief is as large as the small values."""
+    data = [(x, math.exp(12.0 * abs(x - 0.52))) for x in (0.0, 0.1, 0.25, 0.4, 0.5, 0.75, 1.0)]
+    best = math.exp(12.0 * 0.02)
+    verdict = told(he.Minimize(among="measured"), data, noise=0).decide()
+    assert compared(verdict).trials == (4,)
+    assert verdict.action[0] == {"x": 0.5, "mean": pytest.approx(best), "sd": 0.0}
+    assert verdict.headline == f"The measured design with the lowest value: {best:.5g}."
+    assert compared(verdict).sentence == "Measured in trial 4."
+    never = compared(told(he.Maximize(), [(x, parabola(x)) for x in AROUND], noise=0).decide())
+    assert never.best is not None
+    assert (never.best.row["mean"], never.best.row["sd"]) == (pytest.approx(8.4), 0.0)
+    assert f"best run so far: trial {never.best.trials[0]} with 8.4. The recommended design should be" in never.sentence
+    noisy = told(he.Minimize(among="measured"), data, noise=0.1).decide()
+    assert noisy.action[0]["sd"] > 0.0
+
+
+def test_repeated_runs_that_differ_are_not_exact() -> None:
+    verdict = told(he.Maximize(), [(0.1, 1.0), (0.5, 3.0), (0.5, 3.4), (0.9, 0.5)], noise=0).decide()
+    assert compared(verdict).trials == (1, 2)
+    assert verdict.action[0]["sd"] > 0.0
+    assert verdict.notes[-1].startswith("Repeated experiments differ in value by about 0.28, but its noise is stated")
+    assert verdict.notes[-1] in str(verdict).replace("\n", " ")
+
+
+def test_with_limits_what_was_measured_without_noise_is_known_of_each_outcome() -> None:
+    outcomes = {"yield": he.Outcome(unit="%"), "impurity": he.Outcome(unit="%", noise=0)}
+    decision = he.Maximize("yield", ["impurity <= 3"])
+    study = he.Study(BOX, decision, outcomes=outcomes, hyperparameters="map", decide_on=he.Space(x=he.Real(0, 0.6)))
+    for x in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        study.attach({"x": x}, {"yield": 50.0 + 40.0 * x, "impurity": 1.0 + 4.0 * x**2})
+    verdict = study.decide()
+    assert compared(verdict).trials == (3,)
+    assert verdict.action[0]["impurity"] == 1.0 + 4.0 * 0.6**2
+    assert verdict.action[0]["impurity sd"] == 0.0
+    assert verdict.action[0]["yield sd"] > 0.0
+    assert "Measured in trial 3: yield 74 %, impurity 2.44 %." in compared(verdict).sentence
+
+
+def test_an_advantage_is_no_more_than_the_bounds_leave() -> None:
+    data = [(x, (parabola(x), 0.001)) for x in AROUND]
+    free, bounded = (
+        compared(told(he.Maximize(), data, outcomes={"value": one}).decide())
+        for one in (he.Outcome(), he.Outcome(high=9.0))
+    )
+    assert free.best is not None
+    assert bounded.best is not None
+    assert free.best.advantage > 1.0
+    assert bounded.best.advantage == pytest.approx(0.6, abs=0.01)  # 8.4 was measured
+    assert "better by 0.6 on average" in bounded.sentence
+
+
+def test_nobody_is_told_of_a_tie() -> None:
+    verdict = told(he.Maximize(), [(0.5, 3.0)]).decide()
+    alike = replace(compared(verdict), alternative=rival(-0.09, 1.0))
+    assert alike.alternative_text({}) == ""
+    assert replace(alike, alternative=rival(-0.11, 1.0)).alternative_text({}) == "Never run, perhaps better: x 0.2"
+    one = compared(verdict).alternative
+    assert one is not None  # for programs it is there
+    assert one.perhaps_better == ("A design that was never run" in verdict.heading) == bool(verdict.alternative)
+
+
+def rival(advantage: float, spread: float) -> Rival:
+    return Rival({"x": 0.2}, (), {}, advantage, spread, 0.5)
+
+
+def test_the_verdict_says_that_values_span_decades() -> None:
+    verdict = told(he.Minimize(), [(x, math.exp(12.0 * x)) for x in (*AROUND, 0.5)]).decide()
+    assert any("a study with log = true for value models its logarithm" in note for note in verdict.notes)
 
 
 def test_measured_designs_outside_of_the_decision_do_not_count() -> None:

@@ -310,9 +310,9 @@ class Decision(ABC):
         """What lowering the expected loss by this much is worth, with its error, in the units of the outcome."""
         return about.difference(amount, error) if self.in_units else f"{roughly(amount, error)} of expected loss"
 
-    def better(self, amount: float, sd: float, about: Quantity) -> str:
-        """That a design has a loss that is lower by so much, with its error: better by 0.44 ± 0.30 %."""
-        return f"better by {about.change(amount, sd) if self.in_units else Quantity().change(amount, sd)}"
+    def better(self, amount: float, about: Quantity) -> str:
+        """That a design has a loss that is lower by so much: better by 0.44 %."""
+        return f"better by {(about if self.in_units else Quantity()).change(amount)}"
 
     def looks_at_designs(self, a: Any) -> bool:
         """Whether an action consists of designs, and its loss depends on f there."""

@@ -31,6 +31,8 @@ class Quantity:
     """What may happen, where the value is its probability."""
     likely: tuple[tuple[float, float], ...] = ()
     """Of a probability at each point, the range that holds it in nine of ten cases."""
+    measured: str = ""
+    """The value as text, where it was measured without noise: then there is nothing to expect."""
 
     @classmethod
     def chance(cls, event: str) -> "Quantity":
@@ -48,6 +50,8 @@ class Quantity:
         if self.event:
             low, high = (f"{100.0 * end:.0f}" for end in (self.likely[0] if len(self.likely) == 1 else (mean, mean)))
             return probable(mean) if low == high else f"{probable(mean)} ({low} to {high} %)"
+        if self.measured:
+            return self.with_unit(self.measured)
         mean = self.within(mean)
         digits = known_digits(sd, mean)
         error = f" ± {rounded(sd, digits)}" if sd > 0 and float(rounded(sd, digits)) > 0 else ""
@@ -67,19 +71,18 @@ class Quantity:
             return f"{said} % of the {self.name}"
         return f"{said}{f' {self.unit}' if self.unit else ''} {'in ' if not self.unit else ''}{self.name}"
 
-    def change(self, amount: float, sd: float) -> str:
-        """By how much a value differs, with its error: 0.44 ± 0.3 %, 2 ± 1 percentage points, 5 ± 3 % of the impurity.
+    def change(self, amount: float) -> str:
+        """By how much a value differs: 0.44 %, 2 percentage points, 5 % of the impurity.
 
-        Two digits of each: an amount that is far smaller than its error would otherwise read as 0.
+        Two digits: an amount that is far smaller than its error would otherwise read as 0.
         """
-        ratio = math.exp(min(amount, 700.0)) if self.log else 0.0
         if self.event:
-            size, error, unit = 100.0 * amount, 100.0 * sd, "percentage points"
+            size, unit = 100.0 * amount, "percentage points"
         elif self.log:
-            size, error, unit = 100.0 * (ratio - 1.0), 100.0 * ratio * sd, f"% of the {self.name}"
+            size, unit = 100.0 * math.expm1(min(amount, 700.0)), f"% of the {self.name}"
         else:
-            size, error, unit = amount, sd, self.unit
-        return f"{two_digits(size)}{f' ± {two_digits(error)}' if error > 0 else ''}{f' {unit}' if unit else ''}"
+            size, unit = amount, self.unit
+        return f"{two_digits(size)}{f' {unit}' if unit else ''}"
 
     def among(self, means: Sequence[float], sds: Sequence[float]) -> str:
         """Several values: yield 78 to 79 % (± 1), the error of the least certain one."""

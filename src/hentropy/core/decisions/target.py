@@ -101,12 +101,12 @@ class Target(Decision):
         targets = "targets" if len(self.outcomes) > 1 else "target"
         return f"{roughly(amount, error)} of the distance to the {targets}, as scaled"
 
-    def better(self, amount: float, sd: float, about: Quantity) -> str:
+    def better(self, amount: float, about: Quantity) -> str:
         """How much nearer it is: in units, if the loss is the distance of a single outcome."""
         if self._in_units(about):
-            return f"nearer to the target by {about.change(amount, sd)}"
+            return f"nearer to the target by {about.change(amount)}"
         targets = "targets" if len(self.outcomes) > 1 else "target"
-        return f"nearer to the {targets} by {Quantity().change(amount, sd)}, as scaled"
+        return f"nearer to the {targets} by {Quantity().change(amount)}, as scaled"
 
     def _in_units(self, about: Quantity) -> bool:
         """Whether the loss is the distance of a single outcome."""

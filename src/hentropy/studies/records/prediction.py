@@ -51,13 +51,24 @@ class Prediction:
         return self.quantiles[len(SHARES) // 2]
 
     @property
+    def centre(self) -> float:
+        """What to expect: the mean; of logarithmic outcomes the median, as the mean is that of the upper tail."""
+        return self.median if self.log else self.mean
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation; of logarithmic outcomes, whose tail rules it, that of a normal with these 90 %."""
+        low, high = self.interval
+        return (high - low) / (SCORES[HIGH] - SCORES[LOW]) if self.log else self.sd
+
+    @property
     def has_spread(self) -> bool:
         """Whether results can be judged by it: what was known exactly has no spread to compare with."""
         return self.sd > ROUNDING * max(abs(self.mean), abs(self.quantiles[0]), abs(self.quantiles[-1]))
 
     def error(self, value: float) -> float:
-        """By how many standard deviations a result differs from the mean."""
-        return (value - self.mean) / self.sd
+        """By how many standard deviations a result differs from the mean; the normal score of logarithmic outcomes."""
+        return self.score(value) if self.log else (value - self.mean) / self.sd
 
     def score(self, value: float) -> float:
         """The normal score z of a result: Phi(z) is the probability of a smaller one."""
@@ -101,7 +112,7 @@ class Judged:
 
     @property
     def error(self) -> float:
-        """By how many standard deviations the result differs from the mean."""
+        """By how many standard deviations the result differs from what was expected."""
         return self.prediction.error(self.value)
 
     @property

@@ -36,6 +36,10 @@ PROBABILITIES = ("probability", "probability of f")
 """The column of the probability of an outcome that is no number."""
 
 
+WORTH_NAMING = 0.1
+"""An expected advantage below this share of its standard deviation is a tie: nobody is told of it."""
+
+
 @dataclass(frozen=True)
 class Rival:
     """A design beside the recommended one: a row as in an action, and the trials that measured it, with mean `values`.
@@ -51,6 +55,11 @@ class Rival:
     advantage: float
     spread: float
     chance: float
+
+    @property
+    def perhaps_better(self) -> bool:
+        """Whether it is expected to be better by more than a tie."""
+        return self.advantage < -WORTH_NAMING * self.spread
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Rival":
@@ -77,7 +86,7 @@ class Comparison:
 
     def alternative_text(self, units: Mapping[str, str]) -> str:
         """The design that might be better, with what is known of it; empty if there is none."""
-        if self.alternative is None:
+        if self.alternative is None or not self.alternative.perhaps_better:
             return ""
         row = self.alternative.row
         cells = [(name, cell_text(row, name), units.get(name)) for name in row]
@@ -128,6 +137,8 @@ class Verdict:
     """The recommended design beside the measured ones, where one design is decided on by one number."""
     bayes: Any = field(default=None, repr=False, compare=False)
     """The Bayes action, where that is not the recommended one."""
+    advice: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """What a person should know of the data so far; not recorded, as later data may change it."""
 
     @property
     def forgone(self) -> float:
@@ -201,8 +212,9 @@ class Verdict:
     @property
     def notes(self) -> list[str]:
         """The notes below the rows."""
-        more = [f"... and {self.more} in verdict.action"] if self.more else []
-        return [*more, self.alternative] if self.alternative else more
+        more = f"... and {self.more} in verdict.action" if self.more else ""
+        advice = (f"{note[0].upper()}{note[1:]}." for note in self.advice)
+        return [note for note in (more, self.alternative, *advice) if note]
 
     @property
     def alternative(self) -> str:

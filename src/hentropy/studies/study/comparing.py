@@ -1,7 +1,8 @@
 """A recommendation beside the measured designs, as it is recorded and in sentences."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.beliefs import Belief, Needs
@@ -9,6 +10,7 @@ from hentropy.core.decisions import Decision
 from hentropy.core.decisions.base import totals
 from hentropy.core.decisions.headlines import Quantity, probable
 from hentropy.lazy import Tensor
+from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Comparison, Rival
 from hentropy.studies.records.numbers import short
 from hentropy.studies.study.recommending import Compared, MeasuredDesign, Recommendation
@@ -16,7 +18,7 @@ from hentropy.studies.study.recommending import Compared, MeasuredDesign, Recomm
 
 @dataclass(frozen=True)
 class Comparer:
-    """Compares designs for a person: `quantities` say what outcomes are called, `row_of` makes a row of a design.
+    """Compares designs for a person: `row_of` makes a row of a design (1 x d).
 
     `decided` are the outcomes that the decision looks at; the belief is about these.
     """
@@ -24,89 +26,120 @@ class Comparer:
     decision: Decision
     belief: Belief
     decided: Sequence[str]
-    quantities: Mapping[str, Quantity]
+    outcomes: Outcomes
     row_of: Callable[[Tensor], Mapping[str, Any]]
 
     def comparison(self, given: Recommendation) -> Comparison:
         """The recommended design beside the others."""
-        parts = [self._own(given), self._doubt(given), self._alternative(given)]
+        best = None if given.best is None else self._rival(given.design, given.best)
+        alternative = None if given.alternative is None else self._rival(given.design, given.alternative)
+        parts = [self._own(given, best), self._doubt(given, best), self._alternative(given, alternative)]
         return Comparison(
             sentence=" ".join(part for part in parts if part),
             trials=given.design.trials,
             values=given.design.values,
-            best=None if given.best is None else self._rival(given.best),
-            alternative=None if given.alternative is None else self._rival(given.alternative),
+            best=best,
+            alternative=alternative,
             forgone=given.forgone,
         )
 
-    def _rival(self, one: Compared) -> Rival:
-        own = one.advantage
-        return Rival(self.row_of(one.design.action), one.design.trials, one.design.values, own.mean, own.sd, own.chance)
+    def row(self, design: MeasuredDesign) -> dict[str, Any]:
+        """A design and what is known of it: what was measured without noise, or else what is expected."""
+        exact = {name: design.values[name] for name in design.exact}
+        return self.outcomes.with_exact(self.row_of(design.action), self.decided, exact)
+
+    def known(self, design: MeasuredDesign) -> dict[str, Quantity]:
+        """What outcomes are called, with the values of a design that were measured without noise."""
+        return {
+            name: replace(
+                about,
+                log=name in self.belief.logs,
+                measured=short(design.values[name]) if name in design.exact else "",
+            )
+            for name, about in self.outcomes.quantities.items()
+        }
+
+    def _rival(self, design: MeasuredDesign, one: Compared) -> Rival:
+        other, own = one.design, one.advantage
+        saved = self._within_bounds(own.mean, design, other)
+        return Rival(self.row(other), other.trials, other.values, saved, own.sd, own.chance)
+
+    def _within_bounds(self, saved: float, design: MeasuredDesign, other: MeasuredDesign) -> float:
+        """What a design saves over another: where that is a difference of values, no more than their bounds leave."""
+        about = self._about
+        if about.bounds == Quantity().bounds or about.log or self.decision.subject_to or not self.decision.in_units:
+            return saved
+        mine, its = (about.within(self._expected_value(one)[0]) for one in (design, other))
+        return math.copysign(min(abs(saved), abs(mine - its)), saved)
 
     @property
     def _about(self) -> Quantity:
-        return self.quantities[self.decided[0]]
+        name = self.decided[0]
+        return replace(self.outcomes.quantities[name], log=name in self.belief.logs)
 
-    def _own(self, given: Recommendation) -> str:
+    def _own(self, given: Recommendation, best: Rival | None) -> str:
         """Where the recommended design was measured; if nowhere, its advantage over the best one that was."""
         if given.design.trials:
-            return f"Measured in {_trials(given.design)}{self._values(given.design, ': ')}."
-        if given.best is None:
+            said = "" if self._is_exact(given.design) else self._values(given.design, ": ")
+            return f"Measured in {_trials(given.design)}{said}."
+        if given.best is None or best is None:
             return "Never run."
-        best, own = given.best.design, given.best.advantage
-        expected = f" ({said} expected)" if (said := self._expected(best)) else ""
-        better = self.decision.better(own.mean, own.sd, self._about)
+        design = given.best.design
+        expected = f" ({said} expected)" if (said := self._expected(design)) else ""
+        better = self.decision.better(best.advantage, self._about)
         return (
-            f"Never run; best run so far: {_trials(best)}{self._values(best, ' with ')}{expected}."
-            f" The recommended design should be {better}, with {probable(own.chance)} probability: confirm it once."
+            f"Never run; best run so far: {_trials(design)}{self._values(design, ' with ')}{expected}. The recommended"
+            f" design should be {better} on average; it is better with {probable(best.chance)} probability: confirm it"
+            " once."
         )
 
-    def _doubt(self, given: Recommendation) -> str:
+    def _doubt(self, given: Recommendation, best: Rival | None) -> str:
         """Why a measured design is recommended and not the one that measured best."""
-        if given.best is None or not given.design.trials:
+        if given.best is None or best is None or not given.design.trials:
             return ""
-        best, own = given.best.design, given.best.advantage
-        expected = f", but {said} is expected there" if (said := self._expected(best)) else ""
-        what = _trials(best)
+        design = given.best.design
+        expected = f", but {said} is expected there" if (said := self._expected(design)) else ""
+        what = _trials(design)
         return (
-            f"{what[0].upper()}{what[1:]}{self._values(best, ' measured ')}{expected}; the recommended design is better"
-            f" with {probable(own.chance)} probability."
+            f"{what[0].upper()}{what[1:]}{self._values(design, ' measured ')}{expected}; the recommended design is"
+            f" better with {probable(best.chance)} probability."
         )
 
-    def _alternative(self, given: Recommendation) -> str:
+    def _alternative(self, given: Recommendation, rival: Rival | None) -> str:
         """That another design may be better, mostly one that was never run."""
-        if given.alternative is None or given.alternative.advantage.mean >= 0:
+        if given.alternative is None or rival is None or not rival.perhaps_better:
             return ""
-        other, own = given.alternative.design, given.alternative.advantage
-        better = self.decision.better(-own.mean, own.sd, self._about)
-        chance = probable(1.0 - own.chance)
+        other = given.alternative.design
+        better = self.decision.better(-rival.advantage, self._about)
+        said = f"should be {better} on average, but is better with only {probable(1.0 - rival.chance)} probability"
         if other.trials:
             what = _trials(other)
-            return (
-                f"{what[0].upper()}{what[1:]}{self._values(other, ' with ')} should be {better}, with {chance}"
-                " probability: no clear advantage."
-            )
-        return (
-            f"A design that was never run should be {better}, with {chance} probability: too uncertain to recommend"
-            " before a run."
-        )
+            return f"{what[0].upper()}{what[1:]}{self._values(other, ' with ')} {said}: no clear advantage."
+        return f"A design that was never run {said}: too uncertain to recommend before a run."
 
     def _values(self, design: MeasuredDesign, before: str) -> str:
         """What was measured of a design: 90.48 %, of several outcomes with their names; nothing of grades."""
-        each = [(self.quantities[name], value) for name, value in design.values.items()]
+        each = [(self.outcomes.quantities[name], value) for name, value in design.values.items()]
         if len(self.decided) == 1:
             said = ", ".join(about.with_unit(short(value)) for about, value in each)
         else:
             said = ", ".join(f"{about.name} {about.with_unit(short(value))}" for about, value in each)
         return f"{before}{said}" if said else ""
 
+    def _is_exact(self, design: MeasuredDesign) -> bool:
+        """Whether the only value that is decided on was measured without noise: then the verdict says it already."""
+        return len(self.decided) == 1 and self.decided[0] in design.exact
+
     def _expected(self, design: MeasuredDesign) -> str:
-        """The true value that is expected at a design; nothing where several outcomes count alike."""
-        if len(self.decided) > 1 and not self.decision.subject_to:
+        """The true value that is expected at a design; nothing where it was measured, or several outcomes count."""
+        if self._is_exact(design) or (len(self.decided) > 1 and not self.decision.subject_to):
             return ""
+        return self._about.amount(*self._expected_value(design))
+
+    def _expected_value(self, design: MeasuredDesign) -> tuple[float, float]:
         moments = self.belief.of(self.decided[0]).moments(design.action.to(self.belief.X), Needs.VARIANCE)
         [mean], [sd] = totals(moments, self._about)
-        return self._about.amount(mean, sd)
+        return mean, sd
 
 
 def _trials(design: MeasuredDesign) -> str:

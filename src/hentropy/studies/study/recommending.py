@@ -16,7 +16,7 @@ A decision that is restricted to measured designs is what it is by definition (`
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.beliefs import Belief
@@ -38,11 +38,15 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class MeasuredDesign:
-    """A design (1 x d), the trials that measured all that is decided on, and the means of what they measured."""
+    """A design (1 x d), the trials that measured all that is decided on, and the means of what they measured.
+
+    `exact` are the outcomes that they measured without noise, alike where the design was repeated.
+    """
 
     action: Tensor
-    trials: tuple[int, ...]
-    values: Mapping[str, float]
+    trials: tuple[int, ...] = ()
+    values: Mapping[str, float] = field(default_factory=dict)
+    exact: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def recommended(
     best = likely if losses is None else min(places, key=lambda i: (losses[i], expected[i]))
     apart = (space.to_unit(actions) - space.to_unit(found.action.to(belief.X))).abs().flatten(1).amax(-1)
     known = float(apart.min()) <= SAME
-    bayes = measured[int(apart.argmin())] if known else MeasuredDesign(found.action, (), {})
+    bayes = measured[int(apart.argmin())] if known else MeasuredDesign(found.action)
 
     def over(one: MeasuredDesign, other: MeasuredDesign) -> Advantage:
         return advantage(decision, belief, one.action.to(belief.X), other.action.to(belief.X))
@@ -126,14 +130,20 @@ def measured_designs(
     for index, place in enumerate(places(rows)):
         groups.setdefault(place, []).append(index)
     numbers = [name for name in names if not outcomes.words(name)]
-    return [
-        MeasuredDesign(
-            rows[own[0]].unsqueeze(0),
-            tuple(complete[i].number for i in own),
-            {name: sum(complete[i].measurements[name].value for i in own) / len(own) for name in numbers},
+    found = []
+    for own in groups.values():
+        same = [complete[i] for i in own]
+        told = {name: [trial.measurements[name].value for trial in same] for name in numbers}
+        exact = frozenset(numbers).intersection(*map(outcomes.exact, same))
+        found.append(
+            MeasuredDesign(
+                rows[own[0]].unsqueeze(0),
+                tuple(trial.number for trial in same),
+                {name: sum(values) / len(values) for name, values in told.items()},
+                frozenset(name for name in exact if len(set(told[name])) == 1),
+            )
         )
-        for own in groups.values()
-    ]
+    return found
 
 
 def decidable(

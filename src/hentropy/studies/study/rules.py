@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hentropy.core.beliefs import Belief, Gaussian, Transformed
+from hentropy.core.beliefs.transformed import normal_belief
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity, probable, roughly, two_digits
 from hentropy.core.spaces import DesignSpace
@@ -284,6 +286,12 @@ def doubt_sentence(doubts: Sequence[Doubt], outcomes: Outcomes) -> str:
         " count for little. Measure them again; or, if you are sure of them, tell them again with their standard errors"
         " or state the noise of the outcome."
     )
+
+
+def noise_sentence(belief: Belief) -> str:
+    """That the data do not tell whether one outcome is noisy, and what would; nothing where they do."""
+    note = normal_belief(belief).noise_note if isinstance(belief, Gaussian | Transformed) else ""
+    return f"{note[0].upper()}{note[1:]}." if note else ""
 
 
 def clean(text: str) -> str:

@@ -33,7 +33,6 @@ from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outc
 from hentropy.studies.records import (
     CHANCE,
     LIMITS_HOLD,
-    Comparison,
     Failed,
     State,
     ToldCost,
@@ -68,6 +67,7 @@ from hentropy.studies.study.rules import (
     ending_of,
     in_words_of,
     model_notes,
+    noise_sentence,
     space_notes,
     spent_on,
     spent_sentence,
@@ -477,9 +477,14 @@ class Study:
         belief = self.belief
         found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
         given = self.recommended(found)
-        action = found.action if given is None else given.design.action.to(found.action)
-        rows = self.outcomes.within_bounds(self._rows(action, found.decision, belief), self.decided)
-        said = found.decision.answer(action, belief, found.value, self.outcomes.quantities)
+        comparer = self._comparer(found.decision, belief)
+        if given is None:
+            action, quantities = found.action, self.outcomes.quantities
+            rows = self._bounded_rows(action, found.decision, belief)
+        else:
+            action, quantities = given.design.action.to(found.action), comparer.known(given.design)
+            rows = [comparer.row(given.design)]
+        said = found.decision.answer(action, belief, found.value, quantities)
         succeeds = of_success([row[CHANCE] for row in rows if CHANCE in row], self._at_least)
         verdict = Verdict(
             action=rows,
@@ -489,11 +494,12 @@ class Study:
             observations=len(in_state(self.log.trials, State.COMPLETE)),
             raw=action,
             units=self.outcomes.verdict_units(self.decided),
-            headline=" ".join(part for part in (said, succeeds, self._doubts) if part),
+            headline=" ".join(part for part in (said, succeeds, self._doubts, self._unsure_of_noise(belief)) if part),
             worth=self._another_run(),
             failed=len(in_state(self.log.trials, State.FAILED)),
-            comparison=None if given is None else self._compared(given, found.decision, belief),
+            comparison=None if given is None else comparer.comparison(given),
             bayes=None if given is None or given.alternative is None else found.action,
+            advice=self.log.notes,
         )
         self._keep(verdict)
         return verdict
@@ -516,13 +522,11 @@ class Study:
             priced, _ = restricted(priced, own, self.decide_on, success)
         return recommended(found, priced, own, self.space, designs, losses)
 
-    def _compared(self, given: Recommendation, decision: Decision, belief: Belief) -> Comparison:
+    def _comparer(self, decision: Decision, belief: Belief) -> Comparer:
         def row_of(action: Tensor) -> dict[str, Any]:
-            rows = self._rows(action.to(belief.X), decision, belief)
-            return self.outcomes.within_bounds(rows, self.decided)[0]
+            return self._bounded_rows(action.to(belief.X), decision, belief)[0]
 
-        quantities = {name: replace(about, log=name in belief.logs) for name, about in self.outcomes.quantities.items()}
-        return Comparer(decision, belief, self.decided, quantities, row_of).comparison(given)
+        return Comparer(decision, belief, self.decided, self.outcomes, row_of)
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
@@ -534,6 +538,11 @@ class Study:
     @property
     def _doubts(self) -> str:
         return doubt_sentence(self.doubts, self.outcomes)
+
+    def _unsure_of_noise(self, belief: Belief) -> str:
+        """That repeating a run would tell noise from roughness: once designs are chosen by what is known."""
+        known = [name for name in self.decided if name in belief.outcomes]
+        return "" if self.first_left or not known else noise_sentence(belief.of(known[0]))
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
@@ -556,6 +565,9 @@ class Study:
         if (news or overtaken) and math.isfinite(kept.expected_loss):
             self.store.keep(self.log.record, kept)
             self._verdict = kept
+
+    def _bounded_rows(self, action: Any, decision: Decision, belief: Belief) -> list[dict[str, Any]]:
+        return self.outcomes.within_bounds(self._rows(action, decision, belief), self.decided)
 
     def _rows(self, action: Any, decision: Decision, belief: Belief) -> list[dict[str, Any]]:
         """An action as rows for a person; designs with what is known of their values."""
@@ -624,7 +636,7 @@ def _with_spread(row: Params, sd: float) -> Params:
 
 def _recorded(verdict: Verdict) -> Verdict:
     """What is recorded of a verdict."""
-    return replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None, bayes=None)
+    return replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None, bayes=None, advice=())
 
 
 def load_study(

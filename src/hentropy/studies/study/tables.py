@@ -101,7 +101,7 @@ def measured_cells(trial: Trial, outcomes: Mapping[str, Sequence[str]]) -> list[
 
 
 PREDICTED = ("{}_predicted", "{}_predicted_sd", "{}_quantile")
-"""The columns of what was predicted of an outcome: mean, standard deviation, and the probability of less than came."""
+"""The columns of what was predicted of an outcome: centre, spread, and the probability of less than came."""
 
 
 def quantile_of(trial: Trial, name: str) -> float | None:
@@ -121,7 +121,7 @@ def prediction_cells(trial: Trial, names: Iterable[str]) -> list[float | None]:
     cells: list[float | None] = []
     for name in names:
         one = trial.predictions.get(name)
-        cells += [None, None, None] if one is None else [one.mean, one.sd, quantile_of(trial, name)]
+        cells += [None, None, None] if one is None else [one.centre, one.spread, quantile_of(trial, name)]
     return cells
 
 

@@ -54,13 +54,12 @@ def record_info(scene: Scene) -> RecordInfo:
         for number, kind, value in zip(shown.numbers, shown.kinds, shown.values, strict=True)
         if np.isfinite(value) and number not in predicted
     ]
-    centres = [one.prediction.median if one.prediction.log else one.prediction.mean for one in found]
     return RecordInfo(
         other_numbers=tuple(number for number, _, _ in others),
         other_kinds=tuple(kind for _, kind, _ in others),
         other_values=np.array([value for _, _, value in others], dtype=float),
         numbers=tuple(one.number for one in found),
-        expected=own(np.array(centres, dtype=float)),
+        expected=own(np.array([one.prediction.centre for one in found], dtype=float)),
         low=own(np.array([one.prediction.interval[0] for one in found], dtype=float)),
         high=own(np.array([one.prediction.interval[1] for one in found], dtype=float)),
         observed=own(np.array([one.value for one in found], dtype=float)),
