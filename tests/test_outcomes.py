@@ -319,7 +319,7 @@ def test_outcomes_without_words_are_the_one_value() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"noise": -0.1}, "a finite number, 0 if a repeated experiment gives the same result; got -0.1"),
+        ({"noise": -0.1}, "at least 0 (a repeated experiment gives the same result); got -0.1"),
         ({"noise": math.inf}, "got inf"),
         ({"noise": "small"}, "got 'small'"),
         ({"noise": True}, "got True"),

@@ -21,6 +21,9 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
 from hentropy.lazy import Tensor, torch
 
+Among = Literal["measured"]
+"""Which designs may be decided on, where these are not all."""
+
 ANY_DESIGN = Points(1, as_set=True)
 
 OUTCOMES_EACH, MOST_TOGETHER = 16, 4
@@ -40,15 +43,30 @@ class OneDesign(Limited):
 
     in_units = True
     recommends_one = True
+    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
 
-    def __init__(self, outcome: str | None, subject_to: Sequence[str], fallback: float | None) -> None:
+    def __init__(
+        self,
+        outcome: str | None = None,
+        subject_to: Sequence[str] = (),
+        fallback: float | None = None,
+        among: Among | None = None,
+    ) -> None:
         super().__init__(outcome, subject_to, fallback)
+        if among not in (None, *get_args(Among)):
+            raise InputError(f'among is {among!r}; it can be "measured", or left out for all designs')
+        self.among = among
         self.needs = Needs.VARIANCE if self.limited else Needs.MEAN
 
     @property
     @abstractmethod
     def sign(self) -> float:
         """The factor of f(a) in the loss."""
+
+    @property
+    def follows_data(self) -> bool:  # type: ignore[override]
+        """Whether only measured designs count."""
+        return self.among is not None
 
     @property
     def actions(self) -> ActionSpace:  # type: ignore[override]
@@ -135,10 +153,6 @@ class OneDesign(Limited):
         return x.gather(-2, order.unsqueeze(-1).expand_as(x))
 
 
-Among = Literal["measured"]
-"""Which designs may be decided on, where these are not all."""
-
-
 class Maximize(OneDesign):
     """The design with the highest value: loss -f(a).
 
@@ -147,60 +161,13 @@ class Maximize(OneDesign):
     With `among="measured"`, only designs that were measured can be recommended: the same as `BestObserved`.
     """
 
-    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
-
-    def __init__(
-        self,
-        outcome: str | None = None,
-        subject_to: Sequence[str] = (),
-        fallback: float | None = None,
-        among: Among | None = None,
-    ) -> None:
-        super().__init__(outcome, subject_to, fallback)
-        self.among = _checked(among)
-
-    @property
-    def sign(self) -> float:
-        """-1."""
-        return -1.0
-
-    @property
-    def follows_data(self) -> bool:  # type: ignore[override]
-        """Whether only measured designs count."""
-        return self.among is not None
+    sign = -1.0
 
 
 class Minimize(OneDesign):
     """The design with the lowest value: loss f(a); options as in `Maximize`."""
 
-    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
-
-    def __init__(
-        self,
-        outcome: str | None = None,
-        subject_to: Sequence[str] = (),
-        fallback: float | None = None,
-        among: Among | None = None,
-    ) -> None:
-        super().__init__(outcome, subject_to, fallback)
-        self.among = _checked(among)
-
-    @property
-    def sign(self) -> float:
-        """1."""
-        return 1.0
-
-    @property
-    def follows_data(self) -> bool:  # type: ignore[override]
-        """Whether only measured designs count."""
-        return self.among is not None
-
-
-def _checked(among: Any) -> Among | None:
-    if among not in (None, *get_args(Among)):
-        raise InputError(f'among is {among!r}; it can be "measured", or left out for all designs')
-    found: Among | None = among
-    return found
+    sign = 1.0
 
 
 class BestObserved(OneDesign):

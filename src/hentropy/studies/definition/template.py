@@ -203,7 +203,13 @@ def _option(option: Option, given: Mapping[str, Any], parameters: Mapping[str, P
         return f"# {option.name} = {toml_value(example)}   # a number for each outcome"
     if option.name in EXAMPLES:
         name = str(given.get("outcome", "value"))
-        values = {"outcome": name, "subject_to": [f"{name} >= 0"], "fallback": 0.0, "confidence": 0.95}
+        values = {
+            "outcome": name,
+            "subject_to": [f"{name} >= 0"],
+            "fallback": 0.0,
+            "among": "measured",
+            "confidence": 0.95,
+        }
         example = values[option.name]
         return f"# {option.name} = {toml_value(example)}   # {EXAMPLES[option.name]}"
     open_ended = option.required or option.default is None
@@ -263,6 +269,7 @@ EXAMPLES: Mapping[str, str] = {
     "outcome": "the outcome that counts, where there are several",
     "subject_to": "limits on outcomes that every design has to hold",
     "fallback": "what a design is worth that violates a limit; if left out, as little as the worst one measured",
+    "among": "recommend only designs that were measured; if left out, any design",
     "confidence": "the probability that the label above needs: the conservative set",
 }
 """What options are for whose kind does not tell."""

@@ -127,9 +127,8 @@ def check_noise(noise: Any) -> None:
     """Refuse what is no standard deviation of a measurement."""
     if noise is not None and not (is_finite(noise) and noise >= 0):
         raise InputError(
-            "the noise of an outcome is the standard deviation of one measurement: a finite number of at least 0,"
-            f" which means that a repeated experiment gives the same result; got {noise!r}; leave it out if it is not"
-            " known"
+            "the noise of an outcome is the standard deviation of one measurement: a finite number, at least 0 (a"
+            f" repeated experiment gives the same result); got {noise!r}; leave it out if it is not known"
         )
 
 

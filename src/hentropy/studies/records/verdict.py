@@ -212,9 +212,13 @@ class Verdict:
     @property
     def notes(self) -> list[str]:
         """The notes below the rows."""
-        more = f"... and {self.more} in verdict.action" if self.more else ""
-        advice = (f"{note[0].upper()}{note[1:]}." for note in self.advice)
-        return [note for note in (more, self.alternative, *advice) if note]
+        return [*([f"... and {self.more} in verdict.action"] if self.more else []), *self.remarks]
+
+    @property
+    def remarks(self) -> list[str]:
+        """The design that might be better, if there is one, and the advice, in sentences."""
+        advice = [f"{note[0].upper()}{note[1:]}." for note in self.advice]
+        return [self.alternative, *advice] if self.alternative else advice
 
     @property
     def alternative(self) -> str:

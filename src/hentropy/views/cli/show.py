@@ -41,8 +41,8 @@ def print_history(it: StoredStudy, number: int) -> None:
         behind = "" if came is None else f"; the result is at its {100.0 * came:.1f} % quantile"
         what = "predicted" if len(it.log.outcomes.measured) == 1 else f"{name} predicted"
         say(
-            f"{what}: {known(one.mean, one.sd)} ± {known(one.sd, one.sd)} (90 %: {known(low, one.sd)} to"
-            f" {known(high, one.sd)}){behind}"
+            f"{what}: {known(one.centre, one.spread)} ± {known(one.spread, one.spread)} (90 %:"
+            f" {known(low, one.spread)} to {known(high, one.spread)}){behind}"
         )
     told = it.store.observations(it.record, number)
     if not told:

@@ -187,8 +187,8 @@ def print_verdict(verdict: Verdict, called: str, description: Description, detai
     verdict = replace(verdict, units=verdict_units_of(description))
     say(verdict.heading, "bold")
     console().print(verdict.rows)
-    if verdict.alternative:
-        say(verdict.alternative)
+    for remark in verdict.remarks:
+        say(remark)
     if verdict.more:
         say(f"... and {verdict.more}; hentropy decide {called} --json has all of them")
     if details:
