@@ -64,9 +64,12 @@ def test_what_failed_or_was_withdrawn_is_made_up_for() -> None:
     ("states", "said"),
     [
         ("", "The first 12 designs fill the space (the default for 24 parameters)."),
-        ("a" * 10, "2 first designs are still to come: 12 in all (the default for 24 parameters), 10 earlier"),
-        ("aaaaarcccf", "3 first designs are still to come: 12 in all (the default for 24 parameters), 5 earlier"),
-        ("cccccccccca", "1 first design is still to come: 12 in all"),
+        ("a" * 10, "Space-filling start: 10 of 12 designs so far (the default for 24 parameters; earlier measurements"),
+        (
+            "aaaaarcccf",
+            "Space-filling start: 9 of 12 designs so far (the default for 24 parameters; earlier measurements",
+        ),
+        ("cccccccccca", "Space-filling start: 11 of 12 designs so far"),
         ("c" * 12, ""),
     ],
 )
@@ -75,7 +78,7 @@ def test_it_is_said_how_many_are_to_come_and_why(states: str, said: str) -> None
     trials = [Trial(n, {}, kinds[s], origin="attached" if s == "a" else "first") for n, s in enumerate(states)]
     assert to_come(12, 24, trials).startswith(said)
     assert bool(to_come(12, 24, trials)) == bool(said)
-    assert to_come(12, 24, trials).endswith("count; trials that failed or were withdrawn do not.") == ("f" in states)
+    assert to_come(12, 24, trials).endswith("count; failed and withdrawn trials do not count).") == ("f" in states)
 
 
 def test_a_number_of_ones_own_is_said_to_be_given() -> None:
@@ -96,17 +99,17 @@ def test_every_command_says_the_same_number(folder: Path) -> None:
     file = wide_study(folder)
     assert "# first = 12 " in (folder / file).read_text(encoding="utf-8")
     assert "The first 12 designs fill the pool (the default for 24 parameters; attached data" in done("check", file)
-    two = "2 first designs are still to come: 12 in all (the default for 24 parameters), 10 earlier measurements count."
+    two = "Space-filling start: 10 of 12 designs so far (the default for 24 parameters; earlier measurements count)."
     assert two in done("attach", file, "earlier.csv")
     assert "2 of them are still to come." in done("check", file)
     assert json.loads(done("check", file, "--json"))["first_left"] == 2
     assert two in done("show", file)
     assert two in done("decide", file)
-    assert "1 first design is still to come" in done("ask", file)
+    assert "Space-filling start: 11 of 12 designs so far" in done("ask", file)
     assert json.loads(done("show", file, "--json"))["first_left"] == 1
     asked = done("ask", file)
     assert "first design " in asked
-    assert "still to come" not in asked
+    assert "Space-filling start" not in asked
     assert "All of them have been asked for." in done("check", file)
 
 
@@ -116,7 +119,7 @@ def test_the_page_says_the_same_number(folder: Path) -> None:
     [record] = store.studies()
     case = SnapshotCache(store).snapshot(record)
     assert case.first == 12
-    assert case.to_come.startswith("2 first designs are still to come")
+    assert case.to_come.startswith("Space-filling start: 10 of 12 designs so far")
     store.close()
 
 
@@ -129,7 +132,7 @@ def test_a_study_goes_on_with_the_number_that_it_began_with(folder: Path) -> Non
     store.redefine(record, lambda stands: {**stands, "first": 50})
     store.close()
     assert "The first 50 designs fill the pool (as given; attached data" in done("check", file)
-    assert "39 first designs are still to come: 50 in all" in done("ask", file)
+    assert "Space-filling start: 11 of 50 designs so far" in done("ask", file)
     (folder / file).write_text("first = 12\n" + (folder / file).read_text(encoding="utf-8"), encoding="utf-8")
     assert "first" in hentropy("ask", file).err
 

@@ -33,9 +33,13 @@ class Comparer:
         """The recommended design beside the others."""
         best = None if given.best is None else self._rival(given.design, given.best)
         alternative = None if given.alternative is None else self._rival(given.design, given.alternative)
-        parts = [self._own(given, best), self._doubt(given, best), self._alternative(given, alternative)]
+        parts = [self._own(given.design)] if given.design.trials or given.best is None else []
+        if given.best is not None and best is not None:
+            parts.append((self._doubt if given.design.trials else self._lead)(given.best.design, best))
+        if alternative is not None and alternative.perhaps_better:
+            parts.append(self._alternative(alternative))
         return Comparison(
-            sentence=" ".join(part for part in parts if part),
+            sentence=" ".join(parts),
             trials=given.design.trials,
             values=given.design.values,
             best=best,
@@ -77,14 +81,15 @@ class Comparer:
         name = self.decided[0]
         return replace(self.outcomes.quantities[name], log=name in self.belief.logs)
 
-    def _own(self, given: Recommendation, best: Rival | None) -> str:
-        """Where the recommended design was measured; if nowhere, its advantage over the best one that was."""
-        if given.design.trials:
-            said = "" if self._is_exact(given.design) else self._values(given.design, ": ")
-            return f"Measured in {_trials(given.design)}{said}."
-        if given.best is None or best is None:
+    def _own(self, design: MeasuredDesign) -> str:
+        """Where the recommended design was measured."""
+        if not design.trials:
             return "Never run."
-        design = given.best.design
+        said = "" if self._is_exact(design) else self._values(design, ": ")
+        return f"Measured in {_trials(design)}{said}."
+
+    def _lead(self, design: MeasuredDesign, best: Rival) -> str:
+        """How much better a design that was never run is than the one that measured best."""
         expected = f" ({said} expected)" if (said := self._expected(design)) else ""
         better = self.decision.better(best.advantage, self._about)
         return (
@@ -93,37 +98,27 @@ class Comparer:
             " once."
         )
 
-    def _doubt(self, given: Recommendation, best: Rival | None) -> str:
+    def _doubt(self, design: MeasuredDesign, best: Rival) -> str:
         """Why a measured design is recommended and not the one that measured best."""
-        if given.best is None or best is None or not given.design.trials:
-            return ""
-        design = given.best.design
         expected = f", but {said} is expected there" if (said := self._expected(design)) else ""
-        what = _trials(design)
         return (
-            f"{what[0].upper()}{what[1:]}{self._values(design, ' measured ')}{expected}; the recommended design is"
+            f"{_trials(design).capitalize()}{self._values(design, ' measured ')}{expected}; the recommended design is"
             f" better with {probable(best.chance)} probability."
         )
 
-    def _alternative(self, given: Recommendation, rival: Rival | None) -> str:
+    def _alternative(self, other: Rival) -> str:
         """That another design may be better, mostly one that was never run."""
-        if given.alternative is None or rival is None or not rival.perhaps_better:
-            return ""
-        other = given.alternative.design
-        better = self.decision.better(-rival.advantage, self._about)
-        said = f"should be {better} on average, but is better with only {probable(1.0 - rival.chance)} probability"
+        better = self.decision.better(-other.advantage, self._about)
+        said = f"should be {better} on average, but is better with only {probable(1.0 - other.chance)} probability"
         if other.trials:
-            what = _trials(other)
-            return f"{what[0].upper()}{what[1:]}{self._values(other, ' with ')} {said}: no clear advantage."
+            return f"{_trials(other).capitalize()}{self._values(other, ' with ')} {said}: no clear advantage."
         return f"A design that was never run {said}: too uncertain to recommend before a run."
 
-    def _values(self, design: MeasuredDesign, before: str) -> str:
+    def _values(self, design: MeasuredDesign | Rival, before: str) -> str:
         """What was measured of a design: 90.48 %, of several outcomes with their names; nothing of grades."""
         each = [(self.outcomes.quantities[name], value) for name, value in design.values.items()]
-        if len(self.decided) == 1:
-            said = ", ".join(about.with_unit(short(value)) for about, value in each)
-        else:
-            said = ", ".join(f"{about.name} {about.with_unit(short(value))}" for about, value in each)
+        named = len(self.decided) > 1
+        said = ", ".join(f"{f'{about.name} ' if named else ''}{about.with_unit(short(value))}" for about, value in each)
         return f"{before}{said}" if said else ""
 
     def _is_exact(self, design: MeasuredDesign) -> bool:
@@ -142,7 +137,7 @@ class Comparer:
         return mean, sd
 
 
-def _trials(design: MeasuredDesign) -> str:
+def _trials(design: MeasuredDesign | Rival) -> str:
     """Trial 31; trials 3, 8 and 17."""
     *others, last = map(str, design.trials)
     return f"trials {', '.join(others)} and {last}" if others else f"trial {last}"

@@ -37,8 +37,8 @@ def ask(
 ) -> None:
     """Ask for the next experiment.
 
-    It waits until its value is told, or it is withdrawn. What was asked before and still waits is listed as well;
-    `hentropy show` lists it without asking for more.
+    The trial stays pending until you tell its value or withdraw it; the command returns at once. Trials that were asked
+    before and are still pending are listed as well; `hentropy show` lists them without asking for more.
 
     Where the study has assays, the gain per cost decides what to measure, unless you ask for one of them.
 

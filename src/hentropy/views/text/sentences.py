@@ -34,15 +34,9 @@ def to_come(first: int, parameters: int, trials: Sequence[Trial]) -> str:
     begun = in_state(trials, State.RUNNING, State.COMPLETE)
     if not begun:
         return f"The first {counted(first, 'design')} fill the space ({why})."
-    earlier = sum(trial.origin == "attached" for trial in begun)
-    asked = len(begun) - earlier
-    parts = [counted(earlier, "earlier measurement")] * bool(earlier) + [f"{asked} asked"] * bool(asked)
-    are, count = "is" if left == 1 else "are", "counts" if len(begun) == 1 else "count"
-    lost = "; trials that failed or were withdrawn do not" if in_state(trials, State.FAILED, State.WITHDRAWN) else ""
-    return (
-        f"{counted(left, 'first design')} {are} still to come: {first} in all ({why}), {' and '.join(parts)} {count}"
-        f"{lost}."
-    )
+    earlier = "; earlier measurements count" if any(trial.origin == "attached" for trial in begun) else ""
+    lost = "; failed and withdrawn trials do not count" if in_state(trials, State.FAILED, State.WITHDRAWN) else ""
+    return f"Space-filling start: {len(begun)} of {counted(first, 'design')} so far ({why}{earlier}{lost})."
 
 
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
