@@ -1,6 +1,7 @@
 """Noise that is stated, learned, or absent: what a belief says at designs that were measured."""
 
 import itertools
+import re
 
 import pytest
 import torch
@@ -69,7 +70,9 @@ def test_a_verdict_says_that_a_repeated_run_would_tell() -> None:
     for noise, asked in ((None, True), (0, False)):
         study = he.Study(SPACE, he.Maximize(), noise=noise)
         study.attach_many([(design, float(y)) for design, y in zip(map(SPACE.decode, X), rough(X), strict=True)])
-        assert ("running a good design again would tell, or state the noise." in study.decide().headline) == asked
+        said = study.decide().beside
+        assert ("running a good design again would tell, or state the noise." in said) == asked
+        assert bool(re.search(r"whether value is noisy \(by about \S+, \d+ % probable\)", said)) == asked
 
 
 def test_the_mean_at_a_measured_design_leans_to_what_was_measured() -> None:

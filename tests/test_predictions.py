@@ -469,7 +469,7 @@ def test_doubted_values_are_named_by_their_trials() -> None:
     named = {one.number: one for one in made.doubts}
     assert named[8].value == pytest.approx(float(values[7]))
     assert named[8].chance > 0.5
-    said = made.decide().headline
+    said = made.decide().beside
     assert f"8 ({float(values[7]):.4g}, {100 * named[8].chance:.0f} %)" in said
     assert "tell" in said
     assert "state the noise of the outcome" in said
@@ -478,4 +478,4 @@ def test_doubted_values_are_named_by_their_trials() -> None:
     for row, value in zip(rows, values.tolist(), strict=True):
         sure.attach(square.decode(row), (value, 0.1))
     assert sure.doubts == ()
-    assert "gross" not in sure.decide().headline
+    assert "gross" not in sure.decide().heading

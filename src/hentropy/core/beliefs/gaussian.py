@@ -598,23 +598,23 @@ class Gaussian(Belief):
         if self.jitter > 0.0:
             size = self.jitter**0.5 * float(self.frame.scale)
             found.append(f"designs lie so close that numbers cannot hold it: outcomes count as known to {size:.1g}")
-        if self.noise_note:
-            found.append(self.noise_note)
+        if self.uncertain_noise is not None:
+            size, share = self.uncertain_noise
+            found.append(
+                f"the data do not tell whether outcomes are noisy (by about {size:.2g}, {100.0 * share:.0f} % probable)"
+                " or vary over short distances: running a good design again would tell, or state the noise"
+            )
         return tuple(found)
 
     @property
-    def noise_note(self) -> str:
-        """That the data do not tell noise from roughness; empty where they do."""
+    def uncertain_noise(self) -> tuple[float, float] | None:
+        """The noise, a standard deviation, and how probable it is, while the data do not tell it from roughness."""
         quiet = self.future_noise < NO_NOISE
         share = float(self.weights[~quiet].sum()) if self.stacked and self.future_noise.dim() == 1 else 0.0
         if not bool(quiet.any()) or not UNSURE < share < 1.0 - UNSURE:
-            return ""
+            return None
         usual = self.weights[~quiet] @ self.future_noise[~quiet] / share
-        size = float(usual.sqrt() * self.frame.scale)
-        return (
-            f"the data do not tell whether outcomes are noisy (by about {size:.2g}, {100.0 * share:.0f} % probable)"
-            " or vary over short distances: running a good design again would tell, or state the noise"
-        )
+        return float(usual.sqrt() * self.frame.scale), share
 
     @property
     def observed(self) -> Tensor:

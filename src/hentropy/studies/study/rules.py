@@ -288,10 +288,17 @@ def doubt_sentence(doubts: Sequence[Doubt], outcomes: Outcomes) -> str:
     )
 
 
-def noise_sentence(belief: Belief) -> str:
-    """That the data do not tell whether one outcome is noisy, and what would; nothing where they do."""
-    note = normal_belief(belief).noise_note if isinstance(belief, Gaussian | Transformed) else ""
-    return f"{note[0].upper()}{note[1:]}." if note else ""
+def noise_sentence(belief: Belief, about: Quantity) -> str:
+    """That the data do not tell whether an outcome is noisy, and what would; nothing where they do."""
+    found = normal_belief(belief).uncertain_noise if isinstance(belief, Gaussian | Transformed) else None
+    if found is None:
+        return ""
+    size, chance = found
+    noise = f"a factor of {two_digits(math.exp(min(size, 700.0)))}" if about.log else about.with_unit(two_digits(size))
+    return (
+        f"The data do not tell whether {about.name} is noisy (by about {noise}, {probable(chance)} probable) or varies"
+        " over short distances: running a good design again would tell, or state the noise."
+    )
 
 
 def clean(text: str) -> str:

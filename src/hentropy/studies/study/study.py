@@ -477,13 +477,14 @@ class Study:
         belief = self.belief
         found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
         given = self.recommended(found)
-        comparer = self._comparer(found.decision, belief)
+        comparer, caveats = self._comparer(found.decision, belief), (self._doubts, self._unsure_of_noise(belief))
         if given is None:
             action, quantities = found.action, self.outcomes.quantities
-            rows = self._bounded_rows(action, found.decision, belief)
+            rows, comparison = self._bounded_rows(action, found.decision, belief), None
         else:
             action, quantities = given.design.action.to(found.action), comparer.known(given.design)
-            rows = [comparer.row(given.design)]
+            rows, comparison = [comparer.row(given.design)], comparer.comparison(given)
+            comparison = replace(comparison, sentence=_joined(comparison.sentence, *caveats))
         said = found.decision.answer(action, belief, found.value, quantities)
         succeeds = of_success([row[CHANCE] for row in rows if CHANCE in row], self._at_least)
         verdict = Verdict(
@@ -494,10 +495,10 @@ class Study:
             observations=len(in_state(self.log.trials, State.COMPLETE)),
             raw=action,
             units=self.outcomes.verdict_units(self.decided),
-            headline=" ".join(part for part in (said, succeeds, self._doubts, self._unsure_of_noise(belief)) if part),
+            headline=_joined(said, succeeds, *(caveats if comparison is None else ())),
             worth=self._another_run(),
             failed=len(in_state(self.log.trials, State.FAILED)),
-            comparison=None if given is None else comparer.comparison(given),
+            comparison=comparison,
             bayes=None if given is None or given.alternative is None else found.action,
             advice=self.log.notes,
         )
@@ -542,7 +543,9 @@ class Study:
     def _unsure_of_noise(self, belief: Belief) -> str:
         """That repeating a run would tell noise from roughness: once designs are chosen by what is known."""
         known = [name for name in self.decided if name in belief.outcomes]
-        return "" if self.first_left or not known else noise_sentence(belief.of(known[0]))
+        if self.first_left or not known:
+            return ""
+        return noise_sentence(belief.of(known[0]), self.outcomes.quantities[known[0]])
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
@@ -626,6 +629,10 @@ class Study:
         verdicts = self.store.verdicts(self.log.record)
         spent = spent_sentence(self.stop, self.records, self.costs.unit)
         return study_html(self.name, repr(self.decision), self.records, verdicts, titles, self.outcomes, spent)
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _with_spread(row: Params, sd: float) -> Params:
