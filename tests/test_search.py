@@ -165,6 +165,12 @@ def test_a_deterministic_function_with_a_noise_is_a_contradiction(options: dict[
         he.search(hill, LINE, he.Maximize(), 5, deterministic=True, **options, **QUICK)
 
 
+@pytest.mark.parametrize("given", ["no", 1, None])
+def test_whether_a_function_is_deterministic_is_yes_or_no(given: Any) -> None:
+    with pytest.raises(he.InputError, match=rf"deterministic must be True or False, got {given!r}"):
+        he.search(hill, LINE, he.Maximize(), 5, deterministic=given, **QUICK)
+
+
 @pytest.mark.parametrize("budget", [0, -3, 2.5, "ten", None, True])
 def test_a_budget_must_be_a_number_of_experiments(budget: Any) -> None:
     with pytest.raises(he.InputError, match=rf"budget.*got {budget!r}"):

@@ -55,6 +55,8 @@ def search(
     """
     if not is_count(budget):
         raise InputError(f"the budget, a number of experiments, must be a whole number of at least 1, got {budget!r}")
+    if not isinstance(deterministic, bool):
+        raise InputError(f"deterministic must be True or False, got {deterministic!r}")
     study = Study(space, decision, **(without_noise(options) if deterministic else options))
     study.outcomes.assays.check_by_hand("the function")
     bar = Progress(
