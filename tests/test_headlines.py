@@ -72,6 +72,19 @@ def test_what_a_difference_is_worth_is_said_in_units() -> None:
     assert YIELD.difference(0.4407, 0.05) == "about 0.44 % yield"
     assert Quantity("score").difference(139.1) == "about 140 in score"
     assert Quantity("impurity", "%", log=True).difference(0.05) == "about 5.1 % of the impurity"
+    halved, about = math.log(2.0), Quantity("impurity", "%", log=True)
+    assert about.difference(halved, falls=True) == "about 50 % of the impurity"
+    for lowest in (
+        he.Minimize(),
+        he.BestObserved(largest=False),
+        he.KGuesses(2, largest=False),
+        he.TopK(1, largest=False),
+    ):
+        assert lowest.saving(halved, 0.0, about) == "about 50 % of the impurity"
+        assert lowest.better(halved, about) == "better by 50 % of the impurity" or isinstance(lowest, he.TopK)
+    for highest in (he.Maximize(), he.BestObserved(), he.KGuesses(2)):
+        assert highest.saving(halved, 0.0, about) == "about 100 % of the impurity"
+        assert highest.better(halved, about) == "better by 100 % of the impurity"
     assert Quantity.chance("crystal").difference(0.023) == "about 2.3 percentage points of probability"
     assert YIELD.difference(0.05, 0.05) == "less than 0.15 % yield"  # all that is known
 

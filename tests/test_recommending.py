@@ -244,7 +244,7 @@ def test_logarithms_compare_by_ratios() -> None:
     data = [(x, (math.exp(parabola(x, -1.0) / 5), 0.001)) for x in AROUND]
     one = compared(told(he.Minimize(), data, outcomes=outcomes).decide())
     assert one.best is not None
-    assert "% of the impurity" in one.sentence
+    assert f"better by {-100 * math.expm1(-one.best.advantage):.2g} % of the impurity on average" in one.sentence
 
 
 def test_a_measured_design_that_would_probably_fail_is_not_recommended() -> None:

@@ -211,7 +211,7 @@ class Outcomes:
         """A row of a verdict, with values that were measured without noise in place of expected ones."""
         columns = self.known_columns(decided).items()
         labels = {name: [label for label, of in columns if of == name] for name in values}
-        return {**row, **{k: v for name in values for k, v in zip(labels[name], (values[name], 0.0), strict=False)}}
+        return {**row, **{k: v for name in values for k, v in zip(labels[name], (values[name], 0.0), strict=True)}}
 
     def check_known(self, name: Any) -> None:
         """An `InputError` unless there is an outcome of this name."""

@@ -61,9 +61,12 @@ class Quantity:
         """A value, or the bound beyond which it lies."""
         return min(max(value, self.bounds[0]), self.bounds[1])
 
-    def difference(self, amount: float, error: float = 0.0) -> str:
-        """How much a value is better than another: 0.4 % yield, 2 percentage points, 5 % of the impurity."""
-        size = 100.0 * math.expm1(amount) if self.log else 100.0 * amount if self.event else amount
+    def difference(self, amount: float, error: float = 0.0, falls: bool = False) -> str:
+        """How much a value is better than another: 0.4 % yield, 2 percentage points, 5 % of the impurity.
+
+        A value that `falls`, because lower ones are better, does so by less than its whole.
+        """
+        size = self._size(amount, falls)
         said = roughly(size, error / amount * size if amount else 0.0)
         if self.event:
             return f"{said} percentage points of probability"
@@ -71,18 +74,19 @@ class Quantity:
             return f"{said} % of the {self.name}"
         return f"{said}{f' {self.unit}' if self.unit else ''} {'in ' if not self.unit else ''}{self.name}"
 
-    def change(self, amount: float) -> str:
-        """By how much a value differs: 0.44 %, 2 percentage points, 5 % of the impurity.
+    def change(self, amount: float, falls: bool = False) -> str:
+        """By how much a value rises or falls: 0.44 %, 2 percentage points, 5 % of the impurity.
 
         Two digits: an amount that is far smaller than its error would otherwise read as 0.
         """
-        if self.event:
-            size, unit = 100.0 * amount, "percentage points"
-        elif self.log:
-            size, unit = 100.0 * math.expm1(min(amount, 700.0)), f"% of the {self.name}"
-        else:
-            size, unit = amount, self.unit
-        return f"{two_digits(size)}{f' {unit}' if unit else ''}"
+        unit = "percentage points" if self.event else f"% of the {self.name}" if self.log else self.unit
+        return f"{two_digits(self._size(amount, falls))}{f' {unit}' if unit else ''}"
+
+    def _size(self, amount: float, falls: bool) -> float:
+        """A difference as it is said: in per cent of probabilities and of values that are known by ratios."""
+        if self.log:
+            return -100.0 * math.expm1(-amount) if falls else 100.0 * math.expm1(min(amount, 700.0))
+        return 100.0 * amount if self.event else amount
 
     def among(self, means: Sequence[float], sds: Sequence[float]) -> str:
         """Several values: yield 78 to 79 % (± 1), the error of the least certain one."""

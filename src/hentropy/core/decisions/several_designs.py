@@ -262,7 +262,8 @@ class TopK(Limited):
 
     def saving(self, amount: float, error: float, about: Quantity) -> str:
         """For each of the designs, by their values and their distance."""
-        return f"{about.difference(amount / self.k, error / self.k)}{' per recommended design' if self.k > 1 else ''}"
+        each = about.difference(amount / self.k, error / self.k, falls=not self.largest)
+        return f"{each}{' per recommended design' if self.k > 1 else ''}"
 
     def _reward_of_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """Of points m x d and p x d that are in the units of distances already: m x p."""
@@ -307,6 +308,11 @@ class KGuesses(Limited):
         self.largest = largest
         alone = Needs.VARIANCE if self.limited else Needs.MEAN
         self.needs = alone if k == 1 else Needs.JOINT
+
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]
+        """Whether the lowest value is best."""
+        return not self.largest
 
     def drawn(self, belief: Belief) -> bool:
         """Not for two designs without limits whose values are normal, by Clark's formula."""

@@ -106,7 +106,7 @@ class Target(Decision):
         if self._in_units(about):
             return f"nearer to the target by {about.change(amount)}"
         targets = "targets" if len(self.outcomes) > 1 else "target"
-        return f"nearer to the {targets} by {Quantity().change(amount)}, as scaled"
+        return f"nearer to the {targets} by {Quantity().change(amount)} (as scaled)"
 
     def _in_units(self, about: Quantity) -> bool:
         """Whether the loss is the distance of a single outcome."""
