@@ -120,8 +120,6 @@ class Decision(ABC):
     """The limits on outcomes, as they were written."""
     in_units: bool = False
     """Whether the loss is in the units of the outcome."""
-    lower_is_better: bool = False
-    """Whether a lower outcome has a lower loss."""
     recommends_one: bool = False
     """Whether an action is one design and its loss one number: it can be compared with designs that were measured."""
     best_outcomes: Best | None = None
@@ -312,11 +310,12 @@ class Decision(ABC):
         """What lowering the expected loss by this much is worth, with its error, in the units of the outcome."""
         if not self.in_units:
             return f"{roughly(amount, error)} of expected loss"
-        return about.difference(amount, error, self.lower_is_better)
+        return about.difference(amount, error, falls=self.best_outcomes == "low")
 
     def better(self, amount: float, about: Quantity) -> str:
         """That a design has a loss that is lower by so much: better by 0.44 %."""
-        return f"better by {(about if self.in_units else Quantity()).change(amount, self.lower_is_better)}"
+        about = about if self.in_units else Quantity()
+        return f"better by {about.change(amount, falls=self.best_outcomes == 'low')}"
 
     def looks_at_designs(self, a: Any) -> bool:
         """Whether an action consists of designs, and its loss depends on f there."""

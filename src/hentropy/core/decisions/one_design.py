@@ -64,11 +64,6 @@ class OneDesign(Limited):
         """The factor of f(a) in the loss."""
 
     @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]
-        """Whether the lowest value is best."""
-        return self.sign > 0.0
-
-    @property
     def follows_data(self) -> bool:  # type: ignore[override]
         """Whether only measured designs count."""
         return self.among is not None

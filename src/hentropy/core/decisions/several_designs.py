@@ -309,11 +309,6 @@ class KGuesses(Limited):
         alone = Needs.VARIANCE if self.limited else Needs.MEAN
         self.needs = alone if k == 1 else Needs.JOINT
 
-    @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]
-        """Whether the lowest value is best."""
-        return not self.largest
-
     def drawn(self, belief: Belief) -> bool:
         """Not for two designs without limits whose values are normal, by Clark's formula."""
         return self.needs is Needs.JOINT and (self.k > 2 or self.limited or not belief.normal)
