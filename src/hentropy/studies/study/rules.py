@@ -107,8 +107,8 @@ def decades_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...
             continue
         if math.log10(max(values) / min(values)) > DECADES:
             said.append(
-                f"{name} ranges from {min(values):.2g} to {max(values):.2g}: differences between small values are lost"
-                f" beside the large ones; a study with log = true for {name} models its logarithm"
+                f"{name} ranges from {min(values):.2g} to {max(values):.2g}: if its ratios count rather than its"
+                f" differences, a study with log = true for {name} models its logarithm"
             )
     return tuple(said)
 
@@ -295,9 +295,11 @@ def noise_sentence(belief: Belief, about: Quantity) -> str:
         return ""
     size, chance = found
     noise = f"a factor of {two_digits(math.exp(min(size, 700.0)))}" if about.log else about.with_unit(two_digits(size))
+    # behind a transform, the noise of an outcome depends on its value
+    by = "" if isinstance(belief, Transformed) else f"by about {noise}, "
     return (
-        f"The data do not tell whether {about.name} is noisy (by about {noise}, {probable(chance)} probable) or varies"
-        " over short distances: running a good design again would tell, or state the noise."
+        f"The data do not tell whether {about.name} is noisy ({by}{probable(chance)} probable) or varies over short"
+        " distances: running a good design again would tell, or state the noise."
     )
 
 
