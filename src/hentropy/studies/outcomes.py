@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Transformed
+from hentropy.core.beliefs.gaussian import PROBABLY
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
@@ -364,10 +365,6 @@ class Outcomes:
         told = [self.modelled(name, trial) for trial in trials]
         values = [math.nan if one is None else one.value for one in told]
         return values, [math.nan if one is None or one.std_error is None else one.std_error for one in told]
-
-
-PROBABLY = 0.5
-"""Values that are more probably gross errors than not are named."""
 
 
 @dataclass(frozen=True)
