@@ -31,6 +31,7 @@ from torch import Tensor
 import hentropy as he
 from hentropy.bench.problems import Alpine, Problem, published_minimum, standard
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Transformed
+from hentropy.core.decisions.advantage import advantage
 from hentropy.studies.records import Trial
 
 FUNCTIONS: dict[str, Callable[[], Problem]] = {
@@ -180,25 +181,36 @@ def _log_normal(mean: Tensor, sd: Tensor, value: Tensor) -> Tensor:
 
 @torch.no_grad()
 def decided(study: he.Study, function: Measured) -> dict[str, Any]:
-    """The verdict: stated and true value of the recommended design, and those of the measured designs beside it.
+    """The verdict: stated and true value of the recommended design, and those of its rivals.
 
-    `best` is the true value of the design with the best result, `likely` that of the one with the best expected value
-    of all measured ones.
+    `best` is the design with the best result, `likely` that with the best expected value of all measured ones, `bayes`
+    that of all designs; of each the true value, and what the belief says of it. `chances` are the probabilities that
+    the later ones are better than the earlier ones.
     """
     verdict, belief = study.decide(), study.belief
     [row] = verdict.action
     assert verdict.comparison is not None
     results = [(one.measurements[NAME].value, one) for one in study.records if NAME in one.measurements]
     rows = torch.stack([function.problem.space.encode(one.params) for _, one in results])
-    truth = function.true(rows)
     expected = belief.moments(rows.to(belief.X), Needs.VARIANCE).total()[0]
+    best, likely = max(range(len(results)), key=lambda i: results[i][0]), int(expected.argmax())
+    bayes = verdict.raw if verdict.bayes is None else verdict.bayes
+    three = torch.cat([rows[[best, likely]], bayes.to(rows)])
+    mean, variance = belief.moments(three.to(belief.X), Needs.VARIANCE).total()
+    own = study.decision.within(study.space)
+    better = partial(advantage, own, belief)
+    pairs = ((1, 0), (2, 0), (2, 1))
     return {
         "stated": row["mean"],
         "stated_sd": row["sd"],
         "true": float(function.true(verdict.raw[0].to(rows))),
         "measured": bool(verdict.comparison.trials),
-        "best": float(truth[max(range(len(results)), key=lambda i: results[i][0])]),
-        "likely": float(truth[int(expected.argmax())]),
+        "best": float(function.true(three[0])),
+        "likely": float(function.true(three[1])),
+        "bayes": float(function.true(three[2])),
+        "mean": mean.tolist(),
+        "sd": variance.clamp_min(0.0).sqrt().tolist(),
+        "chances": [better(three[one : one + 1], three[other : other + 1]).chance for one, other in pairs],
     }
 
 
