@@ -185,7 +185,7 @@ def decided(study: he.Study, function: Measured) -> dict[str, Any]:
 
     `best` is the design with the best result, `likely` that with the best expected value of all measured ones, `bayes`
     that of all designs; of each the true value, and what the belief says of it. `chances` are the probabilities that
-    the later ones are better than the earlier ones.
+    the later ones are better than the earlier ones; components (H x 3) are those of which the next step has weights.
     """
     verdict, belief = study.decide(), study.belief
     [row] = verdict.action
@@ -196,7 +196,8 @@ def decided(study: he.Study, function: Measured) -> dict[str, Any]:
     best, likely = max(range(len(results)), key=lambda i: results[i][0]), int(expected.argmax())
     bayes = verdict.raw if verdict.bayes is None else verdict.bayes
     three = torch.cat([rows[[best, likely]], bayes.to(rows)])
-    mean, variance = belief.moments(three.to(belief.X), Needs.VARIANCE).total()
+    moments = belief.moments(three.to(belief.X), Needs.VARIANCE)
+    mean, variance = moments.total()
     own = study.decision.within(study.space)
     better = partial(advantage, own, belief)
     pairs = ((1, 0), (2, 0), (2, 1))
@@ -210,6 +211,8 @@ def decided(study: he.Study, function: Measured) -> dict[str, Any]:
         "bayes": float(function.true(three[2])),
         "mean": mean.tolist(),
         "sd": variance.clamp_min(0.0).sqrt().tolist(),
+        "component_mean": moments.mean.tolist(),
+        "component_sd": moments.variance.clamp_min(0.0).sqrt().tolist(),
         "chances": [better(three[one : one + 1], three[other : other + 1]).chance for one, other in pairs],
     }
 
