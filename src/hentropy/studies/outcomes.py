@@ -20,7 +20,7 @@ from hentropy.core.given import Best, closest
 from hentropy.core.models import fit, fit_outcomes
 from hentropy.core.models.families import doubted
 from hentropy.core.models.own import Model, ModelData, believed
-from hentropy.core.predictions import predict, spread_factor
+from hentropy.core.predictions import predict, spread_factor, weigh_families
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
@@ -490,8 +490,12 @@ class Fitting:
                 found += [Doubt(one.number, name, one.measurements[name].value, chance) for one, chance in doubtful]
         return tuple(found)
 
-    def widened(self, belief: Belief, trials: Sequence[Trial]) -> "Calibrated":
-        """The belief with the spreads that the record of predictions asks for; a model of your own stays as it is."""
+    def calibrated(self, belief: Belief, trials: Sequence[Trial]) -> "Calibrated":
+        """The belief with the weights and spreads that the record of predictions asks for.
+
+        A model of your own stays as it is. Where noise is stated, spreads are only widened: with a narrower prior, the
+        noise that was stated would count for more than it should.
+        """
         if self.model is not None:
             return Calibrated(belief)
         own = belief.parts if isinstance(belief, Several) else (belief,)
@@ -499,17 +503,20 @@ class Fitting:
         parts: list[Any] = []
         for part in own:
             name = part.outcomes[0]
-            scores = [one.score for one in judged(trials, name)] if name in self.outcomes.measured else []
-            factor = spread_factor(scores) if isinstance(part, Gaussian | Transformed) else 1.0
-            if factor != 1.0 and isinstance(part, Gaussian | Transformed):
-                told = (self.outcomes.modelled(name, trial) for trial in trials)
-                stated = any(one is not None and one.std_error is not None for one in told)
+            if name not in self.outcomes.measured or not isinstance(part, Gaussian | Transformed):
+                parts.append(part)
+                continue
+            rows = [trial for trial in trials if name in trial.measurements]
+            part = weigh_families(part, [name in trial.predictions for trial in rows])
+            factor = spread_factor([one.plain_error for one in judged(trials, name)])
+            modelled = (self.outcomes.modelled(name, trial) for trial in rows)
+            stated = any(one is not None and one.std_error is not None for one in modelled)
+            if factor > 1.0 or (factor < 1.0 and not stated):
                 factors[name] = factor
                 part = part.widened(factor, noise=not stated)
             parts.append(part)
-        if not factors:
-            return Calibrated(belief)
-        return Calibrated(replace(belief, parts=tuple(parts)) if isinstance(belief, Several) else parts[0], factors)
+        weighed = replace(belief, parts=tuple(parts)) if isinstance(belief, Several) else parts[0]
+        return Calibrated(weighed, factors)
 
     def _treatment(self, outcomes: int, measured: int) -> Any:
         """That of the hyperparameters: an outcome beside others, which may be computed, is not transformed."""
@@ -545,7 +552,7 @@ def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A belief, and by which factor the record of predictions has widened it, by outcome; 1 where there is none."""
+    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none."""
 
     belief: Belief
     factors: Mapping[str, float] = field(default_factory=dict)

@@ -30,7 +30,7 @@ ROUNDING: Final = 1e-12
 class Prediction:
     """An observation to come, noise included, in the outcome's units: mean, sd, and quantiles at `SHARES`.
 
-    `widened` is the factor by which the record so far had widened it; `log` says that the outcome is modelled by its
+    `widened` is the factor that the record so far had put on its spread; `log` says that the outcome is modelled by its
     logarithm.
     """
 
@@ -116,9 +116,12 @@ class Judged:
         return low <= self.value <= high
 
     @property
-    def score(self) -> float:
-        """The normal score of the result without what the record had widened."""
-        return self.prediction.score(self.value) * self.prediction.widened
+    def plain_error(self) -> float:
+        """The error in standard deviations that the record had not changed; of logarithmic outcomes that of the
+        logarithm, by its normal score.
+        """
+        own = self.prediction
+        return own.widened * (own.score(self.value) if own.log else self.error)
 
 
 @dataclass(frozen=True)

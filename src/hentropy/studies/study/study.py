@@ -390,7 +390,7 @@ class Study:
         if self._fitted is None or self._fitted[0] != told:
             earlier = None if self._fitted is None else self._fitted[1]
             fitted = self.fitting.belief(told, self.log.row, earlier)
-            self._fitted = (told, fitted, self.fitting.widened(fitted, told))
+            self._fitted = (told, fitted, self.fitting.calibrated(fitted, told))
         return self._fitted[2]
 
     @property
