@@ -19,6 +19,7 @@ from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.given import Best, closest
 from hentropy.core.models import fit, fit_outcomes
 from hentropy.core.models.families import doubted
+from hentropy.core.models.gp import MIXTURE_LIMIT
 from hentropy.core.models.own import Model, ModelData, believed
 from hentropy.core.predictions import predict, spread_factor, weigh_families
 from hentropy.core.spaces import DesignSpace
@@ -490,6 +491,21 @@ class Fitting:
                 found += [Doubt(one.number, name, one.measurements[name].value, chance) for one, chance in doubtful]
         return tuple(found)
 
+    def learns_noise(self, name: str, trials: Sequence[Trial]) -> bool:
+        """Whether the noise of an outcome, a number, is learned from its results: no error of any is stated."""
+        if self.model is not None or name not in self.outcomes.measured or self.outcomes.words(name):
+            return False
+        modelled = (self.outcomes.modelled(name, trial) for trial in trials)
+        return not any(one is not None and one.std_error is not None for one in modelled)
+
+    def plugs_in_noise(self, trials: Sequence[Trial]) -> bool:
+        """Whether the most probable noise is taken for the true one, although few results tell it."""
+        return self.hyperparameters == "map" and len(trials) <= MIXTURE_LIMIT
+
+    def integrating_noise(self) -> "Fitting":
+        """The same outcomes by a belief that integrates over what is not known of the noise."""
+        return replace(self, hyperparameters="families", one_kernel=False)
+
     def calibrated(self, belief: Belief, trials: Sequence[Trial]) -> "Calibrated":
         """The belief with the weights and spreads that the record of predictions asks for.
 
@@ -509,8 +525,7 @@ class Fitting:
             rows = [trial for trial in trials if name in trial.measurements]
             part = weigh_families(part, [name in trial.predictions for trial in rows])
             factor = spread_factor([one.plain_error for one in judged(trials, name)])
-            modelled = (self.outcomes.modelled(name, trial) for trial in rows)
-            stated = any(one is not None and one.std_error is not None for one in modelled)
+            stated = not self.learns_noise(name, rows)
             if factor > 1.0 or (factor < 1.0 and not stated):
                 factors[name] = factor
                 part = part.widened(factor, noise=not stated)

@@ -31,6 +31,8 @@ class Quantity:
     """What may happen, where the value is its probability."""
     likely: tuple[tuple[float, float], ...] = ()
     """Of a probability at each point, the range that holds it in nine of ten cases."""
+    spread: float = 1.0
+    """By which factor standard deviations are greater than those of the belief."""
 
     @classmethod
     def chance(cls, event: str) -> "Quantity":
