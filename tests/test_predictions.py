@@ -20,13 +20,13 @@ import hentropy as he
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Several, Transformed
 from hentropy.core.beliefs.inducing import summarised
 from hentropy.core.beliefs.kernels import Kernel, Some, times
+from hentropy.core.models.families import LeftOut
 from hentropy.core.predictions import (
     EVIDENCE,
     EVIDENCE_OF_FAMILY,
     GROSS,
     PSEUDO_COUNT,
     WINDOW,
-    each_from_earlier,
     families_of,
     family_weights,
     log_evidence,
@@ -37,8 +37,8 @@ from hentropy.core.predictions import (
 )
 from hentropy.errors import InputError
 from hentropy.studies.outcomes import Calibrated
-from hentropy.studies.records import Prediction, PredictionRecord, State, Trial, judged
-from hentropy.studies.records.prediction import SHARES
+from hentropy.studies.records import Judged, Prediction, PredictionRecord, State, Trial, judged
+from hentropy.studies.records.prediction import FAMILY_SHARES, SHARES, family_record
 from hentropy.studies.study.rules import record_sentences
 from hentropy.views.plots.marks import Dots, Panel, Role
 from hentropy.views.plots.pictures import picture
@@ -290,54 +290,84 @@ SKEWED = (2.0 * WAVES).exp()
 
 
 @pytest.mark.parametrize("values", [WAVES, SKEWED], ids=["plain", "skewed"])
-def test_what_is_said_from_earlier_results_is_that_of_fewer_data(values: Tensor) -> None:
-    """Every component without the last observations, by conditioning on the first alone."""
+def test_a_prediction_keeps_what_each_family_says(values: Tensor) -> None:
     belief = he.fit(ROWS, values, space=HERE, noise=0.05)
     assert isinstance(belief, Transformed) == (values is SKEWED)
+    x = HERE.sample(1, seed=77)
+    [said] = Calibrated(belief).predictions(x, ["value"])
+    one, kinds = said["value"], families_of(belief)
+    assert set(one.families) == set(kinds)
+    assert len(set(kinds)) > 1
     normal = belief.latent if isinstance(belief, Transformed) else belief
-    found = each_from_earlier(belief)
-    for t in (6, 15, 23):
-        residual, noise = normal.residual[:, :t], normal.noise[:, :t]
-        K = normal.kernel(normal.inputs, normal.inputs)
-        inverse = torch.linalg.inv(K[:, :t, :t] + torch.diag_embed(noise))
-        cross = K[:, t, :t].unsqueeze(-2)
-        mean = normal.prior_mean(normal.inputs)[:, t] + (cross @ inverse @ residual.unsqueeze(-1))[:, 0, 0]
-        var = K[:, t, t] - (cross @ inverse @ cross.mT)[:, 0, 0] + normal.noise[:, t]
-        close(found.component_mean[:, t], normal.frame.shift + normal.frame.scale * mean, 1e-5)
-        close(found.component_sd[:, t], normal.frame.scale * var.sqrt(), 1e-4)
-    close(found.observed, values, 1e-9)
+    moments = normal.moments(x, Needs.VARIANCE)
+    sd = (moments.variance + normal.frame.scale.square() * normal.noise_at(x)).sqrt()[:, 0]
+    for value in (one.median, *one.interval):
+        at = torch.tensor(value, dtype=torch.float64)
+        each = LeftOut(at, normal.weights, moments.mean[:, 0], sd, belief if isinstance(belief, Transformed) else None)
+        density = each.log_density.exp()
+        whole = float(normal.weights @ density)
+        found = one.family_records(value)
+        for name in set(kinds):
+            own = torch.tensor([kind == name for kind in kinds]).to(normal.weights) * normal.weights
+            # slopes between quantiles stand for those of the distributions
+            assert found[name] == pytest.approx(math.log(float(own @ density / own.sum()) / whole), abs=0.5)
+
+
+def test_a_normal_family_has_exact_densities() -> None:
+    normal = NormalDist(3.0, 2.0)
+    whole = tuple(normal.inv_cdf(share) for share in SHARES)
+    narrow = NormalDist(3.5, 0.5)
+    one = Prediction(3.0, 2.0, whole, families={"narrow": tuple(narrow.inv_cdf(share) for share in FAMILY_SHARES)})
+    for value in (2.0, 3.4, 9.0):
+        exact = math.log(narrow.pdf(value)) - math.log(normal.pdf(value)) if abs(value - 3.5) < 5 else None
+        if exact is not None:
+            assert one.family_records(value)["narrow"] == pytest.approx(exact, abs=1e-6)
+    results = [Judged(0, one, 3.4), Judged(1, one, 2.0), Judged(2, replace(one, families={}), 3.0)]
+    each = [one.family_records(value)["narrow"] for value in (3.4, 2.0)]
+    assert family_record(results) == {"narrow": pytest.approx(sum(each))}
+    logs = replace(one, log=True, quantiles=tuple(map(math.exp, whole)))
+    logs = replace(logs, families={"narrow": tuple(math.exp(own) for own in one.families["narrow"])})
+    assert logs.family_records(math.exp(3.4))["narrow"] == pytest.approx(each[0])
+    assert logs.family_records(-1.0) == {}
 
 
 def test_families_lose_weight_as_by_the_rule_of_bayes_beyond_a_margin() -> None:
     families = ["a", "a", "b", "c"]
     weights = torch.tensor([0.1, 0.3, 0.4, 0.2], dtype=torch.float64)
-    density = torch.tensor([[-1.0, -2.0], [-3.0, -0.5], [-4.0, -6.0], [-1.5, -2.0]], dtype=torch.float64)
-    inside = (density.exp()[:2] * torch.tensor([[0.25], [0.75]])).sum(0).prod()
-    odds = torch.stack([inside, density[2].exp().prod(), density[3].exp().prod()])
-    odds = (EVIDENCE_OF_FAMILY * odds / odds.max()).clamp_max(1.0)
-    assert float(odds.min()) < 1.0
-    expected = weights * odds[[0, 0, 1, 2]]
-    close(family_weights(density, weights, families), expected / expected.sum(), 1e-12)
-    # no difference that one in twenty records shows has an effect; nor has a density that all share
-    close(family_weights(density[:, :1], weights, families), weights, 1e-12)
-    close(family_weights(density + 50.0, weights, families), expected / expected.sum(), 1e-12)
+    record = {"a": 1.5, "b": -6.0, "elsewhere": 9.0}  # nothing is known of c
+    odds = torch.tensor([1.0, 1.0, EVIDENCE_OF_FAMILY * math.exp(-7.5), 1.0], dtype=torch.float64)
+    expected = weights * odds
+    close(family_weights(record, weights, families), expected / expected.sum(), 1e-12)
+    # no difference that one in twenty records shows has an effect
+    close(family_weights({"a": 1.0, "b": -1.9, "c": 0.0}, weights, families), weights, 1e-12)
 
 
-def test_the_record_weighs_families_where_one_predicts_far_better() -> None:
-    belief = he.fit(ROWS, WAVES, space=HERE, hyperparameters="families")
-    kinds = families_of(belief)
-    assert len(set(kinds)) == 2
-    alike = [False] * 24
-    assert weigh_families(belief, alike) is belief
-    weighed = weigh_families(belief, [False] * 8 + [True] * 16)
-    record = each_from_earlier(belief).log_density[:, 8:]
-    close(weighed.weights, family_weights(record, belief.weights, kinds), 1e-12)
-    # a sum of waves: the family that expects one has nearly all of the weight then, and before it had not
-    share = {kind: float(weighed.weights[[one == kind for one in kinds]].sum()) for kind in set(kinds)}
-    before = {kind: float(belief.weights[[one == kind for one in kinds]].sum()) for kind in set(kinds)}
-    assert max(share.values()) > 0.99 > 0.95 > max(before.values())
+def test_a_study_weighs_families_by_its_record() -> None:
+    """Waves, of which the family with terms says more than the one without."""
+    made = he.Study(HERE, he.Maximize(), seed=1)
+    waves = [float(torch.sin(9.0 * row[0]) + torch.cos(8.0 * row[1])) for row in HERE.sample(24, seed=4)]
+    for row, value in zip(HERE.sample(24, seed=4), waves, strict=True):
+        made.attach(HERE.decode(row), value)
+    plain = made.belief
+    assert isinstance(plain, Gaussian)
+    for _ in range(3):
+        trial = made.ask()
+        made.tell(trial, math.sin(9.0 * trial.params["x"]) + math.cos(8.0 * trial.params["y"]))
+    record = family_record(judged(made.records, "value"))
+    assert len(record) == 2
+    assert max(record.values()) - min(record.values()) > math.log(EVIDENCE_OF_FAMILY)
+    weighed = made.belief
+    forgetful = he.Study(HERE, he.Maximize(), seed=1, records=[replace(one, predictions={}) for one in made.records])
+    before = forgetful.belief
+    assert isinstance(weighed, Gaussian)
+    assert isinstance(before, Gaussian)
+    kinds = families_of(before)
+    close(weighed.weights, family_weights(record, before.weights, kinds), 1e-9)
+    worst = min(record, key=lambda name: record[name])
+    lost = [kind == worst for kind in kinds]
+    assert float(weighed.weights[lost].sum()) < 0.5 * float(before.weights[lost].sum())
     one = he.fit(ROWS, WAVES, space=HERE, hyperparameters="map")
-    assert weigh_families(one, [True] * 24) is one
+    assert weigh_families(one, record) is one
 
 
 def told(made: he.Study, count: int, shift: float = 0.0) -> list[Trial]:

@@ -2,19 +2,17 @@ r"""What past predictions say of the next ones: predictive distributions, weight
 
 A model that chose its own experiments is judged by them, in two closed forms that leave a good record alone.
 
-**Families.** The mixture has components of several families f. With the hyperparameters of today, each component h has
-a density of every observation given those before it, from the factor K = L L^T of its kernel matrix (rows in the order
-of the experiments, R = L^-1, r = y - m):
+**Families.** The mixture has components of several families f. A prediction keeps the distribution that each family by
+itself had of the result y_t, and that of the whole mixture. Over the last `WINDOW` results
 
-    e = R r        log p_h(y_t | y_1 ... y_t-1) = -1/2 e_t^2 + log R_tt + constant
+    l_f = sum_t log p_f(y_t) - log p(y_t)            0 for results that the family did not predict
 
-    l_f = sum over proposed t of log sum_{h in f} u_h p_h(y_t | before)        u: weights within the family, sum 1
-
-and the weight of a family is multiplied by min(1, `EVIDENCE_OF_FAMILY` exp(l_f - max_g l_g)). If f were right, the
-likelihood ratio exp(l_g - l_f) would be a martingale with mean 1, and reach 20 with a probability of at most 1/20
-(Ville's inequality). So a family keeps its weight unless the record clearly speaks for another, and beyond that it
-loses weight as by Bayes' rule. Stacked weights cannot do this: they keep a pseudo-count of each component, and one that
-is a hundred times too wide then determines the spread of all.
+and the weight of a family is multiplied by min(1, `EVIDENCE_OF_FAMILY` exp(l_f - max_g l_g)). If f is right, the
+likelihood ratio exp(l_g - l_f) of another one has mean 1, and is above 20 with a probability of at most 1/20 (Markov).
+So a family keeps its weight unless the record clearly speaks for another, and beyond that it loses weight as by Bayes'
+rule. Stacked weights cannot do this: they keep a pseudo-count of each component, and one that is a hundred times too
+wide then determines the spread of all. Nor can the likelihood of the data, which a family that fitted them explains in
+hindsight: what counts is what was said before.
 
 **Spread.** A prediction is kept before its result comes; the result has an error z = (y - mean) / sd. If all standard
 deviations are off by a factor c, and the model is right otherwise, z_i ~ N(0, c^2), and with an inverse gamma prior of
@@ -33,8 +31,8 @@ together have errors that are not quite independent.
 """
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Several, Transformed
@@ -42,7 +40,6 @@ from hentropy.core.beliefs.correlated import Correlated
 from hentropy.core.beliefs.kernels import Composed
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.normal import of_logarithm
-from hentropy.core.models.families import LeftOut
 from hentropy.lazy import Tensor, torch
 
 Fitted = TypeVar("Fitted", Gaussian, Transformed)
@@ -82,60 +79,44 @@ def spread_factor(errors: Sequence[float]) -> float:
     return math.sqrt((PSEUDO_COUNT + squares) / (PSEUDO_COUNT + count))
 
 
-@torch.no_grad()
-def each_from_earlier(belief: Gaussian | Transformed) -> LeftOut:
-    """What each component, with the hyperparameters of today, says of each observation from those before it."""
-    if isinstance(belief, Transformed):
-        return replace(each_from_earlier(belief.latent), observed=belief.observed, transformed=belief)
-    precision = belief.root_inverse.diagonal(dim1=-2, dim2=-1)  # 1 / L_tt: H x n
-    gap = (belief.root_inverse @ belief.residual.unsqueeze(-1)).squeeze(-1) / precision
-    observed = belief.residual + belief.prior_mean(belief.inputs)
-    shift, scale = belief.frame.shift, belief.frame.scale
-    return LeftOut(
-        observed=shift + scale * observed[0],
-        weights=belief.weights.unsqueeze(-1).expand_as(gap),
-        component_mean=shift + scale * (observed - gap),
-        component_sd=scale / precision,
-    )
-
-
-def families_of(belief: Gaussian | Transformed) -> list[Hashable]:
+def families_of(belief: Gaussian | Transformed) -> list[str]:
     """Which family each component is of: its kernel, with terms or without, and whether outcomes are transformed."""
     normal = belief.latent if isinstance(belief, Transformed) else belief
     kernel, H = normal.kernel, normal.components
-    if not isinstance(kernel, Composed):
-        return [None] * H
+    if not isinstance(kernel, Composed) or not normal.stacked:
+        return [""] * H
     profiles = kernel.stationary.profiles
     alone = set(kernel.stationary_alone())
     bent = belief.bent.tolist() if isinstance(belief, Transformed) else [False] * H
     each = profiles * H if len(profiles) == 1 else profiles
-    return [(each[h], h in alone, bent[h]) for h in range(H)]
+    return [
+        f"{each[h].value}{'' if h in alone else ' with terms'}{', transformed' if bent[h] else ''}" for h in range(H)
+    ]
 
 
-def family_weights(log_density: Tensor, weights: Tensor, families: Sequence[Hashable]) -> Tensor:
-    """Weights (H) of components of these families, given the log densities that they had of results: H x n."""
+def family_parts(belief: Fitted) -> dict[str, Fitted]:
+    """What each family by itself believes, by its name; nothing where there is only one."""
+    families = families_of(belief)
     names = list(dict.fromkeys(families))
-    of_family = torch.tensor([[name == own for own in families] for name in names]).to(weights)  # F x H
-    some = weights.clamp_min(torch.finfo(weights.dtype).tiny)
-    within = (of_family * some).log() - (of_family @ some).log().unsqueeze(-1)
-    record = torch.logsumexp(within.unsqueeze(-1) + log_density, -2).sum(-1)  # F
-    loss = (record - record.max() + math.log(EVIDENCE_OF_FAMILY)).clamp_max(0.0)
-    found = weights * (of_family.mT @ loss.exp())
+    if len(names) == 1:
+        return {}
+    return {name: belief.some([h for h, own in enumerate(families) if own == name]) for name in names}
+
+
+def family_weights(record: Mapping[str, float], weights: Tensor, families: Sequence[str]) -> Tensor:
+    """Weights (H) of components of these families, given what the record says of each (l_f)."""
+    known = torch.tensor([record.get(name, 0.0) for name in families]).to(weights)
+    loss = (known - known.max() + math.log(EVIDENCE_OF_FAMILY)).clamp_max(0.0)
+    found = weights * loss.exp()
     return found / found.sum()
 
 
-def weigh_families(belief: Fitted, proposed: Sequence[bool]) -> Fitted:
-    """The belief with weights of families that its predictions of the proposed ones of n observations ask for.
-
-    Only where it mixes families of kernels, and knows every observation.
-    """
-    normal = belief.latent if isinstance(belief, Transformed) else belief
+def weigh_families(belief: Fitted, record: Mapping[str, float]) -> Fitted:
+    """The belief with the weights of families that the record asks for."""
     families = families_of(belief)
-    known = normal.stacked and normal.summary is None and len(normal.residual[0]) == len(proposed)
-    if not known or len(set(families)) == 1 or not any(proposed):
+    if len(set(families)) == 1 or not record:
         return belief
-    log_density = each_from_earlier(belief).log_density[:, torch.tensor(proposed)]
-    return belief.weighted(family_weights(log_density, normal.weights, families))
+    return belief.weighted(family_weights(record, belief.weights, families))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from hentropy.core.models import fit, fit_outcomes
 from hentropy.core.models.families import doubted
 from hentropy.core.models.gp import MIXTURE_LIMIT
 from hentropy.core.models.own import Model, ModelData, believed
-from hentropy.core.predictions import predict, spread_factor, weigh_families
+from hentropy.core.predictions import WINDOW, family_parts, predict, process_of, spread_factor, weigh_families
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
@@ -30,7 +30,7 @@ from hentropy.lazy import Tensor, torch
 from hentropy.studies.records import Measurement, Prediction, State, Trial, Value, judged
 from hentropy.studies.records.numbers import checked_value
 from hentropy.studies.records.outcome import Outcome, check_name, check_noise, check_unit
-from hentropy.studies.records.prediction import SHARES
+from hentropy.studies.records.prediction import FAMILY_SHARES, SHARES, family_record
 from hentropy.studies.setting import Assays
 
 CHECKED = 256
@@ -522,10 +522,10 @@ class Fitting:
             if name not in self.outcomes.measured or not isinstance(part, Gaussian | Transformed):
                 parts.append(part)
                 continue
-            rows = [trial for trial in trials if name in trial.measurements]
-            part = weigh_families(part, [name in trial.predictions for trial in rows])
-            factor = spread_factor([one.plain_error for one in judged(trials, name)])
-            stated = not self.learns_noise(name, rows)
+            known = judged(trials, name)
+            part = weigh_families(part, family_record(known[-WINDOW:]))
+            factor = spread_factor([one.plain_error for one in known])
+            stated = not self.learns_noise(name, trials)
             if factor > 1.0 or (factor < 1.0 and not stated):
                 factors[name] = factor
                 part = part.widened(factor, noise=not stated)
@@ -581,10 +581,14 @@ class Calibrated:
                 continue
             expected = predict(self.belief, name, at, SHARES)
             columns = (expected.mean.tolist(), expected.sd.tolist(), expected.quantiles.mT.tolist())
-            for each, (mean, sd, quantiles) in zip(found, zip(*columns, strict=True), strict=True):
+            own = process_of(self.belief, name)
+            parts = family_parts(own) if isinstance(own, Gaussian | Transformed) else {}
+            of_parts = {key: predict(part, name, at, FAMILY_SHARES).quantiles for key, part in parts.items()}
+            for i, (mean, sd, quantiles) in enumerate(zip(*columns, strict=True)):
                 if all(map(math.isfinite, (mean, sd, *quantiles))):
                     log, factor = name in self.belief.logs, self.factors.get(name, 1.0)
-                    each[name] = Prediction(mean, sd, tuple(quantiles), factor, log)
+                    families = {key: tuple(each[:, i].tolist()) for key, each in of_parts.items()}
+                    found[i][name] = Prediction(mean, sd, tuple(quantiles), factor, log, families)
         return found
 
 
