@@ -1,13 +1,13 @@
 """Whether studies can be believed: predictions at proposed designs, stated values of verdicts, recommended designs.
 
     .venv/bin/python -m benchmarks.calibration --seeds 1 2 3 --workers 16 --out out/calibration.jsonl
-    .venv/bin/python -m benchmarks.calibration --summary out/calibration.jsonl
+    .venv/bin/python -m benchmarks.calibration --summary out/calibration.jsonl --write-docs
 
 Default `Maximize` studies in memory, of functions with 2 to 10 parameters, smooth and rough ones. Each experiment that
 the model chooses is predicted before its result comes: mean, standard deviation, 90 % interval of the observation.
-After each result the verdict states the value of the design that it recommends, as mean and standard deviation of the
-true value; so does the benchmark know the truth. The functions were chosen before any result was looked at; seeds from
-100 on are for tuning, those below for tables.
+After each result the verdict states the value of the design that it recommends, as mean and standard deviation, which
+is compared with the true one. The functions were chosen before any result was looked at; seeds from 100 on are for
+tuning, those below for tables.
 """
 
 import argparse
@@ -426,10 +426,23 @@ def recommended_table(runs: Sequence[dict[str, Any]]) -> str:
 
 
 def summary(runs: Sequence[dict[str, Any]]) -> str:
-    """All tables, as Markdown."""
-    seeds = sorted({run["seed"] for run in runs})
-    said = f"{len(runs)} studies, seeds {seeds[0]} to {seeds[-1]}."
+    """All tables, as Markdown, and which studies they are of."""
+    seeds = {name: sorted({run["seed"] for run in runs if run["setting"] == name}) for name in SETTINGS}
+    each = [f"{name} {own[0]} to {own[-1]}" for name, own in seeds.items() if own]
+    versions = ", ".join(sorted({run["version"] for run in runs}))
+    said = f"{len(runs)} studies; seeds: {', '.join(each)}; version {versions}."
     return "\n\n".join([predictions_table(runs), verdicts_table(runs), recommended_table(runs), said])
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- calibration:begin -->", "<!-- calibration:end -->"
+
+
+def filled(page: str, text: str) -> str:
+    """A page with the tables in their place."""
+    if not 0 <= page.find(BEGIN) < page.find(END):
+        raise ValueError(f"the page has no place for the tables: no line {BEGIN} above a line {END}")
+    return f"{page.split(BEGIN, 1)[0]}{BEGIN}\n{text}\n{END}{page.split(END, 1)[1]}"
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -445,20 +458,25 @@ def main() -> None:
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--max-seconds", type=float, default=math.inf)
     options.add_argument("--out", type=Path, default=Path("out/calibration.jsonl"))
+    options.add_argument("--version", default=he.__version__, help="what the tables say that was measured: a commit")
     options.add_argument("--summary", type=Path, metavar="FILE", help="tables of an earlier sweep; measure nothing")
+    options.add_argument("--write-docs", action="store_true", help="with --summary: put them into docs/benchmarks.md")
     given = options.parse_args()
     if given.summary is not None:
-        print(summary(read(given.summary)))
+        text = summary([{"version": given.version, **run} for run in read(given.summary)])
+        print(text)
+        if given.write_docs:
+            PAGE.write_text(filled(PAGE.read_text(), text))
         return
     given.out.parent.mkdir(parents=True, exist_ok=True)
     start = time.time()
     with given.out.open("a") as file:
         for found in sweep(jobs(given.settings, given.functions, given.seeds), given.workers, given.max_seconds):
-            file.write(json.dumps(found) + "\n")
+            file.write(json.dumps({"version": given.version, **found}) + "\n")
             file.flush()
             said = f"{found['setting']}, {found['function']}, seed {found['seed']}: {found['seconds']:.0f} s of CPU"
             print(f"[{time.time() - start:6.0f} s] {said}", file=sys.stderr, flush=True)
-    print(summary(read(given.out)))
+    print(summary([{"version": given.version, **run} for run in read(given.out)]))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Computed, Outcomes
 from hentropy.studies.records import State, Trial, in_state
 
-CLEAR = 0.9
+CLEAR = 0.95
 """The probability of being better from which on a design replaces the one that measured best."""
 
 SAME = 1e-9
