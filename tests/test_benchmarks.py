@@ -133,8 +133,10 @@ def test_calibration_counts_errors_of_the_second_half_and_all_verdicts() -> None
     assert calibration.stated_errors(runs) == [1.0, 2.0, 0.0, float("inf")]
     assert calibration.covered(calibration.stated_errors(runs)) == 0.5
     spread = 1.25**0.5  # of 0, 1, 2, 3
-    assert calibration.compared(runs, "best", 4) == (0, 1, pytest.approx(0.1 / spread), 1)
-    assert calibration.compared(runs, "likely", 1) == (1, 0, pytest.approx(-0.5 / spread), 1)
+    for other, after, counts, gap in (("best", 4, (0, 1, 1), 0.1), ("likely", 1, (1, 0, 1), -0.5)):
+        worse, better, mean, count = calibration.compared(runs, other, after)
+        assert (worse, better, count) == counts
+        assert mean == pytest.approx(gap / spread)
 
 
 def test_tables_of_calibration_fill_their_place_of_the_page() -> None:

@@ -33,7 +33,7 @@ together have errors that are not quite independent.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Several, Transformed
 from hentropy.core.beliefs.correlated import Correlated
@@ -41,8 +41,6 @@ from hentropy.core.beliefs.kernels import Composed
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.normal import of_logarithm
 from hentropy.lazy import Tensor, torch
-
-Fitted = TypeVar("Fitted", Gaussian, Transformed)
 
 EVIDENCE_OF_FAMILY: Final = 20.0
 """Odds by the record from which on a family loses weight: one over the probability of a false alarm."""
@@ -94,7 +92,7 @@ def families_of(belief: Gaussian | Transformed) -> list[str]:
     ]
 
 
-def family_parts(belief: Fitted) -> dict[str, Fitted]:
+def family_parts(belief: Gaussian | Transformed) -> dict[str, Gaussian | Transformed]:
     """What each family by itself believes, by its name; nothing where there is only one."""
     families = families_of(belief)
     names = list(dict.fromkeys(families))
@@ -111,7 +109,7 @@ def family_weights(record: Mapping[str, float], weights: Tensor, families: Seque
     return found / found.sum()
 
 
-def weigh_families(belief: Fitted, record: Mapping[str, float]) -> Fitted:
+def weigh_families(belief: Gaussian | Transformed, record: Mapping[str, float]) -> Gaussian | Transformed:
     """The belief with the weights of families that the record asks for."""
     families = families_of(belief)
     if len(set(families)) == 1 or not record:
