@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from benchmarks import __main__ as bench
-from benchmarks import decisions, psychophysics
+from benchmarks import calibration, decisions, psychophysics
 
 PEAK = {"process": 800.0, "call": 60.0}
 TIMED = {"seconds": 0.5, "case": "Alpine-2"}
@@ -108,3 +109,71 @@ def test_a_peer_that_is_not_installed_is_left_out(
     assert "8 answers, 3 designs, 6 points" in said
     assert "brute force " in said
     assert f"AEPsych: not installed in {sys.executable}; left out" in said
+
+
+def step(known: int, value: float, mean: float, sd: float, stated: tuple[float, float, float]) -> dict[str, Any]:
+    """A step of a study: a prediction with its result, and a verdict with mean, standard deviation and true value."""
+    predicted = {"mean": mean, "sd": sd, "low": mean - 1.645 * sd, "high": mean + 1.645 * sd}
+    verdict = {"stated": stated[0], "stated_sd": stated[1], "true": stated[2], "best": 1.0, "likely": 2.0}
+    return {"known": known, "value": value, "truth": float(known), "predicted": predicted, "verdict": verdict}
+
+
+def test_calibration_counts_errors_of_the_second_half_and_all_verdicts() -> None:
+    steps = [
+        step(0, 9.0, 0.0, 1.0, (1.0, 0.5, 1.5)),
+        step(1, 9.0, 0.0, 1.0, (1.0, 0.5, 2.0)),
+        step(2, 3.0, 1.0, 1.0, (1.0, 0.0, 1.0)),
+        step(3, 0.5, 1.0, 0.5, (1.0, 0.0, 1.1)),
+    ]
+    runs = [{"setting": "noiseless", "function": "Branin", "seed": 1, "version": "abc", "steps": steps}]
+    found = calibration.Predictions.of(runs)
+    assert found.errors == [2.0, -1.0]
+    assert (found.below, found.above, found.inside) == (0, 1, 0.5)
+    assert found.error == pytest.approx(2.5**0.5)
+    assert calibration.stated_errors(runs) == [1.0, 2.0, 0.0, float("inf")]
+    assert calibration.covered(calibration.stated_errors(runs)) == 0.5
+    spread = 1.25**0.5  # of 0, 1, 2, 3
+    for other, after, counts, gap in (("best", 4, (0, 1, 1), 0.1), ("likely", 1, (1, 0, 1), -0.5)):
+        worse, better, mean, count = calibration.compared(runs, other, after)
+        assert (worse, better, count) == counts
+        assert mean == pytest.approx(gap / spread)
+
+
+def test_tables_of_calibration_fill_their_place_of_the_page() -> None:
+    steps = [step(i, 0.9 * (-1) ** i, 0.0, 1.0, (1.0, 0.5, 1.5)) for i in range(60)]
+    runs = [
+        {"setting": setting, "function": name, "seed": 1, "version": "abc", "steps": steps}
+        for setting, made in calibration.SETTINGS.items()
+        for name in made.functions
+    ]
+    text = calibration.summary(runs)
+    assert "| Branin | 0.90 | **1.00** | 0.00, 0.00 | 0.90 | **1.00** | 0.00, 0.00 |" in text
+    assert "0 of 15 hold both" in text
+    assert "| noisy | 60 | best result" not in text
+    assert text.endswith("version abc.")
+    page = calibration.PAGE.read_text()
+    filled = calibration.filled(page, text)
+    assert text in filled
+    assert filled.split(calibration.END)[1] == page.split(calibration.END)[1]
+    assert calibration.filled(filled, text) == filled
+    with pytest.raises(ValueError, match="no place"):
+        calibration.filled("nothing", text)
+
+
+def test_calibration_runs_whole_tables_seed_by_seed() -> None:
+    order = calibration.jobs(calibration.SETTINGS, calibration.FUNCTIONS, [1, 2])
+    assert len(order) == 2 * (15 + 15 + 5 + 5)
+    assert [job.seed for job in order] == [1] * 40 + [2] * 40
+    few = calibration.jobs(["map"], ["Branin", "Levy-4"], [3])
+    assert few == [calibration.Job("map", "Branin", 3)]
+
+
+def test_calibration_studies_know_the_truth() -> None:
+    job = calibration.Job("noisy", "Branin", 5)
+    function = calibration.Measured.of(job)
+    best = torch.tensor([[torch.pi, 2.275]], dtype=torch.float64)
+    assert float(function.true(best)) == pytest.approx(-0.397887, abs=1e-5)
+    draws = torch.tensor([function.measure(best[0]) for _ in range(400)]) - float(function.true(best))
+    # a standard deviation of 400 normal errors is off by more than 15 % in one of 10,000 cases
+    assert float(draws.std()) == pytest.approx(function.noise, rel=0.15)
+    assert calibration.run(job, until=0.0) is None

@@ -9,9 +9,10 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.core.beliefs import Gaussian, Needs, Transformed
+from hentropy.core.beliefs.gaussian import DOUBT
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.terms import Basis
-from hentropy.core.models.families import DOUBT, Fitted, doubted, doubting, suspects
+from hentropy.core.models.families import Fitted, doubted, doubting, suspects
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.hyperparameters import LogPosterior
 
@@ -41,6 +42,11 @@ def test_a_gross_error_is_found_and_does_no_harm() -> None:
     assert int((chances > 0.0).sum()) <= 2  # a neighbour may be doubted too
     assert error(belief) < 0.1 < error(he.fit(X, Y, space=SPACE, hyperparameters="mixture"))
     assert float(belief.observed[7]) == pytest.approx(float(Y[7]))
+    [note] = (note for note in belief.notes if "gross" in note)
+    assert f"rows 7 ({100.0 * float(chances[7]):.0f} % probable)" in note
+    assert "If you are sure of them, state their standard errors" in note
+    sure = he.fit(X, Y, space=SPACE, noise=0.01)
+    assert not any("gross" in note for note in sure.notes)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 7])

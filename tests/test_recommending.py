@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, Literal
 
 import pytest
@@ -10,11 +11,13 @@ import torch
 
 import hentropy as he
 from hentropy.core.action_search.base import loss_now
+from hentropy.core.beliefs import Moments, Needs
+from hentropy.core.decisions.headlines import known
 from hentropy.core.entropy import check_fit
 from hentropy.core.failures import restricted
 from hentropy.studies.records import Comparison, Rival, Verdict
 from hentropy.studies.storage import open_store
-from hentropy.studies.study.recommending import CLEAR
+from hentropy.studies.study.recommending import CLEAR, COVERED, simultaneous, stated_spread
 from hentropy.views.text.trials import verdict_json
 from support.studies import LINE, begun, hill
 
@@ -92,7 +95,7 @@ def test_without_one_the_best_measured_design_is_recommended(seed: int) -> None:
 
 
 LUCKY = [(0.05, (0.1, 0.1)), (0.15, (-0.2, 0.1)), (0.3, (3.0, 0.1)), (0.3, (3.1, 0.1)), (0.45, (0.3, 0.1))]
-LUCKY += [(0.6, (-0.1, 0.1)), (0.75, (0.2, 0.1)), (0.95, (6.0, 10.0))]
+LUCKY += [(0.6, (-0.1, 0.1)), (0.85, (0.2, 0.1)), (0.95, (6.0, 10.0))]
 """The last design measured most, with an error that says that it means nothing."""
 
 
@@ -332,3 +335,58 @@ def test_a_verdict_of_an_earlier_version_gets_its_comparison(store_url: str) -> 
     assert before.heading == f"{now.headline} After 8 runs."
     he.load_study("old", store_url).decide()
     assert [one.verdict.comparison for one in store.verdicts(record)] == [now.comparison]
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 40])
+def test_simultaneous_intervals_hold_at_once(count: int) -> None:
+    """By brute force: how often the largest of n standard normal errors stays within the wider interval."""
+    wide = simultaneous(count) * NormalDist().inv_cdf(0.5 + 0.5 * COVERED)
+    draws = torch.randn(40_000, count, generator=torch.Generator().manual_seed(count), dtype=torch.float64)
+    held = float((draws.abs().amax(-1) <= wide).double().mean())
+    assert held == pytest.approx(COVERED, abs=5 * (0.09 / 40_000) ** 0.5)
+    assert simultaneous(1) == pytest.approx(1.0)
+
+
+def test_the_stated_spread_is_that_of_all_components_around_the_mean() -> None:
+    weights = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
+    mean = torch.tensor([[1.0], [2.0], [4.0]], dtype=torch.float64)
+    own = Moments(weights, mean, torch.tensor([[0.0], [0.5], [0.1]], dtype=torch.float64))
+    middle = 0.2 * 1.0 + 0.3 * 2.0 + 0.5 * 4.0
+    between = 0.2 * (1.0 - middle) ** 2 + 0.3 * (2.0 - middle) ** 2 + 0.5 * (4.0 - middle) ** 2
+    within = 0.3 * 0.5 + 0.5 * 0.1
+    wide = simultaneous(7) ** 2
+    assert stated_spread(own, own, 7) == pytest.approx(((wide * within + between) / (within + between)) ** 0.5)
+    assert stated_spread(own, own, 1) == pytest.approx(1.0)
+    # one model, judged by three: the same draws of these around its own mean
+    one = Moments(weights[:1] / 0.2, mean[:1], torch.tensor([[0.04]], dtype=torch.float64))
+    around = 0.3 * (1.0 + wide * 0.5) + 0.5 * (9.0 + wide * 0.1)
+    assert stated_spread(one, own, 7) == pytest.approx((around / 0.04) ** 0.5)
+    sure = Moments(weights[:1] / 0.2, torch.full_like(mean[:1], middle), torch.tensor([[1e-3]], dtype=torch.float64))
+    assert stated_spread(own, sure, 7) == 1.0, "never narrower"
+    known = replace(one, var=torch.zeros(1, 1, dtype=torch.float64))
+    assert stated_spread(known, known, 7) == 1.0
+
+
+NOISY = [(0.05, 1.1), (0.2, 2.6), (0.35, 4.4), (0.5, 3.6), (0.6, 5.2), (0.7, 3.1), (0.85, 2.9), (0.95, 0.6)]
+
+
+@pytest.mark.parametrize("treatment", ["auto", "map", "mixture"])
+def test_a_value_is_stated_with_the_spread_of_a_choice_where_noise_is_learned(treatment: str) -> None:
+    study = told(he.Maximize(), NOISY, hyperparameters=treatment)
+    verdict, belief = study.decide(), study.belief
+    [row] = verdict.action
+    own = belief.moments(verdict.raw, Needs.VARIANCE)
+    stating = own
+    if treatment == "map":
+        X, Y = belief.X, torch.tensor([value for _, value in NOISY], dtype=torch.float64)
+        stating = he.fit(X, Y, space=BOX, hyperparameters="families").moments(verdict.raw, Needs.VARIANCE)
+    [mean], [var] = own.total()
+    factor = stated_spread(own, stating, len(NOISY))
+    assert factor > 1.1
+    assert row["mean"] == pytest.approx(float(mean))
+    assert row["sd"] == pytest.approx(factor * float(var) ** 0.5)
+    assert f"± {known(row['sd'], row['sd'])}" in verdict.headline
+    stated = told(he.Maximize(), [(x, (value, 0.5)) for x, value in NOISY], hyperparameters=treatment)
+    verdict, belief = stated.decide(), stated.belief
+    [var] = belief.moments(verdict.raw, Needs.VARIANCE).total()[1]
+    assert verdict.action[0]["sd"] == pytest.approx(float(var) ** 0.5)

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Transformed
+from hentropy.core.beliefs.gaussian import PROBABLY
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
@@ -18,8 +19,9 @@ from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.given import Best, closest
 from hentropy.core.models import fit, fit_outcomes
 from hentropy.core.models.families import doubted
+from hentropy.core.models.gp import MIXTURE_LIMIT
 from hentropy.core.models.own import Model, ModelData, believed
-from hentropy.core.predictions import predict, spread_factor
+from hentropy.core.predictions import WINDOW, family_parts, predict, process_of, spread_factor, weigh_families
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
@@ -28,7 +30,7 @@ from hentropy.lazy import Tensor, torch
 from hentropy.studies.records import Measurement, Prediction, State, Trial, Value, judged
 from hentropy.studies.records.numbers import checked_value
 from hentropy.studies.records.outcome import Outcome, check_name, check_noise, check_unit
-from hentropy.studies.records.prediction import SHARES
+from hentropy.studies.records.prediction import FAMILY_SHARES, SHARES, family_record
 from hentropy.studies.setting import Assays
 
 CHECKED = 256
@@ -372,10 +374,6 @@ class Outcomes:
         return values, [math.nan if one is None or one.std_error is None else one.std_error for one in told]
 
 
-PROBABLY = 0.5
-"""Values that are more probably gross errors than not are named."""
-
-
 @dataclass(frozen=True)
 class Doubt:
     """A value of trial `number` that is held for a gross error with the probability `chance`."""
@@ -499,8 +497,27 @@ class Fitting:
                 found += [Doubt(one.number, name, one.measurements[name].value, chance) for one, chance in doubtful]
         return tuple(found)
 
-    def widened(self, belief: Belief, trials: Sequence[Trial]) -> "Calibrated":
-        """The belief with the spreads that the record of predictions asks for; a model of your own stays as it is."""
+    def learns_noise(self, name: str, trials: Sequence[Trial]) -> bool:
+        """Whether the noise of an outcome, a number, is learned from its results: no error of any is stated."""
+        if self.model is not None or name not in self.outcomes.measured or self.outcomes.words(name):
+            return False
+        modelled = (self.outcomes.modelled(name, trial) for trial in trials)
+        return not any(one is not None and one.std_error is not None for one in modelled)
+
+    def plugs_in_noise(self, trials: Sequence[Trial]) -> bool:
+        """Whether the most probable noise is taken for the true one, although few results tell it."""
+        return self.hyperparameters == "map" and len(trials) <= MIXTURE_LIMIT
+
+    def integrating_noise(self) -> "Fitting":
+        """The same outcomes by a belief that integrates over what is not known of the noise."""
+        return replace(self, hyperparameters="families", one_kernel=False)
+
+    def calibrated(self, belief: Belief, trials: Sequence[Trial]) -> "Calibrated":
+        """The belief with the weights and spreads that the record of predictions asks for.
+
+        A model of your own stays as it is. Where noise is stated, spreads are only widened: with a narrower prior, the
+        noise that was stated would count for more than it should.
+        """
         if self.model is not None:
             return Calibrated(belief)
         own = belief.parts if isinstance(belief, Several) else (belief,)
@@ -508,17 +525,19 @@ class Fitting:
         parts: list[Any] = []
         for part in own:
             name = part.outcomes[0]
-            scores = [one.score for one in judged(trials, name)] if name in self.outcomes.measured else []
-            factor = spread_factor(scores) if isinstance(part, Gaussian | Transformed) else 1.0
-            if factor != 1.0 and isinstance(part, Gaussian | Transformed):
-                told = (self.outcomes.modelled(name, trial) for trial in trials)
-                stated = any(one is not None and one.std_error is not None for one in told)
+            if name not in self.outcomes.measured or not isinstance(part, Gaussian | Transformed):
+                parts.append(part)
+                continue
+            known = judged(trials, name)
+            part = weigh_families(part, family_record(known[-WINDOW:]))
+            factor = spread_factor([one.plain_error for one in known])
+            stated = not self.learns_noise(name, trials)
+            if factor > 1.0 or (factor < 1.0 and not stated):
                 factors[name] = factor
                 part = part.widened(factor, noise=not stated)
             parts.append(part)
-        if not factors:
-            return Calibrated(belief)
-        return Calibrated(replace(belief, parts=tuple(parts)) if isinstance(belief, Several) else parts[0], factors)
+        weighed = replace(belief, parts=tuple(parts)) if isinstance(belief, Several) else parts[0]
+        return Calibrated(weighed, factors)
 
     def _treatment(self, outcomes: int, measured: int) -> Any:
         """That of the hyperparameters: an outcome beside others, which may be computed, is not transformed."""
@@ -554,7 +573,7 @@ def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A belief, and by which factor the record of predictions has widened it, by outcome; 1 where there is none."""
+    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none."""
 
     belief: Belief
     factors: Mapping[str, float] = field(default_factory=dict)
@@ -568,10 +587,14 @@ class Calibrated:
                 continue
             expected = predict(self.belief, name, at, SHARES)
             columns = (expected.mean.tolist(), expected.sd.tolist(), expected.quantiles.mT.tolist())
-            for each, (mean, sd, quantiles) in zip(found, zip(*columns, strict=True), strict=True):
+            own = process_of(self.belief, name)
+            parts = family_parts(own) if isinstance(own, Gaussian | Transformed) else {}
+            of_parts = {key: predict(part, name, at, FAMILY_SHARES).quantiles for key, part in parts.items()}
+            for i, (mean, sd, quantiles) in enumerate(zip(*columns, strict=True)):
                 if all(map(math.isfinite, (mean, sd, *quantiles))):
                     log, factor = name in self.belief.logs, self.factors.get(name, 1.0)
-                    each[name] = Prediction(mean, sd, tuple(quantiles), factor, log)
+                    families = {key: tuple(each[:, i].tolist()) for key, each in of_parts.items()}
+                    found[i][name] = Prediction(mean, sd, tuple(quantiles), factor, log, families)
         return found
 
 

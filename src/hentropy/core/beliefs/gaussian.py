@@ -454,6 +454,12 @@ NO_NOISE = 1e-8
 UNSURE = 0.1
 """Whether there is noise is open while neither is less probable than this."""
 
+DOUBT = 100.0
+"""The variance of gross errors, in units of that of the other outcomes: observations that are held for one have it."""
+
+PROBABLY = 0.5
+"""Observations that are more probably gross errors than not are named."""
+
 
 @dataclass(frozen=True)
 class Gaussian(Belief):
@@ -592,9 +598,26 @@ class Gaussian(Belief):
         )
 
     @property
+    def doubted(self) -> Tensor:
+        """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
+        if not self.stacked:
+            return torch.zeros_like(self.residual[0])
+        beside = self.noise - self.noise_at(self.X)
+        doubt = beside - beside.min(0).values  # what all components have was given
+        return self.weights @ (doubt > 0.5 * DOUBT).to(self.weights)
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Where rounding limits what is known, and whether the data tell noise from roughness."""
+        """Which observations are doubted, where rounding limits what is known, and whether there is noise."""
         found = []
+        chances = enumerate(self.doubted.tolist())
+        wrong = [f"{row} ({100.0 * chance:.0f} % probable)" for row, chance in chances if chance > PROBABLY]
+        if wrong:
+            found.append(
+                f"held for gross errors, because their neighbours contradict them: rows {', '.join(wrong)} of the data,"
+                " counted from 0; they count for little. If you are sure of them, state their standard errors or the"
+                " noise"
+            )
         if self.jitter > 0.0:
             size = self.jitter**0.5 * float(self.frame.scale)
             found.append(f"designs lie so close that numbers cannot hold it: outcomes count as known to {size:.1g}")

@@ -357,7 +357,7 @@ FEW = 20
 def totals(moments: Moments, about: Quantity) -> tuple[list[float], list[float]]:
     """Means and standard deviations over all components, in units, from moments H x K: two lists of K."""
     mean, var = in_units(moments, about.log).total()
-    return mean.tolist(), var.clamp_min(0.0).sqrt().tolist()
+    return mean.tolist(), (about.spread * var.clamp_min(0.0).sqrt()).tolist()
 
 
 def in_units(moments: Moments, log: bool) -> Moments:

@@ -33,6 +33,8 @@ class Quantity:
     """Of a probability at each point, the range that holds it in nine of ten cases."""
     measured: str = ""
     """The value as text, where it was measured without noise: then there is nothing to expect."""
+    spread: float = 1.0
+    """By which factor standard deviations are greater than those of the belief."""
 
     @classmethod
     def chance(cls, event: str) -> "Quantity":

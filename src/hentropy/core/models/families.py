@@ -43,6 +43,7 @@ from dataclasses import dataclass, replace
 
 from hentropy.core.beliefs import Gaussian, Moments, Needs, Transformed
 from hentropy.core.beliefs.correlated import OfOutcome
+from hentropy.core.beliefs.gaussian import DOUBT
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
@@ -74,9 +75,6 @@ FAMILIES = (
 
 ERRORS = 0.02
 """How probable it is beforehand that an observation is a gross error."""
-
-DOUBT = 100.0
-"""The variance of gross errors, in units of that of the other outcomes."""
 
 SUSPECT = 4.0
 """Observations are looked at whose standardised residual is as many times greater than is usual."""
@@ -357,12 +355,7 @@ def carried(belief: Gaussian | Transformed) -> dict[str, float]:
 
 def doubted(belief: Gaussian | Transformed) -> Tensor:
     """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
-    belief = belief.latent if isinstance(belief, Transformed) else belief
-    if not belief.stacked:
-        return torch.zeros_like(belief.residual[0])
-    beside = belief.noise - belief.noise_at(belief.X)
-    doubt = beside - beside.min(0).values  # what all components have was given
-    return belief.weights @ (doubt > 0.5 * DOUBT).to(belief.weights)
+    return (belief.latent if isinstance(belief, Transformed) else belief).doubted
 
 
 def stacked(log_density: Tensor, pseudo_count: float = PSEUDO_COUNT) -> Tensor:

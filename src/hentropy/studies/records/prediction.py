@@ -8,7 +8,7 @@ outcomes in its logarithm: exact for a normal prediction, and to a few thousandt
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -22,6 +22,11 @@ SCORES: Final = tuple(NORMAL.inv_cdf(share) for share in SHARES)
 LOW, HIGH = len(TAIL) - 1, len(SHARES) - len(TAIL)
 """The ends of the 90 % interval."""
 
+FAMILY_SHARES: Final = (0.001, 0.025, 0.16, 0.5, 0.84, 0.975, 0.999)
+"""The probabilities of the quantiles that are kept of each family of a mixture."""
+
+FAMILY_SCORES: Final = tuple(NORMAL.inv_cdf(share) for share in FAMILY_SHARES)
+
 ROUNDING: Final = 1e-12
 """A standard deviation below this share of the values is none."""
 
@@ -30,8 +35,8 @@ ROUNDING: Final = 1e-12
 class Prediction:
     """An observation to come, noise included, in the outcome's units: mean, sd, and quantiles at `SHARES`.
 
-    `widened` is the factor by which the record so far had widened it; `log` says that the outcome is modelled by its
-    logarithm.
+    `widened` is the factor that the record so far had put on its spread; `log` says that the outcome is modelled by its
+    logarithm. `families` are quantiles at `FAMILY_SHARES` of what each family of a mixture says by itself.
     """
 
     mean: float
@@ -39,6 +44,7 @@ class Prediction:
     quantiles: tuple[float, ...]
     widened: float = 1.0
     log: bool = False
+    families: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -74,13 +80,35 @@ class Prediction:
         """The normal score z of a result: Phi(z) is the probability of a smaller one."""
         if self.log and value <= 0.0:
             return -math.inf
-        knots = [math.log(one) for one in self.quantiles] if self.log else list(self.quantiles)
-        at = math.log(value) if self.log else value
+        return self._score(value, self.quantiles, SCORES)[0]
+
+    def _seen(self, value: float) -> float:
+        """A value as the model sees it."""
+        return math.log(value) if self.log else value
+
+    def _score(self, value: float, quantiles: Sequence[float], scores: Sequence[float]) -> tuple[float, float]:
+        """The normal score of a result by quantiles with these scores, and its slope in what the model sees."""
+        knots, at = [self._seen(one) for one in quantiles], self._seen(value)
         place = min(max(bisect_right(knots, at) - 1, 0), len(knots) - 2)
         width = knots[place + 1] - knots[place]
         if width <= 0.0:  # probability in one point
-            return SCORES[place] + (at - knots[place]) / self.sd
-        return SCORES[place] + (SCORES[place + 1] - SCORES[place]) * (at - knots[place]) / width
+            return scores[place] + (at - knots[place]) / self.sd, math.inf
+        slope = (scores[place + 1] - scores[place]) / width
+        return scores[place] + slope * (at - knots[place]), slope
+
+    def _log_density(self, value: float, quantiles: Sequence[float], scores: Sequence[float]) -> float:
+        score, slope = self._score(value, quantiles, scores)
+        return -0.5 * score**2 + math.log(slope)
+
+    def family_records(self, value: float) -> dict[str, float]:
+        """By how much the log density that each family had of a result exceeds that of the whole mixture."""
+        if not self.families or not self.has_spread or (self.log and value <= 0.0):
+            return {}
+        known = (self.quantiles, SCORES), *((own, FAMILY_SCORES) for own in self.families.values())
+        if any(not math.isfinite(self._score(value, *each)[1]) for each in known):
+            return {}
+        whole, *each = (self._log_density(value, *one) for one in known)
+        return {name: own - whole for name, own in zip(self.families, each, strict=True)}
 
     def quantile(self, value: float) -> float:
         """The probability of a smaller result."""
@@ -88,13 +116,15 @@ class Prediction:
 
     def plain(self) -> dict[str, Any]:
         """It as plain values."""
-        return {**asdict(self), "quantiles": list(self.quantiles)}
+        families = {name: list(own) for name, own in self.families.items()}
+        return {**asdict(self), "quantiles": list(self.quantiles), "families": families}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Prediction":
         """The prediction that plain values describe; other keys are ignored."""
         own = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
-        return cls(**{**own, "quantiles": tuple(own["quantiles"])})
+        families = {name: tuple(each) for name, each in own.get("families", {}).items()}
+        return cls(**{**own, "quantiles": tuple(own["quantiles"]), "families": families})
 
 
 def predictions_of(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, Prediction]:
@@ -127,9 +157,21 @@ class Judged:
         return low <= self.value <= high
 
     @property
-    def score(self) -> float:
-        """The normal score of the result without what the record had widened."""
-        return self.prediction.score(self.value) * self.prediction.widened
+    def plain_error(self) -> float:
+        """The error in standard deviations that the record had not changed; of logarithmic outcomes that of the
+        logarithm, by its normal score.
+        """
+        own = self.prediction
+        return own.widened * (own.score(self.value) if own.log else self.error)
+
+
+def family_record(judged: Sequence[Judged]) -> dict[str, float]:
+    """By how much the log densities that families had of these results exceed those of the mixture, in all."""
+    found: dict[str, float] = {}
+    for one in judged:
+        for name, more in one.prediction.family_records(one.value).items():
+            found[name] = found.get(name, 0.0) + more
+    return found
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from hentropy.studies.study.recommending import Compared, MeasuredDesign, Recomm
 
 @dataclass(frozen=True)
 class Comparer:
-    """Compares designs for a person: `row_of` makes a row of a design (1 x d).
+    """Compares designs for a person: `row_of` makes a row of a design (1 x d), with the spreads of quantities.
 
     `decided` are the outcomes that the decision looks at; the belief is about these.
     """
@@ -27,7 +27,7 @@ class Comparer:
     belief: Belief
     decided: Sequence[str]
     outcomes: Outcomes
-    row_of: Callable[[Tensor], Mapping[str, Any]]
+    row_of: Callable[[Tensor, Mapping[str, Quantity]], Mapping[str, Any]]
 
     def comparison(self, given: Recommendation) -> Comparison:
         """The recommended design beside the others."""
@@ -47,10 +47,14 @@ class Comparer:
             forgone=given.forgone,
         )
 
-    def row(self, design: MeasuredDesign) -> dict[str, Any]:
-        """A design and what is known of it: what was measured without noise, or else what is expected."""
+    def row(self, design: MeasuredDesign, quantities: Mapping[str, Quantity] | None = None) -> dict[str, Any]:
+        """A design and what is known of it: what was measured without noise, or else what is expected.
+
+        The quantities say with which spread; by default, with that of the belief.
+        """
         exact = {name: design.values[name] for name in design.exact}
-        return self.outcomes.with_exact(self.row_of(design.action), self.decided, exact)
+        found = self.row_of(design.action, quantities or self.outcomes.quantities)
+        return self.outcomes.with_exact(found, self.decided, exact)
 
     def known(self, design: MeasuredDesign) -> dict[str, Quantity]:
         """What outcomes are called, with the values of a design that were measured without noise."""

@@ -13,13 +13,25 @@ another only if that is truly better with a probability of at least `CLEAR`, by 
 If these probabilities are right, the recommended design is worse than the best measured one in at most 1 - CLEAR of the
 studies that leave it. docs/decisions.md has the figures by which CLEAR was chosen.
 A decision that is restricted to measured designs is what it is by definition (`likely`), and only compared with `best`.
+
+The stated value. The best of n results is also the luckiest one. A belief that knows the noise accounts for that; where
+the noise is learned from the same results, it is least certain where it matters. So the spread of the value that is
+stated is that of simultaneous intervals: in each component of the belief, the interval of a design that was chosen
+among n holds with probability `COVERED` if those of all n do (Sidak),
+
+    c_n = Phi^-1((1 + COVERED^(1/n)) / 2) / Phi^-1((1 + COVERED) / 2)          c_1 = 1, c_10 = 1.6, c_40 = 1.8
+
+    Var = sum_h w_h (c_n^2 v_h + (m_h - m)^2)                                  v_h, m_h: of f there;  m: as stated
+
+Components that expect no noise have v_h = 0 at a measured design: without noise nothing changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 from hentropy.core.action_search.base import loss_now
-from hentropy.core.beliefs import Belief
+from hentropy.core.beliefs import Belief, Moments
 from hentropy.core.beliefs.success import Success
 from hentropy.core.decisions import Decision, base_samples
 from hentropy.core.decisions.advantage import Advantage, advantage
@@ -29,11 +41,32 @@ from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Computed, Outcomes
 from hentropy.studies.records import State, Trial, in_state
 
-CLEAR = 0.9
+CLEAR = 0.95
 """The probability of being better from which on a design replaces the one that measured best."""
 
 SAME = 1e-9
 """Designs of the unit cube that are so close are the same."""
+
+COVERED = 0.9
+"""The probability of the intervals that hold for all measured designs at once."""
+
+NORMAL = NormalDist()
+
+
+def simultaneous(count: int) -> float:
+    """c_n: by which factor intervals are wider of which so many hold at once as probably as each one would."""
+    wide, one = (NORMAL.inv_cdf(0.5 + 0.5 * COVERED ** (1.0 / each)) for each in (max(count, 1), 1))
+    return wide / one
+
+
+def stated_spread(own: Moments, stating: Moments, count: int) -> float:
+    """By which factor the standard deviation of a value chosen among `count` exceeds that of its moments (H x 1).
+
+    `stating` are the moments (H' x 1) that tell how far the value may be from the mean of its own. Never below 1.
+    """
+    mean, var = own.total()
+    wide = stating.expect_vector(simultaneous(count) ** 2 * stating.variance + (stating.mean - mean).square())
+    return max(1.0, float((wide / var).sqrt())) if float(var) > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +102,8 @@ class Recommendation:
     best: Compared | None = None
     alternative: Compared | None = None
     forgone: float = 0.0
+    chosen_among: int = 1
+    """So many designs were measured."""
 
 
 @torch.no_grad()
@@ -106,9 +141,10 @@ def recommended(
             chosen = rival
     beside = None if chosen is measured[best] else Compared(measured[best], over(chosen, measured[best]))
     if chosen is bayes:
-        return Recommendation(chosen, beside)
+        return Recommendation(chosen, beside, chosen_among=len(measured))
     own = expected[next(i for i in places if measured[i] is chosen)]
-    return Recommendation(chosen, beside, Compared(bayes, over(chosen, bayes)), max(0.0, own - found.value))
+    other = Compared(bayes, over(chosen, bayes))
+    return Recommendation(chosen, beside, other, max(0.0, own - found.value), len(measured))
 
 
 def measured_designs(

@@ -263,7 +263,7 @@ def record_sentence(found: Sequence[Judged], what: str = "") -> str:
         f" {last.inside} of {last.count} results were inside the 90 % interval."
     )
     factor = found[-1].prediction.widened
-    return f"{said} Stated errors are {factor:.1f} times as large for this reason." if factor > 1.0 else said
+    return f"{said} Stated errors are {factor:.1f} times as large for this reason." if factor != 1.0 else said
 
 
 def doubt_sentence(doubts: Sequence[Doubt], outcomes: Outcomes) -> str:

@@ -18,7 +18,7 @@ from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.base import in_units
-from hentropy.core.decisions.headlines import of_success
+from hentropy.core.decisions.headlines import Quantity, of_success
 from hentropy.core.entropy import Entropy, entropy
 from hentropy.core.failures import restricted
 from hentropy.core.given import as_device, check_at_once
@@ -56,6 +56,7 @@ from hentropy.studies.study.recommending import (
     measured_designs,
     measured_losses,
     recommended,
+    stated_spread,
 )
 from hentropy.studies.study.rules import (
     NO_OTHER_RUN,
@@ -163,6 +164,7 @@ class Study:
         self._start = time.monotonic()
         self._failures, self._at_least = failures, at_least
         self._fitted: tuple[tuple[Trial, ...], Belief, Calibrated] | None = None
+        self._stating: tuple[tuple[Trial, ...], Belief] | None = None
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
@@ -390,7 +392,7 @@ class Study:
         if self._fitted is None or self._fitted[0] != told:
             earlier = None if self._fitted is None else self._fitted[1]
             fitted = self.fitting.belief(told, self.log.row, earlier)
-            self._fitted = (told, fitted, self.fitting.widened(fitted, told))
+            self._fitted = (told, fitted, self.fitting.calibrated(fitted, told))
         return self._fitted[2]
 
     @property
@@ -480,10 +482,11 @@ class Study:
         comparer, caveats = self._comparer(found.decision, belief), (self._doubts, self._unsure_of_noise(belief))
         if given is None:
             action, quantities = found.action, self.outcomes.quantities
-            rows, comparison = self._bounded_rows(action, found.decision, belief), None
+            rows, comparison = self._bounded_rows(action, found.decision, belief, quantities), None
         else:
-            action, quantities = given.design.action.to(found.action), comparer.known(given.design)
-            rows, comparison = [comparer.row(given.design)], comparer.comparison(given)
+            action = given.design.action.to(found.action)
+            quantities = self._stated(comparer.known(given.design), given, belief)
+            rows, comparison = [comparer.row(given.design, quantities)], comparer.comparison(given)
             comparison = replace(comparison, sentence=_joined(comparison.sentence, *caveats))
         said = found.decision.answer(action, belief, found.value, quantities)
         succeeds = of_success([row[CHANCE] for row in rows if CHANCE in row], self._at_least)
@@ -523,9 +526,33 @@ class Study:
             priced, _ = restricted(priced, own, self.decide_on, success)
         return recommended(found, priced, own, self.space, designs, losses)
 
+    def _stated(self, known: dict[str, Quantity], given: Recommendation, belief: Belief) -> dict[str, Quantity]:
+        """The outcomes in the user's words, with the spread that the value of a recommended design is stated with.
+
+        It is greater than that of the belief where the noise is learned from the results: see `recommending`.
+        """
+        told = self.fitting.told(self.log.trials)
+        if len(self.decided) > 1 or not self.fitting.learns_noise(self.decided[0], told):
+            return known
+        [name] = self.decided
+        at = given.design.action.to(belief.X)
+        log = name in belief.logs
+        own = in_units(belief.moments(at, Needs.VARIANCE), log)
+        stating = in_units(self._integrated(belief, told).moments(at, Needs.VARIANCE), log)
+        return {**known, name: replace(known[name], spread=stated_spread(own, stating, given.chosen_among))}
+
+    def _integrated(self, belief: Belief, told: tuple[Trial, ...]) -> Belief:
+        """The belief, if it integrates over what is not known of the noise; else another one of the same results."""
+        if not self.fitting.plugs_in_noise(told):
+            return belief
+        if self._stating is None or self._stating[0] != told:
+            integrating = self.fitting.integrating_noise().belief(told, self.log.row)
+            self._stating = (told, integrating.of(*self.decided))
+        return self._stating[1]
+
     def _comparer(self, decision: Decision, belief: Belief) -> Comparer:
-        def row_of(action: Tensor) -> dict[str, Any]:
-            return self._bounded_rows(action.to(belief.X), decision, belief)[0]
+        def row_of(action: Tensor, quantities: Mapping[str, Quantity]) -> dict[str, Any]:
+            return self._bounded_rows(action.to(belief.X), decision, belief, quantities)[0]
 
         return Comparer(decision, belief, self.decided, self.outcomes, row_of)
 
@@ -569,10 +596,14 @@ class Study:
             self.store.keep(self.log.record, kept)
             self._verdict = kept
 
-    def _bounded_rows(self, action: Any, decision: Decision, belief: Belief) -> list[dict[str, Any]]:
-        return self.outcomes.within_bounds(self._rows(action, decision, belief), self.decided)
+    def _bounded_rows(
+        self, action: Any, decision: Decision, belief: Belief, quantities: Mapping[str, Quantity]
+    ) -> list[dict[str, Any]]:
+        return self.outcomes.within_bounds(self._rows(action, decision, belief, quantities), self.decided)
 
-    def _rows(self, action: Any, decision: Decision, belief: Belief) -> list[dict[str, Any]]:
+    def _rows(
+        self, action: Any, decision: Decision, belief: Belief, quantities: Mapping[str, Quantity]
+    ) -> list[dict[str, Any]]:
         """An action as rows for a person; designs with what is known of their values."""
         rows: list[Params] = decision.describe(action, self.decide_on)
         designs = decision.actions.of_designs and isinstance(action, Tensor)
@@ -584,7 +615,8 @@ class Study:
         columns = []  # mean and standard deviation of each outcome in turn; what is computed has none
         for name, one in zip(names, each, strict=True):
             mean, var = one.total()
-            columns += [mean] if name in self.outcomes.computed else [mean, var.clamp_min(0.0).sqrt()]
+            sd = quantities[name].spread * var.clamp_min(0.0).sqrt()
+            columns += [mean] if name in self.outcomes.computed else [mean, sd]
         known = torch.stack(columns, -1)
         labels = list(self.outcomes.known_columns(self.decided))
         judged = decision.looked_at(belief) if decision.subject_to else belief

@@ -67,8 +67,14 @@ class PredictionAnswer(BaseModel):
             description="The values below which 0.1, 0.5, 1, 2.5, 5, 10, 15, ..., 90, 95, 97.5, 99, 99.5, 99.9 % lie."
         ),
     ]
-    widened: Annotated[float, Field(description="By which factor the record of predictions had widened it.")]
+    widened: Annotated[
+        float, Field(description="The factor that the record of predictions had put on its standard deviation.")
+    ]
     log: Annotated[bool, Field(description="Whether the outcome is modelled by its logarithm.")]
+    families: Annotated[
+        dict[str, list[float]],
+        Field(description="What each family of models expects: below which 0.1, 2.5, 16, 50, 84, 97.5, 99.9 % lie."),
+    ]
     quantile: Annotated[
         float | None, Field(description="The probability of a smaller result than the one that came; null before.")
     ]
