@@ -107,10 +107,8 @@ def test_all_state_the_same_gain() -> None:
     """One test, as all that was stated is needed together."""
     stated = {case: statements(*case) for case in CASES}
     pairs = [(case, pair) for case in CASES for said in stated[case] for pair in combinations(said, 2)]
-    # of a design that is not proposed, a search after each outcome may miss actions far away: one case of all, where
-    # `gain` states 0.016 where the oracle has 0.047 (three designs, ten observations, two families)
     far = [(case, one, other) for case, (one, other) in pairs if one.far(other)]
-    assert len(far) <= 0.01 * len(pairs), far
+    assert not far, far
     off = [one.off(other) for _, (one, other) in pairs]
     assert sum(value <= 2.0 for value in off) >= 0.9 * len(off), sorted(off)[-20:]
     # `gain` and `propose` with each seed, on average over the proposed designs: within a twentieth of the oracle

@@ -41,7 +41,8 @@ from hentropy.lazy import Tensor, torch
 class Effort:
     """How thorough an audit is: numbers of independent replicates, of outcomes, of draws of the values, and of steps
     of descent in the search for actions after each outcome and in each further round. A round that saves less than
-    the share `enough` of the gain is the last. Without `random`, the outcomes are those of the best quadrature: less
+    the share `enough` of the gain is the last. After `afresh` of the outcomes, actions are searched for in the whole
+    space, where an outcome may tell of it (a mixture). Without `random`, the outcomes are those of the best quadrature: less
     noise, but no honest standard error.
     """
 
@@ -51,18 +52,19 @@ class Effort:
     steps: int = 10
     rounds: int = 2
     enough: float = 0.0
+    afresh: int = 16
     random: bool = True
 
 
-QUICK = Effort(outcomes=8, steps=5, enough=0.005)
-QUICK_SEVERAL = Effort(replicates=4, outcomes=16, steps=5, enough=0.005)
+QUICK = Effort(outcomes=8, steps=5, enough=0.005, afresh=8)
+QUICK_SEVERAL = Effort(replicates=4, outcomes=16, steps=5, enough=0.005, afresh=8)
 """For the audit of a proposal, whose search has met the actions that matter: more would take most of the time. Several
 outcomes of a design take more nodes: as many in all, 8 in each replicate had twice the error of 16."""
 
 MOST_REPLICATES = 1024
 
-RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=4, rounds=0)
-RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=3, rounds=0, random=False)
+RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=4, rounds=0, afresh=0)
+RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=3, rounds=0, afresh=0, random=False)
 RANKING_DRAWN = Effort(replicates=4)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
 posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79. The
@@ -367,9 +369,8 @@ class Appraisal:
         look, steps = self.belief.look_ahead(x), effort.steps
         if isinstance(self.search, ContinuousSearch):
             # of all replicates together: what is found for one outcome helps another
-            found = self.search.best_after(
-                look.fantasy(join(each)), x, steps, rounds=effort.rounds, enough=effort.enough
-            )
+            further = {"rounds": effort.rounds, "enough": effort.enough, "afresh": effort.afresh}
+            found = self.search.best_after(look.fantasy(join(each)), x, steps, **further)
             if draws is None:
                 return found
         elif draws is None:

@@ -7,6 +7,7 @@ where descent starts (`incumbent` finds both).
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from hentropy.core.action_search.afresh import found_afresh, sums_of_means
 from hentropy.core.action_search.base import (
     ActionSearch,
     BestAfterOutcome,
@@ -48,6 +49,9 @@ WIDE = 2
 """From this many rounds on, a search after an outcome looks beyond the contenders and descends from two starts."""
 
 
+AFRESH_STEPS = 60
+"""Steps of descent for actions that are found afresh: along the kinks of capped distances it takes many."""
+
 MOST_FOUND = 16
 """For this many decisions and spaces, today's actions are kept with a belief."""
 
@@ -73,6 +77,9 @@ class ContinuousSearch(ActionSearch):
     """Whether designs may lie elsewhere than actions."""
 
     left: Tensor | None = None
+
+    points: Tensor | None = None
+    """Of which actions after an outcome are found afresh (see `Incumbent`)."""
 
     helps_other_designs = True
 
@@ -110,7 +117,7 @@ class ContinuousSearch(ActionSearch):
                 belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
         best = found.contenders[0].clone()
         parts = (best, found.value, found.contenders, found.metric)
-        return cls(decision, belief, space, domain, draws, clock, *parts, left=found.left)
+        return cls(decision, belief, space, domain, draws, clock, *parts, left=found.left, points=found.points)
 
     def of_other_designs(self, space: DesignSpace) -> "ContinuousSearch":
         """Designs are brought to where actions lie before they become members of one."""
@@ -225,14 +232,18 @@ class ContinuousSearch(ActionSearch):
         draws: Tensor | None = None,
         rounds: int = 0,
         enough: float = 0.0,
+        afresh: int = 0,
     ) -> BestAfterOutcome:
         """The contenders' best after each outcome, polished by this many steps, then judged on the draws.
 
         In each further round, an outcome takes over the action of another where that is better, and goes on; where it
-        saves less than this share of the gain (`enough`), it does not. A round that saves less is the last.
+        saves less than this share of the gain (`enough`), it does not. A round that saves less is the last. After this
+        many outcomes (`afresh`) actions are searched for in the whole space, where an outcome can change it.
         """
         with torch.no_grad():
             found = self.pick(fantasy, x)
+        if afresh:
+            found = self._found_afresh(fantasy, found, afresh)
         late = None
         if steps > 0:
             there = self.space.project(x) if self.others else x
@@ -285,6 +296,27 @@ class ContinuousSearch(ActionSearch):
             worse = value > found.loss  # rounding can cost more than descent gained
             actions = torch.where(worse.view(b, N, *[1] * len(self.domain.event)), found.actions, actions)
         return BestAfterOutcome(torch.minimum(value, found.loss), found.stay, actions), late
+
+    @torch.no_grad()
+    def _found_afresh(self, fantasy: Fantasy, found: BestAfterOutcome, count: int) -> BestAfterOutcome:
+        """The actions found, or better ones from the whole space after a few outcomes, which serve all of them."""
+        sums, (b, N) = sums_of_means(self.decision), found.loss.shape
+        if sums is None or self.points is None or not isinstance(self.domain, PointsDomain):
+            return found
+        # from the lowest outcome to the highest, which are in the same order at all designs
+        order = fantasy.values[0].sum(-1).argsort()
+        some = order[torch.linspace(0, N - 1, min(N, count)).round().long().to(order.device)]
+        tried = found_afresh(sums, fantasy.some(some), self.domain, self.points, self.contenders)
+        each = fantasy.some(some.repeat_interleave(tried.shape[2]))
+        u, _, _ = self._polished(each, self.domain.to_cube(tried.flatten(1, 2)), None, AFRESH_STEPS)
+        return self._taken(fantasy, found, self.domain.project(self.domain.to_action(u)))
+
+    def _taken(self, fantasy: Fantasy, found: BestAfterOutcome, actions: Tensor) -> BestAfterOutcome:
+        """The actions found, or the best of further ones of their design (b x A x event) after each outcome."""
+        loss, choice = torch.cat([found.loss.unsqueeze(-1), self.loss_of_each(fantasy, actions)], -1).min(-1)
+        rows = torch.arange(len(loss), device=loss.device).unsqueeze(-1)
+        better = actions[rows, (choice - 1).clamp_min(0)]
+        return BestAfterOutcome(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
 
     def _polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
         """Actions in unit coordinates, b x N x A, polished for their outcomes; none gets worse."""
@@ -359,10 +391,7 @@ class ContinuousSearch(ActionSearch):
         own = points.unsqueeze(1).expand(b, F, *points.shape[1:])
         index, _ = exchange(self.decision, moments, own, index, self.draws, 1, distinct=False)
         tried = gather_points(own, index).squeeze(2)  # b x F x k x d
-        loss, choice = torch.cat([found.loss.unsqueeze(-1), self.loss_of_each(fantasy, tried)], -1).min(-1)
-        rows = torch.arange(b, device=x.device).unsqueeze(-1)
-        better = tried[rows, (choice - 1).clamp_min(0)]
-        return BestAfterOutcome(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
+        return self._taken(fantasy, found, tried)
 
     def _around(self, x: Tensor) -> Tensor:
         """Points around each of the designs b x q x d: b x AROUND x d."""
