@@ -56,10 +56,10 @@ class Effort:
     random: bool = True
 
 
-QUICK = Effort(outcomes=8, steps=5, enough=0.005, afresh=8)
-QUICK_SEVERAL = Effort(replicates=4, outcomes=16, steps=5, enough=0.005, afresh=8)
-"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time. Several
-outcomes of a design take more nodes: as many in all, 8 in each replicate had twice the error of 16."""
+QUICK = Effort(replicates=4, outcomes=16, steps=5, enough=0.005, afresh=4)
+"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time. As many
+outcomes in all as 8 replicates of 8, which have twice the error: strata of one outcome are half as wide, and several
+outcomes of a design take more nodes."""
 
 MOST_REPLICATES = 1024
 
@@ -291,8 +291,7 @@ class Appraisal:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
         if effort is None:
             alone = x.shape[-2] + len(self.pending) == 1
-            quick = QUICK if self.observed(1) == 1 else QUICK_SEVERAL
-            effort = quick if alone and isinstance(self.search, ContinuousSearch) else Effort()
+            effort = QUICK if alone and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact_for(together.shape[-2]):

@@ -14,7 +14,7 @@ from hentropy.core.decisions import Decision, Sums
 from hentropy.core.decisions.actions import PointsDomain
 from hentropy.lazy import Tensor, torch
 
-RANDOM, KNOWN = 64, 8
+RANDOM, KNOWN = 48, 8
 """Tuples to start from: random ones, and the first of the contenders."""
 
 SWEEPS = 4
@@ -30,10 +30,11 @@ def sums_of_means(decision: Decision) -> Sums | None:
     return decision.sums() if decision.needs is Needs.MEAN else None
 
 
-def found_afresh(
-    sums: Sums, fantasy: Fantasy, domain: PointsDomain, points: Tensor, contenders: Tensor
-) -> Tensor:
-    """Good actions after each of few outcomes of b designs, of members among points M x d: b x F x KEPT x k x d."""
+def found_afresh(sums: Sums, fantasy: Fantasy, domain: PointsDomain, points: Tensor, contenders: Tensor) -> Tensor:
+    """Good actions after each of few outcomes of b designs, of members among points M x d: b x F x T x k x d.
+
+    The best one, if members do not depend on each other.
+    """
     k, d = domain.k, points.shape[-1]
     known = contenders[:KNOWN]
     points = torch.cat([known.flatten(0, 1), points])
@@ -41,11 +42,14 @@ def found_afresh(
     means = moments.expect(moments.mean).squeeze(-2)
     factor, summand = sums.weighed(points)
     values = (summand + factor * means).flatten(0, 1)  # b F x M
-    M = len(points)
+    M, u, R = len(points), gains_of(sums, points), sums.rewards(points)
+    if R is None:
+        index, _ = exchange_sums(values, u, R, values.new_zeros(len(values), k, dtype=torch.long), False, SWEEPS)
+        return points[index].reshape(*means.shape[:2], 1, k, d)
     generator = torch.Generator().manual_seed(0)
     own = torch.arange(len(known) * k).reshape(-1, k)
     starts = torch.cat([own, torch.randint(M, (RANDOM, k), generator=generator)]).to(points.device)
-    S, R, u = len(starts), sums.rewards(points), gains_of(sums, points)
+    S = len(starts)
     chosen = []
     for some in values.split(max(1, AT_ONCE // (S * M))):
         index, worth = exchange_sums(

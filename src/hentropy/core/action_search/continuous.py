@@ -49,8 +49,9 @@ WIDE = 2
 """From this many rounds on, a search after an outcome looks beyond the contenders and descends from two starts."""
 
 
-AFRESH_STEPS = 60
-"""Steps of descent for actions that are found afresh: along the kinks of capped distances it takes many."""
+LONGER = 6
+"""By so much longer is the descent of actions that are found afresh, where pairs of members count: along the kinks of
+capped distances it takes many steps."""
 
 MOST_FOUND = 16
 """For this many decisions and spaces, today's actions are kept with a belief."""
@@ -243,7 +244,7 @@ class ContinuousSearch(ActionSearch):
         with torch.no_grad():
             found = self.pick(fantasy, x)
         if afresh:
-            found = self._found_afresh(fantasy, found, afresh)
+            found = self._found_afresh(fantasy, found, afresh, steps)
         late = None
         if steps > 0:
             there = self.space.project(x) if self.others else x
@@ -298,7 +299,7 @@ class ContinuousSearch(ActionSearch):
         return BestAfterOutcome(torch.minimum(value, found.loss), found.stay, actions), late
 
     @torch.no_grad()
-    def _found_afresh(self, fantasy: Fantasy, found: BestAfterOutcome, count: int) -> BestAfterOutcome:
+    def _found_afresh(self, fantasy: Fantasy, found: BestAfterOutcome, count: int, steps: int) -> BestAfterOutcome:
         """The actions found, or better ones from the whole space after a few outcomes, which serve all of them."""
         sums, (b, N) = sums_of_means(self.decision), found.loss.shape
         if sums is None or self.points is None or not isinstance(self.domain, PointsDomain):
@@ -307,9 +308,11 @@ class ContinuousSearch(ActionSearch):
         order = fantasy.values[0].sum(-1).argsort()
         some = order[torch.linspace(0, N - 1, min(N, count)).round().long().to(order.device)]
         tried = found_afresh(sums, fantasy.some(some), self.domain, self.points, self.contenders)
-        each = fantasy.some(some.repeat_interleave(tried.shape[2]))
-        u, _, _ = self._polished(each, self.domain.to_cube(tried.flatten(1, 2)), None, AFRESH_STEPS)
-        return self._taken(fantasy, found, self.domain.project(self.domain.to_action(u)))
+        each, actions = fantasy.some(some.repeat_interleave(tried.shape[2])), tried.flatten(1, 2)
+        if sums.reward is not None:
+            u, _, _ = self._polished(each, self.domain.to_cube(actions), None, LONGER * steps)
+            actions = self.domain.project(self.domain.to_action(u))
+        return self._taken(fantasy, found, actions)
 
     def _taken(self, fantasy: Fantasy, found: BestAfterOutcome, actions: Tensor) -> BestAfterOutcome:
         """The actions found, or the best of further ones of their design (b x A x event) after each outcome."""

@@ -417,7 +417,7 @@ def _extremes_of_each(belief: Belief, space: DesignSpace, spread: Tensor, clock:
 
     with torch.no_grad():
         order = means(spread).argsort(-1)
-    H, count = len(order), min(EXTREMES, len(spread))
+    H, count = len(order), min(EXTREMES // 2, len(spread))
     ends = torch.cat([order[:, :count], order[:, -count:]], -1)  # H x 2 count
     sign = torch.ones_like(ends, dtype=spread.dtype)
     sign[:, count:] = -1.0
