@@ -139,7 +139,30 @@ Among = Literal["measured"]
 """Which designs may be decided on, where these are not all."""
 
 
-class Maximize(OneDesign):
+class Extreme(OneDesign):
+    """One design by its value, of all or `among` those that were measured."""
+
+    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
+
+    def __init__(
+        self,
+        outcome: str | None = None,
+        subject_to: Sequence[str] = (),
+        fallback: float | None = None,
+        among: Among | None = None,
+    ) -> None:
+        super().__init__(outcome, subject_to, fallback)
+        if among not in (None, *get_args(Among)):
+            raise InputError(f'among is {among!r}; it can be "measured", or left out for all designs')
+        self.among = among
+
+    @property
+    def follows_data(self) -> bool:  # type: ignore[override]
+        """Whether only measured designs count."""
+        return self.among is not None
+
+
+class Maximize(Extreme):
     """The design with the highest value: loss -f(a).
 
     `outcome` names the value to maximise where there are several. A design that violates a limit of `subject_to`, such
@@ -147,60 +170,19 @@ class Maximize(OneDesign):
     With `among="measured"`, only designs that were measured can be recommended: the same as `BestObserved`.
     """
 
-    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
-
-    def __init__(
-        self,
-        outcome: str | None = None,
-        subject_to: Sequence[str] = (),
-        fallback: float | None = None,
-        among: Among | None = None,
-    ) -> None:
-        super().__init__(outcome, subject_to, fallback)
-        self.among = _checked(among)
-
     @property
     def sign(self) -> float:
         """-1."""
         return -1.0
 
-    @property
-    def follows_data(self) -> bool:  # type: ignore[override]
-        """Whether only measured designs count."""
-        return self.among is not None
 
-
-class Minimize(OneDesign):
+class Minimize(Extreme):
     """The design with the lowest value: loss f(a); options as in `Maximize`."""
-
-    _shown_if_given = ("outcome", "subject_to", "fallback", "among")
-
-    def __init__(
-        self,
-        outcome: str | None = None,
-        subject_to: Sequence[str] = (),
-        fallback: float | None = None,
-        among: Among | None = None,
-    ) -> None:
-        super().__init__(outcome, subject_to, fallback)
-        self.among = _checked(among)
 
     @property
     def sign(self) -> float:
         """1."""
         return 1.0
-
-    @property
-    def follows_data(self) -> bool:  # type: ignore[override]
-        """Whether only measured designs count."""
-        return self.among is not None
-
-
-def _checked(among: Any) -> Among | None:
-    if among not in (None, *get_args(Among)):
-        raise InputError(f'among is {among!r}; it can be "measured", or left out for all designs')
-    found: Among | None = among
-    return found
 
 
 class BestObserved(OneDesign):

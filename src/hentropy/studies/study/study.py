@@ -475,7 +475,9 @@ class Study:
 
     def _decided(self) -> Verdict:
         belief = self.belief
-        found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
+        found = entropy(
+            self.decision, belief, self.space, seed=self.seed, decide_on=self.decide_on, success=self._success
+        )
         given = self.recommended(found)
         action = found.action if given is None else given.design.action.to(found.action)
         rows = self.outcomes.within_bounds(self._rows(action, found.decision, belief), self.decided)
