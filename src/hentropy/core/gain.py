@@ -42,8 +42,8 @@ class Effort:
     """How thorough an audit is: numbers of independent replicates, of outcomes, of draws of the values, and of steps
     of descent in the search for actions after each outcome and in each further round. A round that saves less than
     the share `enough` of the gain is the last. After `afresh` of the outcomes, actions are searched for in the whole
-    space, where an outcome may tell of it (a mixture). Without `random`, the outcomes are those of the best quadrature: less
-    noise, but no honest standard error.
+    space, where an outcome may tell of it (a mixture). Without `random`, the outcomes are those of the best quadrature:
+    less noise, but no honest standard error.
     """
 
     replicates: int = 8
@@ -368,8 +368,10 @@ class Appraisal:
         look, steps = self.belief.look_ahead(x), effort.steps
         if isinstance(self.search, ContinuousSearch):
             # of all replicates together: what is found for one outcome helps another
-            further = {"rounds": effort.rounds, "enough": effort.enough, "afresh": effort.afresh}
-            found = self.search.best_after(look.fantasy(join(each)), x, steps, **further)
+            rounds, enough, afresh = effort.rounds, effort.enough, effort.afresh
+            found = self.search.best_after(
+                look.fantasy(join(each)), x, steps, rounds=rounds, enough=enough, afresh=afresh
+            )
             if draws is None:
                 return found
         elif draws is None:
@@ -386,7 +388,11 @@ class Appraisal:
         stays = self.search.losses_on_draws(
             fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape), draws
         )
-        return BestAfterOutcome(losses, stays, found.actions, found.late)
+        # actions save more on the draws that chose them, and less on others, than the best ones would
+        likely = fantasy.weights
+        over = ((found.saved - (stays - losses)) * likely).sum(-1, keepdim=True).clamp_min(0.0).expand(losses.shape)
+        late = over if found.late is None else torch.hypot(over, found.late)
+        return BestAfterOutcome(losses, stays, found.actions, late)
 
     def _stay(self, search: ActionSearch, look: LookAhead, nodes: Nodes, draws: Tensor | None) -> Tensor:
         """The expected loss of a search's best action of today after each outcome: b x N."""

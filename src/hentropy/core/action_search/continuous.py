@@ -93,14 +93,15 @@ class ContinuousSearch(ActionSearch):
         domain: Domain,
         draws: Tensor,
         clock: Clock,
-        thorough: bool,
+        thorough: Tensor | None,
     ) -> "ContinuousSearch":
-        """Find the best action now and its contenders; with `thorough`, search on for it.
+        """Find the best action now and its contenders; with draws for a `thorough` search, search on for it with these.
 
         Each is found once for a belief, and does not depend on who asked before. Should the decision have been changed
         since, its losses tell.
         """
-        for further in (False, True)[: 1 + thorough]:
+        for further in (False,) if thorough is None else (False, True):
+            draws = thorough if further and thorough is not None else draws
             asked = (id(decision), id(space), further)
             kept, losses, *_ = belief.found.get(asked, (None, None))
             if kept is not None and _same(decision, belief, domain, draws, kept, losses):
