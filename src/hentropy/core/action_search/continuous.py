@@ -7,7 +7,6 @@ where descent starts (`incumbent` finds both).
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hentropy.core.action_search.afresh import found_afresh, sums_of_means
 from hentropy.core.action_search.base import (
     ActionSearch,
     BestAfterOutcome,
@@ -22,7 +21,7 @@ from hentropy.core.action_search.descent import polish
 from hentropy.core.action_search.exchange import exchange, gather_points
 from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine
 from hentropy.core.action_search.restarts import restarted
-from hentropy.core.action_search.rivals import replacements
+from hentropy.core.action_search.rivals import found_afresh, replacements, sums_of_means
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
@@ -302,7 +301,7 @@ class ContinuousSearch(ActionSearch):
     @torch.no_grad()
     def _found_afresh(self, fantasy: Fantasy, found: BestAfterOutcome, count: int, steps: int) -> BestAfterOutcome:
         """The actions found, or better ones from the whole space after a few outcomes, which serve all of them."""
-        sums, (b, N) = sums_of_means(self.decision), found.loss.shape
+        sums, N = sums_of_means(self.decision), found.loss.shape[1]
         if sums is None or self.points is None or not isinstance(self.domain, PointsDomain):
             return found
         # from the lowest outcome to the highest, which are in the same order at all designs

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hentropy.core.action_search.afresh import sums_of_means
 from hentropy.core.action_search.base import (
     expected_loss,
     listed_moments,
@@ -22,7 +21,7 @@ from hentropy.core.action_search.base import (
 )
 from hentropy.core.action_search.descent import descend, polish
 from hentropy.core.action_search.exchange import exchange, exchange_sums, gains_of
-from hentropy.core.action_search.rivals import led_by_outcomes, replaced
+from hentropy.core.action_search.rivals import led_by_outcomes, replaced, sums_of_means
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
