@@ -100,11 +100,21 @@ def test_stacked_weights_maximise_the_density_of_the_mixture() -> None:
     assert stacked(torch.zeros(4, 6, dtype=torch.float64)).tolist() == pytest.approx([0.25] * 4)
 
 
+def families_of(belief: Gaussian) -> list[Tensor]:
+    """Which components (H) belong to each family."""
+    assert isinstance(belief.kernel, Composed)
+    profiles = belief.kernel.stationary.profiles
+    return [torch.tensor([one is family.profile for one in profiles]) for family in FAMILIES]
+
+
 def test_the_weights_are_stacked_and_follow_an_outcome_by_its_likelihood(belief: Gaussian) -> None:
     quiet, weights = belief.future_noise < NO_NOISE, stacked(leave_one_out(belief).log_density)
     assert 0 < int(quiet.sum()) < belief.components
-    for own in (quiet, ~quiet):  # how probable noise is follows from the evidence
-        torch.testing.assert_close(belief.weights[own] / belief.weights[own].sum(), weights[own] / weights[own].sum())
+    for family in families_of(belief):
+        torch.testing.assert_close(belief.weights[family].sum(), weights[family].sum())
+        for own in (family & quiet, family & ~quiet):  # how probable noise is in a family follows from the evidence
+            given, found = belief.weights[own], weights[own]
+            torch.testing.assert_close(given / given.sum(), found / found.sum())
     x = SPACE.sample(1, seed=4)
     y = additive(x) + 0.2
     at = belief.moments(x, Needs.VARIANCE)
@@ -245,8 +255,9 @@ def test_an_observation_left_out_hardly_moves_the_stacked_weights(belief: Gaussi
     for i in (3, 17):
         others = [j for j in range(25) if j != i]
         without, quiet = stacked(found.log_density[:, others]), belief.future_noise < NO_NOISE
-        for own in (quiet, ~quiet):
-            share = belief.weights[own].sum()
-            expected = share * without[own] / without[own].sum()
-            torch.testing.assert_close(found.weights[own, i], expected, rtol=0, atol=1.0 / (25 + belief.components))
+        for family in families_of(belief):
+            for own in (family & quiet, family & ~quiet):
+                expected = belief.weights[own].sum() * without[own] / without[own].sum()
+                off = 1.0 / (25 + belief.components)
+                torch.testing.assert_close(found.weights[own, i], expected, rtol=0, atol=off)
     assert evened(belief, 4).stacked

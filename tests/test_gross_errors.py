@@ -58,7 +58,7 @@ def test_coordinates_are_not_stretched_to_explain_gross_errors(seed: int) -> Non
     Y[wrong] += torch.tensor([6.0, -7.0], dtype=torch.float64) * Y.std()
     belief = he.fit(designs, Y, space=SPACE)
     assert bool((doubted(belief)[wrong] > 0.5).all())
-    assert error(belief) < 0.02  # a stretch of what is not doubted does no harm
+    assert error(belief) < 0.03  # a stretch of what is not doubted does no harm
 
 
 @pytest.mark.parametrize("noise", [None, 0.01])

@@ -88,7 +88,7 @@ def test_quick_gains_agree_with_a_long_audit(name: str) -> None:
     error = (quick(with_contenders(known.appraisal, known.actions, 1e7))(x) - reference).abs().mean()
     assert error < 0.35 * reference.mean()
     # where the contenders have nearly all of the gain already, what differs is the error of the draws
-    assert error < before + 0.08 * reference.mean()
+    assert error < before + (0.08 if name == "own function, box" else 0.02) * reference.mean()
 
 
 def test_the_gain_of_a_pending_experiment_adds_to_the_others() -> None:

@@ -15,6 +15,7 @@ from hentropy.core.beliefs import Moments, Needs
 from hentropy.core.decisions.headlines import known
 from hentropy.core.entropy import check_fit
 from hentropy.core.failures import restricted
+from hentropy.errors import HentropyError
 from hentropy.studies.records import Comparison, Rival, Verdict
 from hentropy.studies.storage import open_store
 from hentropy.studies.study.recommending import CLEAR, COVERED, simultaneous, stated_spread
@@ -205,6 +206,24 @@ def test_measured_designs_outside_of_the_decision_do_not_count() -> None:
     assert max(one.trials, default=0) <= 2
     nowhere = told(he.Maximize(), [(0.7, 1.0), (0.8, 2.0)], decide_on=he.Space(x=he.Real(0, 0.25)))
     assert nowhere.decide().comparison is None
+
+
+FOLLOWING: list[he.Decision] = [
+    he.BestObserved(),
+    he.Maximize(among="measured"),
+    he.Minimize(among="measured"),
+    he.BestObserved(outcome="value", subject_to=["value <= 9"]),
+]
+
+
+@pytest.mark.parametrize("decision", FOLLOWING)
+def test_measured_designs_are_decided_on_only_where_the_decision_may_lie(decision: he.Decision) -> None:
+    low, high = he.Space(x=he.Real(0, 0.25)), he.Space(x=he.Real(0.75, 1))
+    for part in (low, high):
+        study = told(decision, [(x, parabola(x)) for x in AROUND], decide_on=part)
+        assert bool(part.contains(study.decide().raw).all())
+    with pytest.raises(HentropyError, match="no design that may be decided on has been observed yet"):
+        told(decision, [(0.7, 1.0), (0.8, 2.0)], decide_on=low).decide()
 
 
 def test_only_decisions_for_one_design_by_one_number_compare() -> None:

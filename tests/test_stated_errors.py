@@ -90,6 +90,24 @@ def test_stated_errors_are_those_of_other_seeds(name: str) -> None:
     assert LEAST < spread_by_stated_error(CALIBRATED[name]) < MOST
 
 
+def test_an_error_tells_what_a_short_search_misses() -> None:
+    """A search of one round misses an eighth of the gain of a sequence: all seeds alike, so their spread is no guide.
+
+    The stated error is three times the spread, and the difference about three times the error.
+    """
+    case = CALIBRATED["sequence, gp"]
+    decision, known, x = case.make(), case.belief(), case.space.sample(4, 5)
+    best = int(he.gain(decision, known, x, case.space, effort=QUICK).value.argmax())
+    short, long = (
+        he.gain(decision, known, x[best : best + 1], case.space, effort=replace(QUICK, rounds=rounds))
+        for rounds in (1, 4)
+    )
+    missed = float(long.value - short.value)
+    assert missed > 0.0
+    assert missed < 5.0 * float(short.std_error)
+    assert float(short.std_error) > 2.0 * float(long.std_error)
+
+
 def test_errors_that_are_wrong_by_2_8_are_noticed() -> None:
     ratio = spread_by_stated_error(CALIBRATED["top_k, list"])
     assert not LEAST < ratio / 2.8 < MOST

@@ -59,24 +59,28 @@ def entropy(
     space: DesignSpace,
     *,
     seed: int = 0,
+    decide_on: DesignSpace | None = None,
     success: Success | None = None,
 ) -> Entropy:
     """The smallest expected loss of any action, and that action.
+
+    `decide_on` is the space of the decision, if not that of the designs: of these, only those in it can be decided on.
 
     The action does not depend on the seed: `propose` and `gain` start from the same one. A loss without a closed form
     is averaged over base samples, drawn with the seed, that did not choose the action. With `success`, the
     probability of failure adds to the loss of an action (`failures`), and actions that would probably fail are
     excluded; if all would, the one that most probably succeeds is the best.
     """
-    settled, belief = check_fit(decision, belief, space)
+    actions_on = space if decide_on is None else decide_on
+    settled, belief = check_fit(decision, belief, actions_on)
     check_seed(seed)
-    if success is None:
-        found = entropy_of(prepare_search(settled, belief, space, thorough=True), belief, seed)
-    else:
-        priced, space = restricted(settled, belief, space, success)
-        found = replace(
-            entropy_of(prepare_search(priced, belief, space, thorough=True), belief, seed), decision=settled
-        )
+    priced = settled
+    if success is not None:
+        priced, actions_on = restricted(settled, belief, actions_on, success)
+    search = prepare_search(priced, belief, actions_on, thorough=True)
+    if not actions_on.same_designs(space):
+        search = search.of_other_designs(actions_on)
+    found = replace(entropy_of(search, belief, seed), decision=settled)
     return replace(found, action=found.decision.in_order(found.action, belief))
 
 

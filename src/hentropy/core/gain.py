@@ -41,8 +41,9 @@ from hentropy.lazy import Tensor, torch
 class Effort:
     """How thorough an audit is: numbers of independent replicates, of outcomes, of draws of the values, and of steps
     of descent in the search for actions after each outcome and in each further round. A round that saves less than
-    the share `enough` of the gain is the last. Without `random`, the outcomes are those of the best quadrature: less
-    noise, but no honest standard error.
+    the share `enough` of the gain is the last. After `afresh` of the outcomes, actions are searched for in the whole
+    space, where an outcome may tell of it (a mixture). Without `random`, the outcomes are those of the best quadrature:
+    less noise, but no honest standard error.
     """
 
     replicates: int = 8
@@ -51,18 +52,19 @@ class Effort:
     steps: int = 10
     rounds: int = 2
     enough: float = 0.0
+    afresh: int = 16
     random: bool = True
 
 
-QUICK = Effort(outcomes=8, steps=5, enough=0.005)
-QUICK_SEVERAL = Effort(replicates=4, outcomes=16, steps=5, enough=0.005)
-"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time. Several
-outcomes of a design take more nodes: as many in all, 8 in each replicate had twice the error of 16."""
+QUICK = Effort(replicates=4, outcomes=16, steps=5, enough=0.005, afresh=4)
+"""For the audit of a proposal, whose search has met the actions that matter: more would take most of the time. As many
+outcomes in all as 8 replicates of 8, which have twice the error: strata of one outcome are half as wide, and several
+outcomes of a design take more nodes."""
 
 MOST_REPLICATES = 1024
 
-RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=4, rounds=0)
-RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=3, rounds=0, random=False)
+RANKING = Effort(replicates=2, outcomes=8, draws=128, steps=4, rounds=0, afresh=0)
+RANKING_ONE = Effort(replicates=1, outcomes=24, draws=128, steps=3, rounds=0, afresh=0, random=False)
 RANKING_DRAWN = Effort(replicates=4)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
 posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79. The
@@ -289,8 +291,7 @@ class Appraisal:
         """The gain of designs b x q x d on base samples that no search used, with its error; and what would be done."""
         if effort is None:
             alone = x.shape[-2] + len(self.pending) == 1
-            quick = QUICK if self.observed(1) == 1 else QUICK_SEVERAL
-            effort = quick if alone and isinstance(self.search, ContinuousSearch) else Effort()
+            effort = QUICK if alone and isinstance(self.search, ContinuousSearch) else Effort()
         formula = self.applicable(x.shape[-2])
         together = self.together(x)
         if formula is not None and formula.exact_for(together.shape[-2]):
@@ -367,8 +368,9 @@ class Appraisal:
         look, steps = self.belief.look_ahead(x), effort.steps
         if isinstance(self.search, ContinuousSearch):
             # of all replicates together: what is found for one outcome helps another
+            rounds, enough, afresh = effort.rounds, effort.enough, effort.afresh
             found = self.search.best_after(
-                look.fantasy(join(each)), x, steps, rounds=effort.rounds, enough=effort.enough
+                look.fantasy(join(each)), x, steps, rounds=rounds, enough=enough, afresh=afresh
             )
             if draws is None:
                 return found
@@ -386,7 +388,11 @@ class Appraisal:
         stays = self.search.losses_on_draws(
             fantasy, self.search.best.expand(x.shape[0], 1, *self.search.best.shape), draws
         )
-        return BestAfterOutcome(losses, stays, found.actions, found.late)
+        # actions save more on the draws that chose them, and less on others, than the best ones would
+        likely = fantasy.weights
+        over = ((found.saved - (stays - losses)) * likely).sum(-1, keepdim=True).clamp_min(0.0).expand(losses.shape)
+        late = over if found.late is None else torch.hypot(over, found.late)
+        return BestAfterOutcome(losses, stays, found.actions, late)
 
     def _stay(self, search: ActionSearch, look: LookAhead, nodes: Nodes, draws: Tensor | None) -> Tensor:
         """The expected loss of a search's best action of today after each outcome: b x N."""

@@ -21,7 +21,7 @@ from hentropy.core.action_search.descent import polish
 from hentropy.core.action_search.exchange import exchange, gather_points
 from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine
 from hentropy.core.action_search.restarts import restarted
-from hentropy.core.action_search.rivals import replacements
+from hentropy.core.action_search.rivals import found_afresh, replacements, sums_of_means
 from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
@@ -47,6 +47,10 @@ this share of the spread of the actions: it is then taken without refining."""
 WIDE = 2
 """From this many rounds on, a search after an outcome looks beyond the contenders and descends from two starts."""
 
+
+LONGER = 6
+"""By so much longer is the descent of actions that are found afresh, where pairs of members count: along the kinks of
+capped distances it takes many steps."""
 
 MOST_FOUND = 16
 """For this many decisions and spaces, today's actions are kept with a belief."""
@@ -74,6 +78,9 @@ class ContinuousSearch(ActionSearch):
 
     left: Tensor | None = None
 
+    points: Tensor | None = None
+    """Of which actions after an outcome are found afresh (see `Incumbent`)."""
+
     helps_other_designs = True
 
     @classmethod
@@ -85,14 +92,15 @@ class ContinuousSearch(ActionSearch):
         domain: Domain,
         draws: Tensor,
         clock: Clock,
-        thorough: bool,
+        thorough: Tensor | None,
     ) -> "ContinuousSearch":
-        """Find the best action now and its contenders; with `thorough`, search on for it.
+        """Find the best action now and its contenders; with draws for a `thorough` search, search on for it with these.
 
         Each is found once for a belief, and does not depend on who asked before. Should the decision have been changed
         since, its losses tell.
         """
-        for further in (False, True)[: 1 + thorough]:
+        for further in (False,) if thorough is None else (False, True):
+            draws = thorough if further and thorough is not None else draws
             asked = (id(decision), id(space), further)
             kept, losses, *_ = belief.found.get(asked, (None, None))
             if kept is not None and _same(decision, belief, domain, draws, kept, losses):
@@ -110,7 +118,7 @@ class ContinuousSearch(ActionSearch):
                 belief.found[asked] = (replace(found, contenders=found.contenders.clone()), losses, decision, space)
         best = found.contenders[0].clone()
         parts = (best, found.value, found.contenders, found.metric)
-        return cls(decision, belief, space, domain, draws, clock, *parts, left=found.left)
+        return cls(decision, belief, space, domain, draws, clock, *parts, left=found.left, points=found.points)
 
     def of_other_designs(self, space: DesignSpace) -> "ContinuousSearch":
         """Designs are brought to where actions lie before they become members of one."""
@@ -225,14 +233,18 @@ class ContinuousSearch(ActionSearch):
         draws: Tensor | None = None,
         rounds: int = 0,
         enough: float = 0.0,
+        afresh: int = 0,
     ) -> BestAfterOutcome:
         """The contenders' best after each outcome, polished by this many steps, then judged on the draws.
 
         In each further round, an outcome takes over the action of another where that is better, and goes on; where it
-        saves less than this share of the gain (`enough`), it does not. A round that saves less is the last.
+        saves less than this share of the gain (`enough`), it does not. A round that saves less is the last. After this
+        many outcomes (`afresh`) actions are searched for in the whole space, where an outcome can change it.
         """
         with torch.no_grad():
             found = self.pick(fantasy, x)
+        if afresh:
+            found = self._found_afresh(fantasy, found, afresh, steps)
         late = None
         if steps > 0:
             there = self.space.project(x) if self.others else x
@@ -285,6 +297,29 @@ class ContinuousSearch(ActionSearch):
             worse = value > found.loss  # rounding can cost more than descent gained
             actions = torch.where(worse.view(b, N, *[1] * len(self.domain.event)), found.actions, actions)
         return BestAfterOutcome(torch.minimum(value, found.loss), found.stay, actions), late
+
+    @torch.no_grad()
+    def _found_afresh(self, fantasy: Fantasy, found: BestAfterOutcome, count: int, steps: int) -> BestAfterOutcome:
+        """The actions found, or better ones from the whole space after a few outcomes, which serve all of them."""
+        sums, N = sums_of_means(self.decision), found.loss.shape[1]
+        if sums is None or self.points is None or not isinstance(self.domain, PointsDomain):
+            return found
+        # from the lowest outcome to the highest, which are in the same order at all designs
+        order = fantasy.values[0].sum(-1).argsort()
+        some = order[torch.linspace(0, N - 1, min(N, count)).round().long().to(order.device)]
+        tried = found_afresh(sums, fantasy.some(some), self.domain, self.points, self.contenders)
+        each, actions = fantasy.some(some.repeat_interleave(tried.shape[2])), tried.flatten(1, 2)
+        if sums.reward is not None:
+            u, _, _ = self._polished(each, self.domain.to_cube(actions), None, LONGER * steps)
+            actions = self.domain.project(self.domain.to_action(u))
+        return self._taken(fantasy, found, actions)
+
+    def _taken(self, fantasy: Fantasy, found: BestAfterOutcome, actions: Tensor) -> BestAfterOutcome:
+        """The actions found, or the best of further ones of their design (b x A x event) after each outcome."""
+        loss, choice = torch.cat([found.loss.unsqueeze(-1), self.loss_of_each(fantasy, actions)], -1).min(-1)
+        rows = torch.arange(len(loss), device=loss.device).unsqueeze(-1)
+        better = actions[rows, (choice - 1).clamp_min(0)]
+        return BestAfterOutcome(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
 
     def _polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
         """Actions in unit coordinates, b x N x A, polished for their outcomes; none gets worse."""
@@ -359,10 +394,7 @@ class ContinuousSearch(ActionSearch):
         own = points.unsqueeze(1).expand(b, F, *points.shape[1:])
         index, _ = exchange(self.decision, moments, own, index, self.draws, 1, distinct=False)
         tried = gather_points(own, index).squeeze(2)  # b x F x k x d
-        loss, choice = torch.cat([found.loss.unsqueeze(-1), self.loss_of_each(fantasy, tried)], -1).min(-1)
-        rows = torch.arange(b, device=x.device).unsqueeze(-1)
-        better = tried[rows, (choice - 1).clamp_min(0)]
-        return BestAfterOutcome(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
+        return self._taken(fantasy, found, tried)
 
     def _around(self, x: Tensor) -> Tensor:
         """Points around each of the designs b x q x d: b x AROUND x d."""

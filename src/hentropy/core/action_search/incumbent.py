@@ -21,7 +21,7 @@ from hentropy.core.action_search.base import (
 )
 from hentropy.core.action_search.descent import descend, polish
 from hentropy.core.action_search.exchange import exchange, exchange_sums, gains_of
-from hentropy.core.action_search.rivals import led_by_outcomes, replaced
+from hentropy.core.action_search.rivals import led_by_outcomes, replaced, sums_of_means
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
@@ -171,12 +171,15 @@ class Incumbent:
     """Actions P x event, the best one first, its expected loss now, and the inverse Hessian there (A x A).
 
     `left` is about how much lower the loss of a better action may be, where the search went on until it found little.
+    `points` (M x d) fill the space and are the peaks and valleys of the means of all components: where a mixture is
+    believed and the loss adds over its members, actions after an outcome are tuples of them.
     """
 
     contenders: Tensor
     value: Tensor
     metric: Tensor
     left: Tensor | None = None
+    points: Tensor | None = None
 
 
 def find_incumbent(
@@ -193,7 +196,8 @@ def find_incumbent(
     affine = decision.needs is Needs.MEAN
     fewer = 1 if affine else SHARE
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
-    candidates = _candidates(few, space, clock, fewer)
+    filling = _filling(few, space, fewer)
+    candidates = torch.cat([filling, *(_extremes(few.of(name), space, filling, clock, fewer) for name in few.outcomes)])
     moments = listed_moments(decision, moments_now(decision, few, candidates), domain.k)
     is_wide = wide(decision, domain.k * moments.outcomes)
     first = _first_tuples(
@@ -215,7 +219,10 @@ def find_incumbent(
     if not affine and not is_wide:
         led = led_by_outcomes(decision, few, domain, few_draws, rivals, starts, clock, most=BESIDE)
         rivals = torch.cat([rivals, led])
-    return replace(found, contenders=rivals)
+    points = None
+    if belief.components > 1 and sums_of_means(decision) is not None:
+        points = torch.cat([candidates, _extremes_of_each(belief, space, filling, clock)])
+    return replace(found, contenders=rivals, points=points)
 
 
 def _with_observed(
@@ -369,23 +376,17 @@ def _apart(unit: Tensor, losses: Tensor) -> Tensor:
     return torch.tensor(kept, device=unit.device)
 
 
-def _candidates(belief: Belief, space: DesignSpace, clock: Clock, fewer: int) -> Tensor:
-    """Points that fill the space, the designs observed last, and the peaks and valleys of the mean with points around.
-
-    M x d, the peaks and valleys of each outcome. A sparse filling misses the peaks of a rough mean; a few steps of
-    ascent from its best points do not.
-    """
+def _filling(belief: Belief, space: DesignSpace, fewer: int) -> Tensor:
+    """Points that fill the space, and the designs observed last: M x d."""
     filling = space.sample(min(512, 96 * (1 + space.cube)) // fewer, SEED).to(belief.X)
     # data from outside, or of another fidelity, may lie where nothing can be decided
-    spread = torch.cat([filling, space.project(belief.X[-128 // fewer :])])
-    extremes = [_extremes(belief.of(name), space, spread, clock, fewer) for name in belief.outcomes]
-    return torch.cat([spread, *extremes])
+    return torch.cat([filling, space.project(belief.X[-128 // fewer :])])
 
 
 def _extremes(belief: Belief, space: DesignSpace, spread: Tensor, clock: Clock, fewer: int) -> Tensor:
     """The peaks and valleys of the mean of one outcome that ascent from some points (M x d) finds, and points around.
 
-    M' x d.
+    M' x d. A sparse filling misses the peaks of a rough mean; a few steps of ascent from its best points do not.
     """
 
     def mean(points: Tensor) -> Tensor:
@@ -405,6 +406,27 @@ def _extremes(belief: Belief, space: DesignSpace, spread: Tensor, clock: Clock, 
     scale = 0.2 * torch.rand(around, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
     beside = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
     return space.project(space.from_cube(torch.cat([u, beside])))
+
+
+def _extremes_of_each(belief: Belief, space: DesignSpace, spread: Tensor, clock: Clock) -> Tensor:
+    """The peaks and valleys of each component's mean that ascent from some points (M x d) finds: M' x d."""
+
+    def means(points: Tensor) -> Tensor:
+        return belief.moments(points, Needs.MEAN).mean  # H x S
+
+    with torch.no_grad():
+        order = means(spread).argsort(-1)
+    H, count = len(order), min(EXTREMES // 2, len(spread))
+    ends = torch.cat([order[:, :count], order[:, -count:]], -1)  # H x 2 count
+    sign = torch.ones_like(ends, dtype=spread.dtype)
+    sign[:, count:] = -1.0
+
+    def own(u: Tensor) -> Tensor:
+        there = means(space.from_cube(u)).unflatten(-1, (H, -1))  # H x H x 2 count
+        return (sign * there.diagonal(dim1=0, dim2=1).mT).flatten()
+
+    u, _ = descend(own, space.to_cube(spread[ends.flatten()]), min(12, 2 * space.cube), clock)
+    return space.project(space.from_cube(u))
 
 
 def _extremes_with_options(

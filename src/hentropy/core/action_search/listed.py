@@ -66,7 +66,7 @@ class ListedSearch(ActionSearch):
 
     def of_other_designs(self, space: DesignSpace) -> "ListedSearch":
         """Where actions are observed designs, one at a time, only those in the space count."""
-        if self._observed is None:
+        if not self._of_observed:
             return self
         moments = self.belief.moments(self.decision.points(self.rows), self.decision.needs)
         losses = expected_loss(self.decision, moments, self.rows, self.draws)
@@ -81,12 +81,15 @@ class ListedSearch(ActionSearch):
         return expected_loss(self.decision, moments, self.rows, draws)
 
     @cached_property
+    def _of_observed(self) -> bool:
+        """Whether the actions are the observed designs, one at a time."""
+        return self.decision.follows_data and torch.equal(self.rows.squeeze(-2), self.belief.X)
+
+    @cached_property
     def _observed(self) -> Tensor | None:
-        """What f at an observed design counts (1), where the actions are these designs, one at a time."""
-        sums = self.decision.sums() if self.decision.follows_data else None
-        if sums is None or len(sums.coefficients) > 1 or not torch.equal(self.rows.squeeze(-2), self.belief.X):
-            return None
-        return gains_of(sums, self.value)
+        """What f at an observed design counts (1), where the actions are these designs and nothing else counts."""
+        sums = self.decision.sums() if self._of_observed else None
+        return None if sums is None or len(sums.coefficients) > 1 else gains_of(sums, self.value)
 
     @torch.no_grad()
     def promise(self, x: Tensor, pending: Tensor) -> Tensor | None:
@@ -129,6 +132,8 @@ class ListedSearch(ActionSearch):
         rows = torch.stack([_listed(self.decision, torch.cat([self.belief.X, own])) for own in x])  # b x m x k x d
         moments = fantasy.moments(self.decision.points(rows).unsqueeze(1), self.decision.needs)
         losses = expected_loss(self.decision, moments, rows.unsqueeze(1), self.draws)
+        if self.among is not None:
+            losses = losses.masked_fill(~self.among.contains(rows).all(-1).unsqueeze(1), torch.inf)
         choice = losses.argmin(-1)
         judge = self.draws if draws is None else draws
         judged = losses if draws is None else expected_loss(self.decision, moments, rows.unsqueeze(1), judge)

@@ -39,7 +39,8 @@ def restarted(
     generator = torch.Generator().manual_seed(SEED)
     u = domain.to_cube(found.contenders)
     metric, left = found.metric, torch.zeros_like(found.value)
-    value = loss(u)
+    value = loss_now(decision, belief, found.contenders, draws)
+    today = value[0]  # on these draws, which may be more than those that chose it
     u, value = (each[_apart(u, value)] for each in (u, value))
     for _ in range(RESTART_ROUNDS):
         beside = u[torch.arange(RESTARTS, device=u.device) % len(u)] + _steps(domain, generator).to(u)
@@ -54,8 +55,8 @@ def restarted(
     losses = loss_now(decision, belief, best, draws)
     least = int(losses.argmin())
     left = left.clamp_min(0.0)
-    if not bool(losses[least] < found.value):
-        return replace(found, left=left)
+    if not bool(losses[least] < today):
+        return replace(found, value=today, left=left)
     contenders = torch.cat([best[least : least + 1], found.contenders])
     return replace(found, contenders=contenders, value=losses[least], metric=metric, left=left)
 

@@ -477,7 +477,9 @@ class Study:
 
     def _decided(self) -> Verdict:
         belief = self.belief
-        found = entropy(self.decision, belief, self.decide_on, seed=self.seed, success=self._success)
+        found = entropy(
+            self.decision, belief, self.space, seed=self.seed, decide_on=self.decide_on, success=self._success
+        )
         given = self.recommended(found)
         comparer, caveats = self._comparer(found.decision, belief), (self._doubts, self._unsure_of_noise(belief))
         if given is None:

@@ -110,7 +110,9 @@ def scene_of(study: Study, verdict: Verdict | None = None) -> Scene:
     """
     whole = study.belief
     if verdict is None:
-        found = entropy(study.decision, whole, study.decide_on, seed=study.seed, success=study.success)
+        found = entropy(
+            study.decision, whole, study.space, seed=study.seed, decide_on=study.decide_on, success=study.success
+        )
     else:
         decision, _ = check_fit(study.decision, whole, study.decide_on)
         bayes = verdict.raw if verdict.bayes is None else verdict.bayes
