@@ -6,7 +6,8 @@ the same outcomes: the ratio is the search's, not that of random errors.
 
 import pytest
 import torch
-from benchmarks.search import BruteForce, Case, against_brute_force, setting
+from benchmarks.search import BruteForce, against_brute_force
+from benchmarks.search_cases import Case, setting
 
 from hentropy import Real, Space, propose
 from hentropy.core.gain import Appraisal
