@@ -126,7 +126,8 @@ def _is_designs(action: Any, dim: int) -> bool:
 
 
 NEGLIGIBLE = 1e-6
-"""Gains below this share of the spread of the outcomes, a thousandth of the least noise that is fitted."""
+"""Gains below this share of the unit of the loss, such as the spread of the outcomes: a thousandth of the least noise
+that is fitted."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def against_brute_force(setting: Setting, proposal: Tensor, oracle: BruteForce |
     rivals = oracle.rivals(appraisal, centres_of(setting, appraisal, proposal))
     x = torch.cat([proposal.unsqueeze(0), rivals])
     gains = appraisal.audit(x, 4242, oracle.effort).gain.value
-    least = NEGLIGIBLE * float(setting.y.std())
+    least = NEGLIGIBLE * setting.unit
     return Found(float(gains[0]), float(gains.max()), least, x[int(gains.argmax())])
 
 

@@ -193,6 +193,11 @@ class Setting:
     y: Tensor
     """The outcome that counts: n."""
 
+    @property
+    def unit(self) -> float:
+        """A large loss: one where losses are probabilities, otherwise the spread of the outcomes."""
+        return 1.0 if isinstance(self.decision, he.Target | he.LevelSets) else float(self.y.std())
+
 
 def _objective(case: Case, space: DesignSpace) -> Callable[[Tensor], Tensor]:
     function = PROBLEMS[case.problem].function
