@@ -31,7 +31,7 @@ from benchmarks.search_cases import DECISIONS, SCALES, Case, Setting, cases, set
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.gain import Appraisal, Effort
 
-JUDGED = Effort(replicates=1, outcomes=24, draws=128, steps=10, rounds=1, random=False)
+JUDGED = Effort(replicates=1, outcomes=24, draws=1024, steps=10, rounds=1, random=False)
 
 
 @dataclass(frozen=True)

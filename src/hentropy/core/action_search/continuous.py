@@ -124,9 +124,19 @@ class ContinuousSearch(ActionSearch):
         """Designs are brought to where actions lie before they become members of one."""
         return replace(self, others=True)
 
+    @torch.no_grad()
     def with_few_draws(self) -> "ContinuousSearch":
-        """The same search with few draws of values, for a first look: a few for each value of an action."""
-        return replace(self, draws=self.draws[: max(FIRST_DRAWS, DRAWS_PER_VALUE * self.draws.shape[-1])])
+        """The same search with few draws of values, for a first look: a few for each value of an action.
+
+        By these, another of the contenders may be the best today: to stay with the one known would look like a gain of
+        every design, larger than all true ones late in a run.
+        """
+        draws = self.draws[: max(FIRST_DRAWS, DRAWS_PER_VALUE * self.draws.shape[-1])]
+        if len(draws) == len(self.draws):
+            return self
+        losses = loss_now(self.decision, self.belief, self.contenders, draws)
+        contenders = self.contenders[losses.argsort()]
+        return replace(self, draws=draws, best=contenders[0], value=losses.min(), contenders=contenders)
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
@@ -408,6 +418,15 @@ class ContinuousSearch(ActionSearch):
     def with_actions(self, actions: Tensor) -> "ContinuousSearch":
         """With further actions (A x event) among the contenders."""
         return replace(self, contenders=torch.cat([self.contenders, actions]))
+
+    @torch.no_grad()
+    def narrowed(self, fantasy: Fantasy) -> "ContinuousSearch":
+        """With those of the contenders alone that are best after some outcome, and today's best action first."""
+        points, needs, chosen = self.decision.points(self.contenders), self.decision.needs, {0}
+        for _, moments in fantasy.shared_in_chunks(points, needs):
+            best = expected_loss(self.decision, moments, self.contenders, self.draws).argmin(-1)
+            chosen.update(best.flatten().tolist())
+        return replace(self, contenders=self.contenders[sorted(chosen)])
 
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "ContinuousSearch":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hentropy.core.action_search import ContinuousSearch, descend
 from hentropy.core.beliefs import Needs, Nodes
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, per_cost
+from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, narrowed, per_cost
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -19,22 +19,20 @@ LOOKED_AT_TWICE = 0.125
 """A first look at all designs takes half of the outcomes; the best eighth is looked at again with all of them. It takes
 all components of a mixture: a gain may be that of one with a small weight."""
 
-APART = 0.1
-"""The designs that go on are so far from each other in the unit cube: one peak of the gain does not take all places."""
+APART = 0.03
+"""The designs that go on differ by so much in each coordinate of the unit cube, in the root mean square: one peak of the
+gain does not take all places."""
 
 CLOSE = (0.1, 0.001)
 """How far from an anchor designs are looked at, in the unit cube: on all scales between these. Late in a run the data
 crowd around an optimum, and a peak of the gain among them is as narrow as their distances."""
-
-AROUND = 1.0
-"""Designs around anchors, as a share of those that fill the space."""
 
 BEST_SEEN, WORST_SEEN, MOST_ANCHORS = 4, 2, 64
 """Observed designs with the largest and smallest means that are anchors, and points of the good actions that are."""
 
 
 def first_designs(appraisal: Appraisal, count: int) -> Tensor:
-    """Designs worth a look, one at a time: some that fill the space, and some around anchors on all scales: M x d.
+    """Designs worth a look, one at a time: some that fill the space, as many around anchors on all scales: M x d.
 
     Of a list, all of them; of a space with finitely many designs, all if they are not more than `count`.
     """
@@ -43,15 +41,15 @@ def first_designs(appraisal: Appraisal, count: int) -> Tensor:
         return space.points.to(appraisal.belief.X)
     filling = space.sample(count, appraisal.seed + 1).to(appraisal.belief.X)
     seen, acted = _seen(appraisal), _acted(appraisal)
-    anchors = torch.cat([acted, seen])
-    if len(anchors) == 0:
-        return filling
-    generator = torch.Generator().manual_seed(appraisal.seed + 2)
-    repeats = max(1, int(AROUND * count) // len(anchors))
-    around = beside(space, anchors, anchors.new_full((len(anchors), 1), CLOSE[0]), repeats, generator).flatten(0, 1)
     there = space.project(acted)  # actions may lie where nothing can be run
+    generator = torch.Generator().manual_seed(appraisal.seed + 2)
+    kinds = [anchors for anchors in (acted, seen) if len(anchors)]  # each has its share: actions may be many
+    around = [
+        beside(space, x, x.new_full((len(x), 1), CLOSE[0]), max(1, count // len(kinds) // len(x)), generator)
+        for x in kinds
+    ]
     exchanged = space.neighbours(torch.cat([there, seen])).flatten(0, 1)
-    return torch.cat([filling, around, there, exchanged])
+    return torch.cat([filling, *(x.flatten(0, 1) for x in around), there, exchanged])
 
 
 def beside(space: DesignSpace, x: Tensor, reach: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -111,6 +109,7 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     if quick is None:
         return local_search(appraisal, start, cost, outcomes, START_ROUNDS, keep)[:keep]
     # fewer outcomes may lead astray: starts and what became of them are compared with all
+    quick = narrowed(quick, start, quick.nodes(few, 1))
     both = torch.cat([local_search(quick, start, cost, few, START_ROUNDS, keep), start])
     return leading(both, per_cost(appraisal.screen(both, nodes), both, cost), keep, appraisal, apart=APART)
 

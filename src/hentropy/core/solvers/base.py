@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hentropy.core.action_search import ContinuousSearch
+from hentropy.core.beliefs import Nodes
 from hentropy.core.gain import RANKING, RANKING_DRAWN, RANKING_ONE, Appraisal
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -59,6 +60,15 @@ def informed(appraisal: Appraisal, actions: Tensor | None) -> Appraisal:
     if isinstance(search, ContinuousSearch):
         search = search.with_actions(actions.flatten(0, 1))
     return replace(appraisal, search=search)
+
+
+def narrowed(appraisal: Appraisal, x: Tensor, nodes: Nodes) -> Appraisal:
+    """For a search around designs F x q x d: with those of the actions alone that their outcomes make best."""
+    search = appraisal.search
+    if not isinstance(search, ContinuousSearch) or appraisal.applicable(x.shape[-2]) is not None:
+        return appraisal
+    fantasy = appraisal.belief.look_ahead(appraisal.together(x)).fantasy(nodes)
+    return replace(appraisal, search=search.narrowed(fantasy))
 
 
 def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, Appraisal]:
@@ -146,8 +156,12 @@ def checked_cost(cost: CostFunction, x: Tensor) -> Tensor:
 
 
 def leading(x: Tensor, scores: Tensor, count: int, appraisal: Appraisal, apart: float) -> Tensor:
-    """The designs with the largest scores that lie apart from each other in the unit cube: at most count x q x d."""
+    """The designs with the largest scores that lie apart from each other: at most count x q x d.
+
+    `apart` is the root mean square over the coordinates of the unit cube.
+    """
     unit = appraisal.space.to_unit(x).flatten(1)
+    apart *= unit.shape[-1] ** 0.5
     scores = scores.clone()
     chosen: list[int] = []
     for _ in range(min(count, x.shape[0])):

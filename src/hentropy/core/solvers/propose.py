@@ -25,6 +25,7 @@ from hentropy.core.solvers.base import (
     knowing,
     leader,
     leading,
+    narrowed,
     per_cost,
 )
 from hentropy.core.solvers.finite import Finite
@@ -117,10 +118,10 @@ class Auto(Solver):
 
     def _one(self, appraisal: Appraisal, cost: Cost | None) -> Finalists:
         """The best single designs: F x 1 x d."""
-        # losses that look at values jointly cost more: half of the designs, with half of the outcomes
+        # losses that look at values jointly cost more: half of the designs
         fewer = 2 if appraisal.decision.needs is Needs.JOINT and appraisal.formula is None else 1
         designs = self.screened * (1 + appraisal.space.cube) // fewer
-        start = screen(appraisal, cost, designs, self._outcomes(appraisal) // fewer, self.refined)
+        start = screen(appraisal, cost, designs, self._outcomes(appraisal), self.refined)
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
         refined = self._with_options(appraisal, self._refine(appraisal, start, cost), cost)
@@ -131,7 +132,8 @@ class Auto(Solver):
         formula = appraisal.applicable(1)
         if appraisal.clock.expired or (formula is not None and not formula.differentiable):
             return found
-        appraisal = informed(appraisal, found.actions)
+        nodes = appraisal.nodes(self._outcomes(appraisal), 1)
+        appraisal = narrowed(informed(appraisal, found.actions), found.x, nodes)
         x = local_search(appraisal, found.x, cost, self._outcomes(appraisal), self.rounds)
         return replace(found, x=x, complete=found.complete and not appraisal.clock.expired)
 
