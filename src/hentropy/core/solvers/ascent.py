@@ -93,6 +93,10 @@ STARTS, START_ROUNDS = 10, 4
 """The best of the designs looked at go on by so many rounds of random steps before an ascent, half as many in the last
 rounds: a gain spans decades within a few tenths of the cube, and the best basin is rarely hit near its peak."""
 
+COMPARING_STEPS = 4
+"""Steps of descent of the actions when starts are compared: where the best action after an outcome is a new one, the
+known ones show little of the gain."""
+
 
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
@@ -108,10 +112,12 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     start = leading(x, scores, max(keep, STARTS), appraisal, apart=APART)
     if quick is None:
         return local_search(appraisal, start, cost, outcomes, START_ROUNDS, keep)[:keep]
-    # fewer outcomes may lead astray: starts and what became of them are compared with all
+    # fewer outcomes and known actions may lead astray: starts and what became of them are compared with all outcomes,
+    # and with actions that descend for each
     quick = narrowed(quick, start, quick.nodes(few, 1))
     both = torch.cat([local_search(quick, start, cost, few, START_ROUNDS, keep), start])
-    return leading(both, per_cost(appraisal.screen(both, nodes), both, cost), keep, appraisal, apart=APART)
+    scores = per_cost(appraisal.screen(both, nodes, COMPARING_STEPS), both, cost)
+    return leading(both, scores, keep, appraisal, apart=APART)
 
 
 def _quick(appraisal: Appraisal) -> Appraisal | None:

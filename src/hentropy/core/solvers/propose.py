@@ -135,7 +135,8 @@ class Auto(Solver):
         nodes = appraisal.nodes(self._outcomes(appraisal), 1)
         appraisal = narrowed(informed(appraisal, found.actions), found.x, nodes)
         x = local_search(appraisal, found.x, cost, self._outcomes(appraisal), self.rounds)
-        return replace(found, x=x, complete=found.complete and not appraisal.clock.expired)
+        # what is better by these outcomes may not be by others: the choice is the audit's
+        return replace(found, x=torch.cat([x, found.x[:1]]), complete=found.complete and not appraisal.clock.expired)
 
     def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
         """The designs F x q x d that ascent found, or better ones with other options, ascended too."""
