@@ -20,8 +20,8 @@ LOOKED_AT_TWICE = 0.125
 all components of a mixture: a gain may be that of one with a small weight."""
 
 APART = 0.03
-"""The designs that go on differ by so much in each coordinate of the unit cube, in the root mean square: one peak of the
-gain does not take all places."""
+"""The designs that go on differ by so much in each coordinate of the unit cube, in the root mean square: one peak does
+not take all places."""
 
 CLOSE = (0.1, 0.001)
 """How far from an anchor designs are looked at, in the unit cube: on all scales between these. Late in a run the data

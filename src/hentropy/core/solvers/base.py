@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.beliefs import Nodes
-from hentropy.core.gain import RANKING, RANKING_DRAWN, RANKING_ONE, Appraisal
+from hentropy.core.gain import RANKING, RANKING_DRAWN, RANKING_ONE, RANKING_TWO, Appraisal
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
@@ -77,8 +77,9 @@ def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, App
         return 0, appraisal
     # the outcomes of one design are integrated almost exactly while they are no more than two
     formula = appraisal.applicable(x.shape[-2])
-    few = x.shape[-2] + len(appraisal.pending) == 1 and len(appraisal.belief.measured) <= 2
-    effort = RANKING_ONE if few else RANKING
+    several = len(appraisal.belief.measured)
+    few = x.shape[-2] + len(appraisal.pending) == 1 and several <= 2
+    effort = RANKING if not few else RANKING_ONE if several == 1 else RANKING_TWO
     drawn = formula is not None and not formula.differentiable
     audit = appraisal.audit(x, appraisal.seed + RANKING_SEED, RANKING_DRAWN if drawn else effort)
     best = int(per_cost(audit.gain.value, x, cost).argmax())

@@ -132,9 +132,9 @@ class Auto(Solver):
         formula = appraisal.applicable(1)
         if appraisal.clock.expired or (formula is not None and not formula.differentiable):
             return found
-        nodes = appraisal.nodes(self._outcomes(appraisal), 1)
-        appraisal = narrowed(informed(appraisal, found.actions), found.x, nodes)
-        x = local_search(appraisal, found.x, cost, self._outcomes(appraisal), self.rounds)
+        outcomes = 2 * self._outcomes(appraisal)  # ascent has fitted the designs to the others
+        appraisal = narrowed(informed(appraisal, found.actions), found.x, appraisal.nodes(outcomes, 1))
+        x = local_search(appraisal, found.x, cost, outcomes, self.rounds)
         # what is better by these outcomes may not be by others: the choice is the audit's
         return replace(found, x=torch.cat([x, found.x[:1]]), complete=found.complete and not appraisal.clock.expired)
 
@@ -166,7 +166,7 @@ class Auto(Solver):
             with torch.no_grad():
                 together = appraisal.together(start)
                 found = appraisal.search.pick(appraisal.belief.look_ahead(together).fantasy(nodes), together)
-            steps = first + appraisal.space.cube // 2
+            steps = first + appraisal.space.cube
             designs, actions, gains = ascend_together(appraisal, start, found.actions, nodes, steps, cost)
         else:
             designs, gains = ascend_nested(appraisal, start, nodes, first + appraisal.space.cube, 0, cost)
