@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from hentropy.core.action_search import ContinuousSearch, descend
 from hentropy.core.beliefs import Needs, Nodes
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, narrowed, per_cost
+from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, narrowed, per_cost, with_few_draws
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
-FIRST_SHARE = 2
+FIRST_SHARE, FEWEST_FIRST = 3, 6
 LOOKED_AT_TWICE = 0.125
-"""A first look at all designs takes half of the outcomes; the best eighth is looked at again with all of them. It takes
-all components of a mixture: a gain may be that of one with a small weight."""
+"""A first look at all designs takes a third of the outcomes, but no fewer than have tails, where the gain is late in a
+run; the best eighth is looked at again with all of them. It takes all components of a mixture: a gain may be that of
+one with a small weight."""
 
 APART = 0.03
 """The designs that go on differ by so much in each coordinate of the unit cube, in the root mean square: one peak does
@@ -101,7 +102,7 @@ known ones show little of the gain."""
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     x = first_designs(appraisal, designs).unsqueeze(-2)
-    quick, few = _quick(appraisal), max(2, outcomes // FIRST_SHARE)
+    quick, few = _quick(appraisal), max(FEWEST_FIRST, outcomes // FIRST_SHARE)
     if quick is not None:
         scores = per_cost(quick.screen(x, quick.nodes(few, 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
@@ -122,12 +123,10 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
 
 def _quick(appraisal: Appraisal) -> Appraisal | None:
     """For a first look at many designs, where there is a quicker way: a quick formula, or fewer outcomes and draws."""
-    formula, search = appraisal.applicable(1), appraisal.search
+    formula = appraisal.applicable(1)
     if formula is not None and formula.quick is not None and not isinstance(appraisal.space, Pool):
         return replace(appraisal, formula=replace(formula, function=formula.quick))
-    if formula is not None:
-        return None
-    return replace(appraisal, search=search.with_few_draws()) if isinstance(search, ContinuousSearch) else appraisal
+    return with_few_draws(appraisal) if formula is None else None
 
 
 TRIES = 14

@@ -71,6 +71,12 @@ def narrowed(appraisal: Appraisal, x: Tensor, nodes: Nodes) -> Appraisal:
     return replace(appraisal, search=search.narrowed(fantasy))
 
 
+def with_few_draws(appraisal: Appraisal) -> Appraisal:
+    """For a first look at many designs: losses that are averaged over draws of the values have few of these."""
+    search = appraisal.search
+    return replace(appraisal, search=search.with_few_draws()) if isinstance(search, ContinuousSearch) else appraisal
+
+
 def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, Appraisal]:
     """Which of the designs F x q x d has the largest gain per cost, and what was learned on the way."""
     if len(x) == 1:

@@ -27,6 +27,7 @@ from hentropy.core.solvers.base import (
     leading,
     narrowed,
     per_cost,
+    with_few_draws,
 )
 from hentropy.core.solvers.finite import Finite
 from hentropy.core.spaces import DesignSpace, Params, Pool
@@ -132,8 +133,9 @@ class Auto(Solver):
         formula = appraisal.applicable(1)
         if appraisal.clock.expired or (formula is not None and not formula.differentiable):
             return found
-        outcomes = 2 * self._outcomes(appraisal)  # ascent has fitted the designs to the others
+        outcomes = self.joint_outcomes  # ascent has fitted the designs to fewer
         appraisal = narrowed(informed(appraisal, found.actions), found.x, appraisal.nodes(outcomes, 1))
+        appraisal = with_few_draws(appraisal)
         x = local_search(appraisal, found.x, cost, outcomes, self.rounds)
         # what is better by these outcomes may not be by others: the choice is the audit's
         return replace(found, x=torch.cat([x, found.x[:1]]), complete=found.complete and not appraisal.clock.expired)
