@@ -9,9 +9,12 @@ import torch
 from benchmarks.search import BruteForce, against_brute_force
 from benchmarks.search_cases import Case, setting
 
+import hentropy as he
 from hentropy import Real, Space, propose
+from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers.ascent import CLOSE, beside, first_designs, step_lengths
+from hentropy.core.solvers.ascent import APART, CLOSE, beside, first_designs, step_lengths
+from hentropy.core.solvers.base import leading, narrowed, with_few_draws
 from support.beliefs import designs, gaussian
 from support.decisions import ROWS, SPACE
 
@@ -40,7 +43,9 @@ CASES = [
     Case("Target", "Branin", "early", noise=0.05),
     Case("LevelSets", "Hartmann-3", "late"),
     Case("own loss", "Branin", "late"),
+    Case("own loss", "Forrester", "converged", noise=0.05, seed=100),
     Case("own points", "Branin", "late"),
+    Case("own points", "Cosines-2", "late", seed=100),
     Case("limits", "Hartmann-3", "late"),
 ]
 
@@ -96,3 +101,42 @@ def test_steps_are_short_where_data_are_near() -> None:
     assert steps.shape == (2, SPACE.cube)
     torch.testing.assert_close(steps[0], torch.full((2,), 0.01, dtype=torch.float64))
     assert bool((steps[1] >= steps[0]).all())
+
+
+def test_few_draws_show_no_gain_where_there_is_none() -> None:
+    """By a few draws of the values, today's best action is another one: that is no gain of any design."""
+    made = setting(Case("own loss", "Forrester", "converged", noise=0.05, seed=100))
+    appraisal = Appraisal.prepare(made.decision, made.belief, made.space)
+    x = torch.linspace(0.0, 1.0, 41, dtype=torch.float64).reshape(-1, 1, 1)
+    nodes, quick = appraisal.nodes(24, 1), with_few_draws(appraisal)
+    gains, few = appraisal.screen(x, nodes), quick.screen(x, nodes)
+    useless = gains < 0.01 * gains.max()
+    assert int(useless.sum()) >= 10
+    assert float(few[useless].max()) < 0.1 * float(gains.max())
+
+
+@pytest.mark.parametrize(
+    "case", [Case("own points", "Branin", "late"), Case("Sequence", "Hartmann-3", "late")], ids=str
+)
+def test_contenders_are_narrowed_to_those_that_outcomes_favour(case: Case) -> None:
+    """The gains of the designs for which they are narrowed stay as they are."""
+    made = setting(case)
+    appraisal = Appraisal.prepare(made.decision, made.belief, made.space)
+    x, nodes = made.space.sample(8, 5).unsqueeze(-2), appraisal.nodes(12, 1)
+    fewer = narrowed(appraisal, x, nodes)
+    assert isinstance(appraisal.search, ContinuousSearch)
+    assert isinstance(fewer.search, ContinuousSearch)
+    assert len(fewer.search.contenders) < len(appraisal.search.contenders)
+    torch.testing.assert_close(fewer.search.contenders[0], appraisal.search.best)
+    torch.testing.assert_close(fewer.screen(x, nodes), appraisal.screen(x, nodes))
+
+
+def test_designs_that_go_on_differ_by_coordinate() -> None:
+    """Distances count per coordinate: on a line 0.05 is apart, and so is as much in each of two coordinates."""
+    line, plane = Space(x=Real(0.0, 1.0)), Space(x=Real(0.0, 1.0), y=Real(0.0, 1.0))
+    for space in (line, plane):
+        belief = he.fit(space.sample(6, 0), torch.arange(6.0, dtype=torch.float64), space=space, hyperparameters="map")
+        appraisal = Appraisal.prepare(he.BestObserved(), belief, space)
+        at = torch.tensor([0.50, 0.52, 0.55], dtype=torch.float64).reshape(3, 1, 1).expand(3, 1, space.dim)
+        kept = leading(at, torch.tensor([3.0, 2.0, 1.0], dtype=torch.float64), 3, appraisal, apart=APART)
+        torch.testing.assert_close(kept, at[[0, 2]])
