@@ -13,7 +13,7 @@ import hentropy as he
 from hentropy import Real, Space, propose
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers.ascent import APART, CLOSE, beside, first_designs, step_lengths
+from hentropy.core.solvers.ascent import CLOSE, beside, first_designs, step_lengths
 from hentropy.core.solvers.base import leading, narrowed, with_few_draws
 from support.beliefs import designs, gaussian
 from support.decisions import ROWS, SPACE
@@ -131,12 +131,14 @@ def test_contenders_are_narrowed_to_those_that_outcomes_favour(case: Case) -> No
     torch.testing.assert_close(fewer.screen(x, nodes), appraisal.screen(x, nodes))
 
 
-def test_designs_that_go_on_differ_by_coordinate() -> None:
-    """Distances count per coordinate: on a line 0.05 is apart, and so is as much in each of two coordinates."""
+def test_designs_that_go_on_are_near_and_far_in_turn() -> None:
+    """Distances count per coordinate; every other place is for a design further away, whatever its gain."""
     line, plane = Space(x=Real(0.0, 1.0)), Space(x=Real(0.0, 1.0), y=Real(0.0, 1.0))
     for space in (line, plane):
         belief = he.fit(space.sample(6, 0), torch.arange(6.0, dtype=torch.float64), space=space, hyperparameters="map")
         appraisal = Appraisal.prepare(he.BestObserved(), belief, space)
-        at = torch.tensor([0.50, 0.52, 0.55], dtype=torch.float64).reshape(3, 1, 1).expand(3, 1, space.dim)
-        kept = leading(at, torch.tensor([3.0, 2.0, 1.0], dtype=torch.float64), 3, appraisal, apart=APART)
-        torch.testing.assert_close(kept, at[[0, 2]])
+        places = torch.tensor([0.50, 0.52, 0.55, 0.58, 0.90], dtype=torch.float64)
+        at = places.reshape(5, 1, 1).expand(5, 1, space.dim)
+        scores = torch.tensor([5.0, 4.0, 3.0, 2.0, 1.0], dtype=torch.float64)
+        torch.testing.assert_close(leading(at, scores, 3, appraisal, apart=0.03), at[[0, 2, 4]])
+        torch.testing.assert_close(leading(at, scores, 3, appraisal, apart=0.0), at[:3])

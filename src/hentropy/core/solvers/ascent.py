@@ -14,9 +14,9 @@ from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
-FIRST_SHARE, FEWEST_FIRST = 3, 6
+FIRST_SHARE, FEWEST_FIRST = 2, 6
 LOOKED_AT_TWICE = 0.125
-"""A first look at all designs takes a third of the outcomes, but no fewer than have tails, where the gain is late in a
+"""A first look at all designs takes half of the outcomes, but no fewer than have tails, where the gain is late in a
 run; the best eighth is looked at again with all of them. It takes all components of a mixture: a gain may be that of
 one with a small weight."""
 

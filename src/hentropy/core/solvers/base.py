@@ -162,19 +162,27 @@ def checked_cost(cost: CostFunction, x: Tensor) -> Tensor:
     return costs
 
 
+FURTHER = 4.0
+"""Every other place is for a design that is further from all better ones by this factor: neither a broad peak nor a
+narrow one among crowded data takes all places."""
+
+
 def leading(x: Tensor, scores: Tensor, count: int, appraisal: Appraisal, apart: float) -> Tensor:
-    """The designs with the largest scores that lie apart from each other: at most count x q x d.
+    """The designs with the largest scores that lie apart from each other, the best first: at most count x q x d.
 
     `apart` is the root mean square over the coordinates of the unit cube.
     """
     unit = appraisal.space.to_unit(x).flatten(1)
     apart *= unit.shape[-1] ** 0.5
-    scores = scores.clone()
+    near, far = scores.clone(), scores.clone()
     chosen: list[int] = []
-    for _ in range(min(count, x.shape[0])):
-        best = int(scores.argmax())
-        if not bool(scores[best] > -torch.inf):
+    for place in range(min(count, x.shape[0])):
+        left = far if place % 2 == 0 and bool(far.max() > -torch.inf) else near
+        best = int(left.argmax())
+        if not bool(left[best] > -torch.inf):
             break
         chosen.append(best)
-        scores[(unit - unit[best]).norm(dim=-1) <= apart] = -torch.inf
+        distance = (unit - unit[best]).norm(dim=-1)
+        near[distance <= apart] = -torch.inf
+        far[distance <= FURTHER * apart] = -torch.inf
     return x[chosen] if chosen else x[:1]
