@@ -93,7 +93,8 @@ class BruteForce:
 
     def _apart(self, appraisal: Appraisal, x: Tensor, gains: Tensor, count: int) -> Tensor:
         """The best of designs M x 1 x d, of those nearer to each other than `apart` only one: at most count x 1 x d."""
-        at, left, chosen = appraisal.space.to_cube(x[:, 0]), gains.clone(), []
+        at, left = appraisal.space.to_cube(x[:, 0]), gains.clone()
+        chosen: list[int] = []
         while len(chosen) < count and bool(left.max() > -torch.inf):
             chosen.append(int(left.argmax()))
             left[(at - at[chosen[-1]]).abs().amax(-1) <= self.apart] = -torch.inf
