@@ -529,7 +529,8 @@ class Fitting:
                 parts.append(part)
                 continue
             known = judged(trials, name)
-            part = weigh_families(part, family_record(known[-WINDOW:]))
+            if len(own) == 1:  # components of several outcomes belong together, and have common weights
+                part = weigh_families(part, family_record(known[-WINDOW:]))
             factor = spread_factor([one.plain_error for one in known])
             stated = not self.learns_noise(name, trials)
             if factor > 1.0 or (factor < 1.0 and not stated):

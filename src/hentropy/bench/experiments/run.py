@@ -16,7 +16,7 @@ from hentropy.bench.problems import Problem, problem
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver
 from hentropy.core.spaces import Params
-from hentropy.studies.records import Measurement
+from hentropy.studies.records import Measurement, predictions_of
 from hentropy.studies.study import State, Study, Trial
 
 
@@ -102,6 +102,7 @@ class Step:
     task, whoever chose it. `fit_seconds` are of the model after the query, `acquisition_seconds` of choosing it. Runs
     against peers also say what was decided, what the query cost, and the best values observed so far, the best first.
     `conservative` is the score of conservative labels, on problems whose labels are scored at points of their own.
+    `predicted` is what the model said of the query before: a study that goes on learns from it.
     """
 
     number: int
@@ -118,6 +119,7 @@ class Step:
     observed: list[float] | None = None
     cost: float | None = None
     conservative: float | None = None
+    predicted: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -140,7 +142,7 @@ class Step:
         return step
 
 
-NO_NUMBERS = ("number", "query", "decided", "observed")
+NO_NUMBERS = ("number", "query", "decided", "observed", "predicted")
 
 
 class Stopwatch(Solver):
@@ -170,10 +172,14 @@ def replayed(job: RunKey, on: Problem, done: Sequence[Step], solver: Solver | No
     study = Study(on.space, on.decision, **options)
     for trial in study.ask_many(job.task.first):
         study.tell(trial, _measured(on, trial, job.seed))
-    asked = [(step.query, step.value) for step in done if step.query is not None and step.value is not None]
+    asked = [
+        (step.query, step.value, predictions_of(step.predicted or {}))
+        for step in done
+        if step.query is not None and step.value is not None
+    ]
     later = [
-        Trial(number, query, State.COMPLETE, measured(value))
-        for number, (query, value) in enumerate(asked, start=len(study.records))
+        Trial(number, query, State.COMPLETE, measured(value), predictions=predicted)
+        for number, (query, value, predicted) in enumerate(asked, start=len(study.records))
     ]
     return Study(on.space, on.decision, records=[*study.records, *later], **options)
 
@@ -212,4 +218,5 @@ def _step(study: Study, on: Problem, number: int, trial: Trial | None, seconds: 
         fit_seconds=fit_seconds,
         acquisition_seconds=seconds,
         conservative=None if labels is None else score(on, labels[1]),
+        predicted=None if trial is None else {name: one.plain() for name, one in trial.predictions.items()},
     )

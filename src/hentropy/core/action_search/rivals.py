@@ -185,7 +185,7 @@ def found_afresh(sums: Sums, fantasy: Fantasy, domain: PointsDomain, points: Ten
     known = contenders[:KNOWN]
     points = torch.cat([known.flatten(0, 1), points])
     moments = fantasy.shared_moments(points.unsqueeze(0), Needs.MEAN)  # H x b x F x 1 x M
-    means = moments.expect(moments.mean).squeeze(-2)
+    means = moments.averaged().mean[0].squeeze(-2)
     factor, summand = sums.weighed(points)
     values = (summand + factor * means).flatten(0, 1)  # b F x M
     M, u, R = len(points), gains_of(sums, points), sums.rewards(points)

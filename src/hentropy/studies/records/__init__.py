@@ -1,6 +1,6 @@
 """The small frozen values that a study is made of: trials and what was told of them, verdicts, the study itself."""
 
-from hentropy.studies.records.prediction import Judged, Prediction, PredictionRecord
+from hentropy.studies.records.prediction import Judged, Prediction, PredictionRecord, predictions_of
 from hentropy.studies.records.trial import (
     UNKNOWN,
     Entry,
@@ -46,4 +46,5 @@ __all__ = [
     "first_left",
     "in_state",
     "judged",
+    "predictions_of",
 ]
