@@ -95,4 +95,5 @@ def in_short(verdict: Verdict) -> str:
             f"{name} {text}{f' {unit}' if (unit := verdict.units.get(name)) else ''}" for name, text in cells
         )
         return f"{said}{_run(verdict.comparison)}"
-    return verdict.headline.removesuffix(".") or counted(len(rows), "row")
+    # what to doubt follows in sentences of its own
+    return verdict.headline.partition(". ")[0].removesuffix(".") or counted(len(rows), "row")
