@@ -151,7 +151,7 @@ def test_the_family_that_foresees_best_carries_the_weight() -> None:
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_wide_draws_expect_the_same_with_greater_standard_deviations(given: bool) -> None:
+def test_widened_rows_expect_the_same_with_greater_standard_deviations(given: bool) -> None:
     target = posterior(9, given)
     theta = target.prior_draws(2, torch.Generator().manual_seed(3)).clamp(-3.0, 3.0)
     wide = target.widened(theta, 3.0)

@@ -10,7 +10,7 @@ greed      the least values of twelve functions: hentropy, from the first design
 All methods of a seed begin with the same designs, given to them as data: drawn at random, or as published. Each has its
 own model, so the seconds of a query are those of the fit and the choice. Who states no decision has decided for the
 best design seen. A run that was stopped resumes from its recorded steps; BayBE then gets all of them at once, and draws
-other numbers.
+other numbers, and a study no longer knows what it had predicted of them.
 """
 
 import shutil

@@ -596,9 +596,11 @@ def _over_decades(
     latent, _ = _stretched(bent, fit_families(bent.seen_by(target), draws, generator), draws, generator)
     bend = found.bend.within(data.frame.shift, data.frame.scale)
     belief = Transformed(latent, bend, torch.ones_like(latent.weights, dtype=torch.bool))
+    if best is not None:
+        return belief
     left_out = leave_one_out(belief), leave_one_out(plain)
     error, usual = (float((each.mean - each.observed).square().mean()) for each in left_out)
-    return belief if best is not None or error <= WORSE**2 * usual else None
+    return belief if error <= WORSE**2 * usual else None
 
 
 def _transformed(accounts: list[Account], draws: int, generator: torch.Generator) -> Transformed | None:
