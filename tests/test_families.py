@@ -11,7 +11,16 @@ from hentropy.core.beliefs import Gaussian, Needs, Several
 from hentropy.core.beliefs.gaussian import NO_NOISE
 from hentropy.core.beliefs.kernels import Composed, Profile
 from hentropy.core.beliefs.terms import Basis
-from hentropy.core.models.families import FAMILIES, basis_of, carried, evened, fit_families, leave_one_out, stacked
+from hentropy.core.models.families import (
+    FAMILIES,
+    basis_of,
+    carried,
+    evened,
+    families_of,
+    fit_families,
+    leave_one_out,
+    stacked,
+)
 from hentropy.core.models.hyperparameters import MANY, NOISE_FLOOR, LogPosterior
 from hentropy.studies.testing import check_belief
 from support.studies import hill
@@ -100,17 +109,16 @@ def test_stacked_weights_maximise_the_density_of_the_mixture() -> None:
     assert stacked(torch.zeros(4, 6, dtype=torch.float64)).tolist() == pytest.approx([0.25] * 4)
 
 
-def families_of(belief: Gaussian) -> list[Tensor]:
+def in_families(belief: Gaussian) -> list[Tensor]:
     """Which components (H) belong to each family."""
-    assert isinstance(belief.kernel, Composed)
-    profiles = belief.kernel.stationary.profiles
-    return [torch.tensor([one is family.profile for one in profiles]) for family in FAMILIES]
+    names = families_of(belief)
+    return [torch.tensor([name == family.name for name in names]) for family in FAMILIES]
 
 
 def test_the_weights_are_stacked_and_follow_an_outcome_by_its_likelihood(belief: Gaussian) -> None:
     quiet, weights = belief.future_noise < NO_NOISE, stacked(leave_one_out(belief).log_density)
     assert 0 < int(quiet.sum()) < belief.components
-    for family in families_of(belief):
+    for family in in_families(belief):
         torch.testing.assert_close(belief.weights[family].sum(), weights[family].sum())
         for own in (family & quiet, family & ~quiet):  # how probable noise is in a family follows from the evidence
             given, found = belief.weights[own], weights[own]
@@ -255,7 +263,7 @@ def test_an_observation_left_out_hardly_moves_the_stacked_weights(belief: Gaussi
     for i in (3, 17):
         others = [j for j in range(25) if j != i]
         without, quiet = stacked(found.log_density[:, others]), belief.future_noise < NO_NOISE
-        for family in families_of(belief):
+        for family in in_families(belief):
             for own in (family & quiet, family & ~quiet):
                 expected = belief.weights[own].sum() * without[own] / without[own].sum()
                 off = 1.0 / (25 + belief.components)

@@ -20,14 +20,13 @@ import hentropy as he
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Several, Transformed
 from hentropy.core.beliefs.inducing import summarised
 from hentropy.core.beliefs.kernels import Kernel, Some, times
-from hentropy.core.models.families import LeftOut
+from hentropy.core.models.families import LeftOut, families_of
 from hentropy.core.predictions import (
     EVIDENCE,
     EVIDENCE_OF_FAMILY,
     GROSS,
     PSEUDO_COUNT,
     WINDOW,
-    families_of,
     family_weights,
     log_evidence,
     predict,

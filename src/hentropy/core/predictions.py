@@ -37,9 +37,9 @@ from typing import Final
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Several, Transformed
 from hentropy.core.beliefs.correlated import Correlated
-from hentropy.core.beliefs.kernels import Composed
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.normal import of_logarithm
+from hentropy.core.models.families import families_of
 from hentropy.lazy import Tensor, torch
 
 EVIDENCE_OF_FAMILY: Final = 20.0
@@ -75,21 +75,6 @@ def spread_factor(errors: Sequence[float]) -> float:
     if log_evidence(count, squares) < math.log(EVIDENCE):
         return 1.0
     return math.sqrt((PSEUDO_COUNT + squares) / (PSEUDO_COUNT + count))
-
-
-def families_of(belief: Gaussian | Transformed) -> list[str]:
-    """Which family each component is of: its kernel, with terms or without, and whether outcomes are transformed."""
-    normal = belief.latent if isinstance(belief, Transformed) else belief
-    kernel, H = normal.kernel, normal.components
-    if not isinstance(kernel, Composed) or not normal.stacked:
-        return [""] * H
-    profiles = kernel.stationary.profiles
-    alone = set(kernel.stationary_alone())
-    bent = belief.bent.tolist() if isinstance(belief, Transformed) else [False] * H
-    each = profiles * H if len(profiles) == 1 else profiles
-    return [
-        f"{each[h].value}{'' if h in alone else ' with terms'}{', transformed' if bent[h] else ''}" for h in range(H)
-    ]
 
 
 def family_parts(belief: Gaussian | Transformed) -> dict[str, Gaussian | Transformed]:

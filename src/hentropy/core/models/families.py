@@ -336,19 +336,26 @@ def evened(belief: Gaussian, count: int) -> Gaussian:
     return replace(belief.some(evenly(belief.weights, count)), weights=belief.weights.new_full((count,), 1.0 / count))
 
 
+def families_of(belief: Gaussian | Transformed) -> list[str]:
+    """The family of each component (H) by name, and whether it is about transformed outcomes; empty in other fits."""
+    normal = belief.latent if isinstance(belief, Transformed) else belief
+    kernel, H = normal.kernel, normal.components
+    if not isinstance(kernel, Composed) or not normal.stacked:
+        return [""] * H
+    names = {family.profile: family.name for family in FAMILIES}
+    bent = belief.bent.tolist() if isinstance(belief, Transformed) else [False] * H
+    profiles = kernel.stationary.profiles
+    each = profiles * H if len(profiles) == 1 else profiles
+    return [names[own] + (", transformed" if is_bent else "") for own, is_bent in zip(each, bent, strict=True)]
+
+
 def carried(belief: Gaussian | Transformed) -> dict[str, float]:
     """The weight that each family carries, by name; nothing for a belief of another fit."""
-    normal = belief.latent if isinstance(belief, Transformed) else belief
-    kernel = normal.kernel
-    if not isinstance(kernel, Composed):
+    families = families_of(belief)
+    if not families[0]:
         return {}
-    bent = belief.bent.tolist() if isinstance(belief, Transformed) else [False] * belief.components
-    names = {family.profile: family.name for family in FAMILIES}
     weights = dict.fromkeys((family.name for family in FAMILIES), 0.0)
-    profiles = kernel.stationary.profiles
-    each = profiles * belief.components if len(profiles) == 1 else profiles
-    for profile, is_bent, weight in zip(each, bent, normal.weights.tolist(), strict=True):
-        name = names[profile] + (", transformed" if is_bent else "")
+    for name, weight in zip(families, belief.weights.tolist(), strict=True):
         weights[name] = weights.get(name, 0.0) + weight
     return weights
 
