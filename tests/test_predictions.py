@@ -272,11 +272,11 @@ def chance_of_alarm(n: int) -> float:
 
 def test_a_calibrated_record_has_no_effect() -> None:
     assert spread_factor([]) == 1.0
-    assert all(chance_of_alarm(n) <= 0.045 for n in range(1, WINDOW + 1))
+    assert all(chance_of_alarm(n) <= 0.055 for n in range(1, WINDOW + 1))
     draws = torch.randn(400, WINDOW, generator=torch.Generator().manual_seed(0), dtype=torch.float64).tolist()
     found = [spread_factor(row) for row in draws]
-    # 0.03 by the chi-square distribution: more than 30 of 400 in one of 100,000 cases
-    assert sum(one != 1.0 for one in found) <= 30
+    # 0.037 by the chi-square distribution: more than 34 of 400 in one of 100,000 cases
+    assert sum(one != 1.0 for one in found) <= 34
     assert all(0.5 < one < 2.0 for one in found)
 
 
@@ -514,12 +514,12 @@ def test_a_prediction_that_is_none_is_refused(text: str) -> None:
 
 def test_sentences_say_how_good_predictions_were() -> None:
     made = study(first=4, seed=1)
-    told(made, 6, shift=2.0)
+    told(made, 6, shift=1.7)
     assert record_sentences(made.records, made.outcomes) == [], "two say nothing"
-    told(made, 1, shift=2.0)
+    told(made, 1, shift=1.7)
     [said] = record_sentences(made.records, made.outcomes)
     assert said == (
-        "The last 3 predictions were off by 2.0 of their stated errors (1.0 is ideal); 0 of 3 results were inside the"
+        "The last 3 predictions were off by 1.7 of their stated errors (1.0 is ideal); 0 of 3 results were inside the"
         " 90 % interval."
     )
     told(made, 8, shift=2.6)

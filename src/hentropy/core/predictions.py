@@ -25,7 +25,7 @@ c^2 of nu pseudo-observations around 1,
     c^2 | z ~ IG((nu+n)/2, (nu+S)/2)                   the factor: c^2 = (nu + S) / (nu + n)
 
 with G the gamma function. Of a calibrated model, E is a nonnegative martingale with mean 1. The factor is exactly 1
-unless E is at least `EVIDENCE`: of a calibrated model it differs from 1 in about 3 of 100 cases, and then by a third.
+unless E is at least `EVIDENCE`: of a calibrated model it differs from 1 in about 5 of 100 cases, and then by a third.
 Errors beyond `GROSS` count as that: one gross error of a measurement must not widen everything. Designs that were asked
 together have errors that are not quite independent.
 """
@@ -45,16 +45,18 @@ from hentropy.lazy import Tensor, torch
 EVIDENCE_OF_FAMILY: Final = 20.0
 """Odds by the record from which on a family loses weight: one over the probability of a false alarm."""
 
-PSEUDO_COUNT: Final = 4.0
+PSEUDO_COUNT: Final = 1.0
 """nu: so many predictions the prior of the factor is worth."""
 
-EVIDENCE: Final = 3.0
-"""E from which on the record counts."""
+EVIDENCE: Final = 1.5
+"""E from which on the record counts. With 3, and nu = 4, the factor came late: of 15 functions (seeds 100 to 102 of
+`benchmarks/calibration.py`), 6 had errors and intervals as stated at the designs that were proposed, and 9 with these.
+"""
 
 WINDOW: Final = 20
 """The last predictions that count: a model learns, and early errors say little of later ones."""
 
-GROSS: Final = 3.0
+GROSS: Final = 3.5
 """The greatest error that counts."""
 
 
