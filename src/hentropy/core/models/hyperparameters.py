@@ -86,8 +86,12 @@ def noise_prior() -> Normal:
 
 
 def measured_noise_prior() -> Normal:
-    """log v ~ N(log 0.03, 2) where there is noise: a sixth of the spread of the outcomes; a fiftieth to all of it."""
-    return Normal(math.log(0.03), 2.0)
+    """log v ~ N(log 0.06, 1.5) where there is noise: a quarter of the spread of the outcomes; a twentieth to all of it.
+
+    With N(log 0.03, 2), 90 % intervals at measured designs held the truth in 0.84 and 0.73 of the cases with noises of
+    0.1 and 0.2 (6 to 40 observations of seven functions), and with this in 0.92 and 0.82.
+    """
+    return Normal(math.log(0.06), 1.5)
 
 
 QUIET = math.log(1e-10)
