@@ -9,10 +9,6 @@ again. Choose between designs of a belief by draws from 100 on (`--first-draw 10
 With `--errors` 4 % of the outcomes that a belief sees (at least one) are wrong by 5 to 10 of their standard deviations,
 up or down; those held out are right.
 
-With `--replicates RATIO` a third as many designs of the functions are measured three times each, with a noise whose
-standard deviation grows by this ratio along the first coordinate (its geometric mean is 0.15 standard deviations of
-the outcome); those held out have it too. "one noise" is the default belief with the same noise everywhere.
-
 All figures are in units of the standard deviation of the held-out outcomes: `loss` is minus the mean log density,
 `error` the root mean square of outcome less mean, `covered` the share inside the central 95 % interval.
 """
@@ -104,29 +100,7 @@ BELIEFS: dict[str, Callable[[Tensor, Tensor, DesignSpace], Gaussian | Transforme
     "mixture": lambda X, Y, space: he.fit(X, Y, space=space, hyperparameters="mixture"),
     "families": lambda X, Y, space: he.fit(X, Y, space=space, hyperparameters="families"),
     "transformed": lambda X, Y, space: he.fit(X, Y, space=space, hyperparameters="transformed"),
-    "one noise": lambda X, Y, space: one_noise(X, Y, space),
 }
-
-
-def one_noise(X: Tensor, Y: Tensor, space: DesignSpace) -> Gaussian | Transformed:
-    """The default belief with the same noise everywhere, whatever replicates show."""
-    return he.fit(X, Y, space=space, noise="constant")
-
-
-def replicated(
-    source: Source, n: int, seed: int, ratio: float, times: int = 3
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As `Source.draw`, with a noise that grows along the first coordinate, and designs measured several times."""
-    generator = torch.Generator().manual_seed(2000 + seed)
-    X, Y, others, held_out = source.draw(n // times, seed)
-    X, Y = X.repeat_interleave(times, 0), Y.repeat_interleave(times, 0)
-    spread = 0.15 * float(held_out.std())
-
-    def noisy(x: Tensor, y: Tensor) -> Tensor:
-        sd = spread * ratio ** (source.space.to_unit(x)[:, 0] - 0.5)
-        return y + sd * torch.randn(len(y), generator=generator, dtype=torch.float64)
-
-    return X, noisy(X, Y), others, noisy(others, held_out)
 
 
 def with_errors(Y: Tensor, seed: int, share: float = 0.04) -> Tensor:
@@ -143,8 +117,7 @@ def score(belief: Gaussian | Transformed, X: Tensor, Y: Tensor) -> dict[str, flo
     spread = float(Y.std())
     latent = belief.latent if isinstance(belief, Transformed) else belief
     moments = latent.moments(X, Needs.VARIANCE)
-    noise = latent.frame.scale.square() * latent.noise_at(X)
-    sd = (moments.variance + noise).sqrt()
+    sd = (moments.variance + latent.noise_variance.unsqueeze(-1)).sqrt()
     weights = latent.weights.unsqueeze(-1).expand_as(sd)
     expected = belief.means(X).mean[0]
     if isinstance(belief, Transformed):
@@ -192,17 +165,12 @@ def run(
     sizes: Sequence[int] = SIZES,
     errors: bool = False,
     done: Collection[Place] = (),
-    replicates: float | None = None,
 ) -> Iterator[dict[str, Any]]:
     """A row for each draw of data, source, number of observations and belief, but those that are done."""
     for draw in draws:
         for source in sources(tables):
-            if replicates is not None and isinstance(source.function, Measurements):
-                continue
             for n in sizes:
-                X, Y, others, held_out = (
-                    source.draw(n, draw) if replicates is None else replicated(source, n, draw, replicates)
-                )
+                X, Y, others, held_out = source.draw(n, draw)
                 Y = with_errors(Y, draw) if errors else Y
                 for name in names:
                     if (source.name, n, draw, name) in done:
@@ -217,14 +185,11 @@ def run(
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--tables", type=Path, help="folder with agnp.csv, crossed_barrel.csv and oer_plate_4098.csv")
-    options.add_argument(
-        "--beliefs", nargs="+", choices=BELIEFS, default=[name for name in BELIEFS if name != "one noise"]
-    )
+    options.add_argument("--beliefs", nargs="+", choices=BELIEFS, default=list(BELIEFS))
     options.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     options.add_argument("--first-draw", type=int, default=0)
     options.add_argument("--draws", type=int, default=5)
     options.add_argument("--errors", action="store_true", help="gross errors among the outcomes that a belief sees")
-    options.add_argument("--replicates", type=float, metavar="RATIO", help="three of each design, noise that grows")
     options.add_argument("--out", type=Path, default=Path("out/beliefs.jsonl"))
     given = options.parse_args()
     warnings.simplefilter("ignore")
@@ -234,7 +199,7 @@ def main() -> None:
     done = {(row["source"], row["n"], row["draw"], row["belief"]) for row in rows}
     draws = range(given.first_draw, given.first_draw + given.draws)
     with given.out.open("a") as out:
-        for row in run(given.beliefs, draws, given.tables, given.sizes, given.errors, done, given.replicates):
+        for row in run(given.beliefs, draws, given.tables, given.sizes, given.errors, done):
             rows.append(row)
             out.write(json.dumps(row) + "\n")
             out.flush()

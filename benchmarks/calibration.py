@@ -167,7 +167,7 @@ def components(belief: Belief, row: Tensor, value: float) -> dict[str, list[floa
         return {}
     normal = belief.latent if isinstance(belief, Transformed) else belief
     moments = normal.moments(row.unsqueeze(0), Needs.VARIANCE)
-    noise = normal.frame.scale.square() * normal.noise_at(row.unsqueeze(0))
+    noise = normal.noise_variance.unsqueeze(-1)
     mean, sd = moments.mean[:, 0], (moments.variance.clamp_min(0.0) + noise).sqrt().expand_as(moments.mean)[:, 0]
     at = mean.new_tensor(value)
     density = belief.predicted(mean, sd, at) if isinstance(belief, Transformed) else _log_normal(mean, sd, at)

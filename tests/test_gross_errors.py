@@ -117,6 +117,15 @@ def test_doubt_is_variance_of_the_noise_and_hyperparameters_follow_the_units() -
     assert told.summit == pytest.approx(8 * math.log(2.5))
 
 
+def test_a_wrong_value_among_replicates_is_doubted() -> None:
+    again, generator = SPACE.sample(15, seed=0).repeat_interleave(3, 0), torch.Generator().manual_seed(0)
+    values = smooth(again) + 0.05 * torch.randn(45, generator=generator, dtype=torch.float64)
+    values[7] += 3.0
+    chance = doubted(he.fit(again, values, space=SPACE))
+    assert int(chance.argmax()) == 7
+    assert float(chance[7]) > 0.5
+
+
 def test_replicates_are_averaged_and_their_spread_is_the_noise() -> None:
     """Four rows of each design are one row with their mean and a quarter of the variance."""
     designs, generator = X[:6], torch.Generator().manual_seed(2)

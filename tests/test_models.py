@@ -351,6 +351,7 @@ def test_constant_mean_shapes() -> None:
         ([["a"], ["b"]], [1.0, 2.0], {}, "not a table of numbers"),
         ([[0.0], [1.0]], [1.0, 2.0], {"noise": [0.1, math.nan]}, "observation 1 is nan"),
         ([[0.0], [1.0]], [1.0, 2.0], {"noise": -0.1}, "observation 0"),
+        ([[0.0], [1.0]], [1.0, 2.0], {"noise": "constant"}, "noise.*not a table of numbers"),
         ([[0.0], [1.0]], [1.0, 2.0], {"noise": [0.1, 0.1, 0.1]}, r"\(3,\)"),
         ([[0.0], [1.0]], [1.0, 2.0], {"hyperparameters": "mcmc"}, "mcmc"),
         ([[0.0], [1.0]], [1.0, 2.0], {"profile": "cubic"}, "cubic.*matern52"),

@@ -185,24 +185,3 @@ def test_a_stretched_parameter_is_named() -> None:
     info = information(study)
     assert info.stretched == {"x": "upper end"}
     assert "stretches: x (its upper end)" in trust_picture(info).caption
-
-
-def test_where_the_noise_is_larger_is_said() -> None:
-    space = he.Space(x=he.Real(0.0, 10.0), lab=he.Choice(["careful", "quick"]), y=he.Real(-1.0, 1.0))
-    generator = torch.Generator().manual_seed(1)
-
-    def replicated(sizes: dict[str, float]) -> TrustInfo:
-        study = he.Study(space, he.Maximize(), hyperparameters="map")
-        for row in space.sample(24, seed=1).repeat_interleave(3, 0):
-            params = space.decode(row)
-            z = float(torch.randn((), generator=generator, dtype=torch.float64))
-            study.attach(params, params["y"] + sizes[params["lab"]] * math.exp(-0.2 * params["x"]) * z)
-        return information(study)
-
-    info = replicated({"careful": 0.1, "quick": 1.0})
-    assert info.noise is not None
-    assert info.noise.where[:2] == ("lab = quick", "low values of x")
-    assert 0.0 < info.noise.low < 0.1 < 0.5 < info.noise.high < 2.0
-    assert "depends on the design" in trust_picture(info).caption
-    assert "most for lab = quick and low values of x" in trust_picture(info).caption
-    assert information(begun(PLANE)).noise is None

@@ -68,7 +68,7 @@ def test_a_widened_belief_is_the_one_of_wider_kernel_and_noise(own: str) -> None
     before, after = (one.moments(POINTS, Needs.JOINT) for one in (belief, wide))
     close(after.mean, before.mean)
     close(after.covariance, FACTOR**2 * before.covariance)
-    close(wide.noise_at(POINTS), FACTOR**2 * belief.noise_at(POINTS))
+    close(wide.future_noise, FACTOR**2 * belief.future_noise)
     mean, cov = dense(wide, POINTS)  # factorises kernel and noise of the wide one anew
     close(after.mean, mean, 1e-7)
     close(after.covariance, cov, 1e-7)
@@ -82,7 +82,7 @@ def test_noise_that_is_known_stays(own: str) -> None:
     belief = gaussian(3, covariance=KERNELS[own]())
     wide = belief.widened(FACTOR, noise=False)
     close(wide.noise, belief.noise)
-    close(wide.noise_at(POINTS), belief.noise_at(POINTS))
+    close(wide.future_noise, belief.future_noise)
     wider = times(belief.kernel, FACTOR**2)
     assert wider is not None
     mean, cov = dense(replace(belief, kernel=wider), POINTS)
@@ -131,7 +131,7 @@ def below(belief: Belief, points: Tensor, values: Tensor) -> Tensor:
     latent = belief.latent if isinstance(belief, Transformed) else belief
     assert isinstance(latent, Gaussian)
     mean, cov = dense(latent, points)
-    sd = (cov.diagonal(dim1=-2, dim2=-1) + latent.frame.scale**2 * latent.noise_at(points)).sqrt()
+    sd = (cov.diagonal(dim1=-2, dim2=-1) + latent.noise_variance.unsqueeze(-1)).sqrt()
     seen = belief.seen(values)[0] if isinstance(belief, Transformed) else values.expand(len(mean), *values.shape)
     return torch.einsum("h,hsm->sm", latent.weights, torch.special.ndtr((seen - mean[:, None]) / sd[:, None]))
 
@@ -314,7 +314,7 @@ def test_a_prediction_keeps_what_each_family_says(values: Tensor) -> None:
     assert len(set(kinds)) > 1
     normal = belief.latent if isinstance(belief, Transformed) else belief
     moments = normal.moments(x, Needs.VARIANCE)
-    sd = (moments.variance + normal.frame.scale.square() * normal.noise_at(x)).sqrt()[:, 0]
+    sd = (moments.variance + normal.noise_variance.unsqueeze(-1)).sqrt()[:, 0]
     for value in (one.median, *one.interval):
         at = torch.tensor(value, dtype=torch.float64)
         each = LeftOut(at, normal.weights, moments.mean[:, 0], sd, belief if isinstance(belief, Transformed) else None)

@@ -40,7 +40,7 @@ def test_training_gives_what_is_shipped(name: str) -> None:
 def test_the_function_is_the_mean_of_the_fit(name: str) -> None:
     known, space, near = experiments(name), REACTIONS[name].space, edge(name)
     odds = torch.logit(known.yields.clamp(near, 100.0 - near) / 100.0)
-    belief = he.fit(known.designs, odds, space=space, noise="constant", hyperparameters="map")
+    belief = he.fit(known.designs, odds, space=space, hyperparameters="map")
     x = space.sample(50, 1)
     mean = belief.moments(x, he.Needs.MEAN).mean[0]
     again = fitted(near, space, known.designs, known.yields)

@@ -111,7 +111,7 @@ def dense(belief: Gaussian, points: Tensor) -> tuple[Tensor, Tensor]:
 def bayes_weights(belief: Gaussian, x: Tensor, y: Tensor) -> Tensor:
     """Component weights after observing y (m) at x (m x d), from the densities of the outcome: H."""
     mean, cov = dense(belief, x)
-    noise = belief.frame.scale**2 * torch.diag_embed(belief.noise_at(x))
+    noise = torch.diag_embed(belief.noise_variance.unsqueeze(-1).expand(-1, len(x)))
     density = torch.distributions.MultivariateNormal(mean, cov + noise).log_prob(y).exp()
     return belief.weights * density / (belief.weights * density).sum()
 
@@ -120,17 +120,16 @@ def rebuilt(belief: Gaussian, x: Tensor, y: Tensor) -> Gaussian:
     """The belief made from scratch on the data and y (m) at x (m x d)."""
     outcomes = (belief.residual + belief.prior_mean(belief.inputs))[0]
     new = (y - belief.frame.shift) / belief.frame.scale
-    after = Gaussian.from_data(
+    return Gaussian.from_data(
         torch.cat([belief.X, x]),
         torch.cat([outcomes, new]),
-        torch.cat([belief.noise, belief.noise_at(x)], -1),
+        torch.cat([belief.noise, belief.future_noise.unsqueeze(-1).expand(-1, len(x))], -1),
         belief.future_noise,
         belief.kernel,
         belief.prior_mean,
         belief.frame,
         bayes_weights(belief, x, y),
     )
-    return replace(after, noise_trend=belief.noise_trend)
 
 
 def two_sided(false_alarm: float, tests: int) -> float:

@@ -204,11 +204,6 @@ def _kernel(belief: Gaussian) -> ScaleKernel:
 
 def _likelihood(belief: Gaussian) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
     """One noise for all where all are alike; else one each, and their average for an observation to come."""
-    if belief.noise_trend is not None:
-        raise ModelError(
-            "replicates show that the noise depends on the design, and a BoTorch model has one noise for all"
-            " observations to come; fit the belief with standard errors (noise=...)"
-        )
     noise, future = belief.noise[0], belief.future_noise
     if not torch.allclose(noise.mean(), future, rtol=1e-6, atol=0.0):
         raise ModelError(

@@ -119,7 +119,7 @@ def predict(belief: Belief, name: str, points: Tensor, shares: Sequence[float]) 
     own, log = process_of(belief, name), name in belief.logs
     normal = own.latent if isinstance(own, Transformed) else own
     moments = normal.moments(points, Needs.VARIANCE)
-    variance = moments.variance.clamp_min(0.0) + _noise_variance(normal, points)
+    variance = moments.variance.clamp_min(0.0) + _noise_variance(normal)
     at = Moments(moments.weights, moments.mean, variance.expand_as(moments.mean))
     each = (at.weights.unsqueeze(-1), at.mean, at.variance.sqrt())
     if isinstance(own, Transformed):
@@ -140,9 +140,8 @@ def process_of(belief: Belief, name: str) -> Belief:
     return own
 
 
-def _noise_variance(belief: Belief, points: Tensor) -> Tensor:
-    """Of observations at points m x d, in the user's units: H x m, or 1 x m where all components have the same."""
+def _noise_variance(belief: Belief) -> Tensor:
+    """Of observations to come, in the user's units: H x 1, or 1 x 1 where all components have the same."""
     if isinstance(belief, Gaussian):
-        return belief.frame.scale.square() * belief.noise_at(points)
-    noise = torch.as_tensor(belief.noise_std_at(points)).to(points)
-    return noise.square().expand(1, len(points))
+        return belief.noise_variance.unsqueeze(-1)
+    return torch.as_tensor(belief.noise_std).to(belief.X).square().reshape(1, 1)

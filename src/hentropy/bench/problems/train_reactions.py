@@ -74,7 +74,7 @@ def read_experiments(path: str | Path, reaction: Reaction) -> Experiments:
 def fitted(edge: float, space: Space, designs: Tensor, yields: Tensor) -> Emulator:
     """The function for experiments n x d with yields n."""
     odds = torch.logit(yields.clamp(edge, 100.0 - edge) / 100.0)
-    belief = fit(designs, odds, space=space, noise="constant", hyperparameters="map")
+    belief = fit(designs, odds, space=space, hyperparameters="map")
     kernel, frame = belief.kernel, belief.frame
     assert isinstance(kernel, Stationary)
     weights = frame.scale * kernel.outputscale[0] * belief.alpha[0]

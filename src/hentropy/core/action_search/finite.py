@@ -46,7 +46,7 @@ NEVER = 1e300
 
 @dataclass(frozen=True)
 class FiniteSearch(ActionSearch):
-    """Rows m x d with their means and standard deviations (m), and the best k of them: `index`.
+    """Rows m x d with their means and standard deviations (m), those of the noise (m), and the best k: `index`.
 
     A value of a row counts by what it is worth, `factor` times it plus `summand` (m): `worth` is that of the mean.
     `barriers` (m x k, or 1 x k without rewards) say what a row has to overcome to replace a member. `looked` are the
@@ -59,6 +59,7 @@ class FiniteSearch(ActionSearch):
     points: Tensor
     mean: Tensor
     sd: Tensor
+    noise: Tensor
     factor: Tensor
     summand: Tensor
     looked: Tensor
@@ -75,7 +76,7 @@ class FiniteSearch(ActionSearch):
     @torch.no_grad()
     def prepare(cls, decision: Decision, belief: Belief, points: Tensor, sums: Sums, clock: Clock) -> "FiniteSearch":
         """Look at the list, and find today's best action: the same for every seed."""
-        mean, sd, looked = survey(belief, points, clock.share(SURVEY_SHARE))
+        mean, sd, noise, looked = survey(belief, points, clock.share(SURVEY_SHARE))
         if len(looked) < len(points):
             points = points[looked]
         factor, summand = sums.weighed(points)
@@ -91,7 +92,7 @@ class FiniteSearch(ActionSearch):
             promising = _promising(points, worth, surprise, index, barriers, exchange.u)
         best = points[index]
         value = decision.loss(mean[index], best)
-        found = (points, mean, sd, factor, summand, looked, best, value, index, barriers, promising)
+        found = (points, mean, sd, noise, factor, summand, looked, best, value, index, barriers, promising)
         return cls(decision, belief, sums, *found, clock)
 
     @cached_property
@@ -127,20 +128,20 @@ class FiniteSearch(ActionSearch):
         position = self.positions(x)
         known = position >= 0
         position = position.clamp_min(0)
-        value = torch.where(known, self._own_gain(position, self.sd[position]), -torch.inf)
+        value = torch.where(known, self._own_gain(position, self.sd[position], self.noise[position]), -torch.inf)
         if not len(pending):
             return value
         # what is still running will be known: of the leading designs, count what it leaves unknown
         first = value.topk(min(len(value), LEADING)).indices
-        sd = survey(self.belief.expecting(pending), x[first], Clock())[1]
+        _, sd, noise, _ = survey(self.belief.expecting(pending), x[first], Clock())
         left = torch.where(known, -1.0, -torch.inf).to(value)
-        left[first] = torch.where(known[first], self._own_gain(position[first], sd), -torch.inf)
+        left[first] = torch.where(known[first], self._own_gain(position[first], sd, noise), -torch.inf)
         return left
 
-    def _own_gain(self, position: Tensor, sd: Tensor) -> Tensor:
-        """E (e + s Z)^+ of rows at these positions, with these standard deviations: b."""
+    def _own_gain(self, position: Tensor, sd: Tensor, noise: Tensor) -> Tensor:
+        """E (e + s Z)^+ of rows at these positions, with these standard deviations of f and of the noise: b."""
         u = self._u
-        s = self.factor[position] * mean_moves(sd, self.belief.noise_std_at(self.points[position]))
+        s = self.factor[position] * mean_moves(sd, noise)
         value = torch.zeros_like(s)
         for member, own in enumerate(self.index):
             lacks = -(u[member] * self.worth + self.barriers[:, member])

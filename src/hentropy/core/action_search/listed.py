@@ -98,9 +98,9 @@ class ListedSearch(ActionSearch):
         if u is None:
             return None
         belief = self.belief.expecting(pending) if len(pending) else self.belief
-        mean, sd, looked = survey(belief, x, self.clock.share(SURVEY_SHARE))
+        mean, sd, noise, looked = survey(belief, x, self.clock.share(SURVEY_SHARE))
         value = torch.full((len(x),), -torch.inf).to(mean)
-        value[looked] = excess(-self.value - u * mean, mean_moves(sd, self.belief.noise_std_at(x[looked])))
+        value[looked] = excess(-self.value - u * mean, mean_moves(sd, noise))
         return value if self.among is None else torch.where(self.among.contains(x), value, value.clamp_max(0.0))
 
     def best_after(self, fantasy: Fantasy, x: Tensor, steps: int, draws: Tensor | None = None) -> BestAfterOutcome:

@@ -16,8 +16,9 @@ SURVEY_SHARE = 0.4
 
 
 @torch.no_grad()
-def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean and standard deviation over all components at rows m x d, and the positions of those looked at: m' each.
+def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Mean and standard deviation over all components at rows m x d, the standard deviation of the noise of an
+    observation there, and the positions of those looked at: m' each.
 
     Of several outcomes, m' x o each.
     All rows in their order, unless the clock has a limit: then rows spread over the list, as many as time allows.
@@ -28,24 +29,26 @@ def survey(belief: Belief, points: Tensor, clock: Clock) -> tuple[Tensor, Tensor
         order = torch.randperm(points.shape[0], generator=generator).to(points.device)
     # one array for all: small results between large pieces would keep the memory of all pieces from being reused
     several = (len(belief.outcomes),) if len(belief.outcomes) > 1 else ()
-    found, seen = points.new_empty(2, points.shape[0], *several), 0
+    found, seen = points.new_empty(3, points.shape[0], *several), 0
     for part in order.split(pieces(belief.components * (belief.sites + 1), points.device)):
         rows = points[part] if clock.limited else points[seen : seen + len(part)]
-        total = torch.stack(belief.moments(rows, Needs.VARIANCE).total())
-        found[:, seen : seen + len(part)] = total.reshape(2, len(part), *several)
+        moments = belief.moments(rows, Needs.VARIANCE)
+        total = torch.stack(moments.total())
+        found[:2, seen : seen + len(part)] = total.reshape(2, len(part), *several)
+        found[2, seen : seen + len(part)] = torch.as_tensor(belief.noise_std_given(moments)).to(found)
         seen += len(part)
         if clock.expired:
             break
-    mean, sd = found[0, :seen], found[1, :seen].clamp_min(0.0).sqrt()
+    mean, sd, noise = found[0, :seen], found[1, :seen].clamp_min(0.0).sqrt(), found[2, :seen]
     if not clock.limited:
-        return mean, sd, order
+        return mean, sd, noise, order
     looked, place = order[:seen].sort()
-    return mean[place], sd[place], looked
+    return mean[place], sd[place], noise[place], looked
 
 
-def mean_moves(sd: Tensor, noise_std: Tensor | float) -> Tensor:
+def mean_moves(sd: Tensor, noise_std: Tensor) -> Tensor:
     """The standard deviation of the mean after one observation, from that of f: sd^2 / sqrt(sd^2 + noise^2)."""
-    return sd.square() / (sd.square() + noise_std**2).clamp_min(1e-300).sqrt()
+    return sd.square() / (sd.square() + noise_std.square()).clamp_min(1e-300).sqrt()
 
 
 def means_after(fantasy: Fantasy, points: Tensor) -> Tensor:

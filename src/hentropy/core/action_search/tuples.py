@@ -86,7 +86,7 @@ class TupleSearch(ActionSearch):
             )
         first = passed = torch.arange(m, device=points.device)
         if m > CANDIDATES:
-            mean, sd, looked = survey(belief, points, clock.share(SURVEY_SHARE))
+            mean, sd, _, looked = survey(belief, points, clock.share(SURVEY_SHARE))
             points = points[looked]
             observed = RowIndex(points).find(belief.X)
             first = torch.cat([_candidates(mean, sd, max(CANDIDATES, 2 * k)), observed[observed >= 0]]).unique()

@@ -236,8 +236,8 @@ class Belief(ABC):
     def condition(self, x: Tensor, y: Tensor) -> "Belief":
         """The belief after observing the values y (m) at x (m x d), with the same hyperparameters."""
 
-    def noise_std_at(self, points: Tensor) -> Tensor | float:
-        """`noise_std` of an observation at each of the points m x d: m, or one for all."""
+    def noise_std_given(self, at: Moments) -> Tensor | float:
+        """`noise_std` of an observation at m points where f has these moments, with variances: m, or one for all."""
         return self.noise_std
 
     def expecting(self, x: Tensor) -> "Belief":

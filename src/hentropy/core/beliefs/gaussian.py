@@ -13,7 +13,7 @@ An outcome y' is drawn from one component h, y' = mean_h(x) + L_h z, and the wei
 w'_g is proportional to w_g N(y'; mean_g(x), S_g).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -49,44 +49,6 @@ class Frame:
     transform: Callable[[Tensor], Tensor]
     shift: Tensor
     scale: Tensor
-
-
-@dataclass(frozen=True)
-class NoiseTrend:
-    """By which factor the noise variance of a design exceeds the usual, for each of H components.
-
-    exp(clamp(b.u, low, high) - centre) at unit coordinates u, with slopes b (H x d); low, high and centre: H.
-    """
-
-    to_unit: Callable[[Tensor], Tensor]
-    slope: Tensor
-    low: Tensor
-    high: Tensor
-    centre: Tensor
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """At designs ... x m x d, in the user's units: H x ... x m."""
-        along = (self.to_unit(x) @ self.slope.mT).clamp(self.low, self.high) - self.centre
-        return along.exp().movedim(-1, 0)
-
-    def some(self, index: slice | list[int]) -> "NoiseTrend":
-        """Of some of the components."""
-        return NoiseTrend(self.to_unit, *(of[index] for of in self.tensors))
-
-    @classmethod
-    def joined(cls, trends: Sequence["NoiseTrend | None"]) -> "NoiseTrend | None":
-        """Of one component after the other, where None has the usual noise everywhere; None if all have."""
-        first = next((one for one in trends if one is not None), None)
-        if first is None:
-            return None
-        usual = NoiseTrend(first.to_unit, *(torch.zeros_like(of) for of in first.tensors))
-        rows = zip(*((one or usual).tensors for one in trends), strict=True)
-        return cls(first.to_unit, *(torch.cat(list(of)) for of in rows))
-
-    @property
-    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """b, low, high and centre."""
-        return self.slope, self.low, self.high, self.centre
 
 
 CHUNK = 2**18
@@ -467,8 +429,7 @@ class Gaussian(Belief):
 
     X is n x d in the user's units. In the model's own frame are `prior_mean` (inputs ... x m x d to H x ... x m),
     `inputs`, `residual` (H x n, data minus prior mean), `noise` (H x n, per observation) and `future_noise` (H, for a
-    future observation; H x o where the last coordinate of an input is the index of one of o outcomes). With a
-    `noise_trend`, the latter is the usual noise, which some designs exceed.
+    future observation; H x o where the last coordinate of an input is the index of one of o outcomes).
 
     `root_inverse` is R with R^T R = K^-1 (H x n x n). With a `summary` the M `inputs` are inducing points
     for the n observations, and R and alpha refer to them.
@@ -489,7 +450,6 @@ class Gaussian(Belief):
     logs: frozenset[str] = frozenset()
     stacked: bool = False  # the weights come from observations left out, not from the likelihood of all of them
     summary: Summary | None = None
-    noise_trend: NoiseTrend | None = None
     jitter: float = 0.0  # the largest variance that was added to a kernel matrix to make it positive definite
 
     @classmethod
@@ -555,7 +515,6 @@ class Gaussian(Belief):
             root_inverse=self.root_inverse[index],
             alpha=self.alpha[index],
             summary=None if self.summary is None else self.summary.some(components),
-            noise_trend=None if self.noise_trend is None else self.noise_trend.some(index),
         )
 
     def weighted(self, weights: Tensor) -> "Gaussian":
@@ -602,7 +561,7 @@ class Gaussian(Belief):
         """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
         if not self.stacked:
             return torch.zeros_like(self.residual[0])
-        beside = self.noise - self.noise_at(self.X)
+        beside = self.noise - self.future_noise.unsqueeze(-1)
         doubt = beside - beside.min(0).values  # what all components have was given
         return self.weights @ (doubt > 0.5 * DOUBT).to(self.weights)
 
@@ -647,19 +606,13 @@ class Gaussian(Belief):
 
     @property
     def noise_std(self) -> float:  # type: ignore[override]
-        """The noise standard deviation of a future observation, in the user's units (averaged over components).
+        """The noise standard deviation of a future observation, in the user's units (averaged over components)."""
+        return float((self.weights @ self.noise_variance).sqrt())
 
-        Averaged over the designs observed as well, where it depends on the design.
-        """
-        if self.noise_trend is not None:
-            return float((self.weights @ self.noise_at(self.X)).mean().sqrt() * self.frame.scale)
-        return float((self.weights * self.future_noise).sum().sqrt() * self.frame.scale)
-
-    def noise_std_at(self, points: Tensor) -> Tensor | float:
-        """The same at points m x d: m, or one for all."""
-        if self.noise_trend is None:
-            return self.noise_std
-        return (self.weights @ self.noise_at(points)).sqrt() * self.frame.scale
+    @property
+    def noise_variance(self) -> Tensor:
+        """The noise variance of a future observation in each component, in the user's units: H."""
+        return self.frame.scale.square() * self.future_noise
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
@@ -748,16 +701,15 @@ class Gaussian(Belief):
         k_xX, Q = k_xX.reshape(H, b, q, n), Q.reshape(H, b, q, n)
         prior = self.kernel.diagonal(u)  # H x b x q
         C = (prior - Q.square().sum(-1)).unsqueeze(-1) if q == 1 else self.kernel(u, u) - Q @ Q.mT
-        S = C + torch.diag_embed(self.noise_at(x))
+        S = C + torch.diag_embed(self._noise_of(x))
         L, blind = outcome_root(S, prior, "covariance of the observations to come")
         return GaussianLookAhead(self, u, W, C, L, blind, self._mean(u, k_xX))
 
-    def noise_at(self, x: Tensor) -> Tensor:
+    def _noise_of(self, x: Tensor) -> Tensor:
         """The variances, in the model's frame, of the noise of observations at designs ... x m x d: H x ... x m."""
         if self.future_noise.dim() == 2:
             return self.future_noise[:, x[..., -1].long()]
-        usual = self.future_noise.view(-1, *[1] * (x.dim() - 1))
-        return usual.expand(-1, *x.shape[:-1]) if self.noise_trend is None else usual * self.noise_trend(x)
+        return self.future_noise.view(-1, *[1] * (x.dim() - 1)).expand(-1, *x.shape[:-1])
 
     def condition(self, x: Tensor, y: Tensor) -> "Gaussian":
         """The belief after observing y (m) at x (m x d), with the same hyperparameters."""
@@ -773,7 +725,7 @@ class Gaussian(Belief):
         u = self.frame.transform(x)
         H, n, m = self.components, self.inputs.shape[0], x.shape[0]
         value = (y - self.frame.shift) / self.frame.scale
-        noise = self.noise_at(x) if noise is None else noise
+        noise = self._noise_of(x) if noise is None else noise
         k_xX = self.to_data(u)
         corner = self.root_inverse @ k_xX.mT
         S = self.kernel(u, u) - corner.mT @ corner + torch.diag_embed(noise)

@@ -10,11 +10,11 @@ margin. Between them, a stationary kernel adds what a sum g of Fourier features 
 
     prior(x) = k(x, A) k(A, A)^-1 f + ( g(x) - k(x, A) k(A, A)^-1 g(A) )
 
-Features alone are right up to a share of the prior variance, and small posterior variances are much smaller than that:
-they were wrong by tens of per cent, those of smooth kernels by factors. With anchors, only what is left between them is
-approximated: variances in one or two parameters, and of smooth kernels, are right to a few per cent. With more
-parameters anchors cannot fill the region, and close to data the variance of rough paths that share their frequencies
-can be off by a factor of 0.7 to 1.8. It is right on average over frequencies, which only so many paths share.
+Features alone are right up to a share of the prior variance, and small posterior variances are much smaller than that.
+With anchors, only what is left between them is approximated. That is a matter of high frequencies, which are rare: half
+of the features are drawn from among those, and count for less. With 40 observations in 2 to 8 parameters, variances of
+paths that share their frequencies, at distances of 0.01 to 0.3 from data and far from them, are right to 5 % (root mean
+square over points and frequencies; 12 % at worst). Paths with other frequencies average over these errors.
 
 Without Fourier features (other kernels) paths fall back to the mean far outside the region. Of correlated outcomes
 there are several sums of features.
@@ -181,15 +181,15 @@ def _fourier_basis(
 ) -> tuple[Callable[[Tensor], Tensor], Tensor]:
     d, H = inputs.shape[-1], kernel.lengthscale.shape[0]
     u = sobol(FEATURES // 2, d + 1, seed)
-    frequency = math.sqrt(2.0) * torch.erfinv(2.0 * u[:, :d] - 1.0)
-    each = torch.stack([_spread(profile, frequency, u[:, d:]) for profile in kernel.profiles]).to(inputs)
+    each = [_frequencies(profile, u) for profile in kernel.profiles]
+    frequency, share = (torch.stack(of).to(inputs) for of in zip(*each, strict=True))  # H, or 1 where all are alike
     coefficients = torch.randn(count, FEATURES, generator=generator, dtype=torch.float64).to(inputs)
 
     def basis(points: Tensor) -> Tensor:
         lead = [1] * (points.dim() - 2)
         scaled = points / kernel.lengthscale.view(H, *lead, 1, -1)
-        angle = scaled @ each.mT.view(-1, *lead, d, FEATURES // 2)
-        height = (2.0 * kernel.outputscale / FEATURES).sqrt().view(H, *[1] * points.dim())
+        angle = scaled @ frequency.mT.view(-1, *lead, d, FEATURES // 2)
+        height = (kernel.outputscale.unsqueeze(-1) * share).sqrt().repeat(1, 2).view(H, *lead, 1, FEATURES)
         # cosine and sine of the same frequencies: the variance at every point is then exact
         return height * torch.cat([torch.cos(angle), torch.sin(angle)], -1)
 
@@ -211,10 +211,24 @@ def _coregional_basis(
     return basis, torch.cat([coefficients for _, coefficients in each], -1)
 
 
-def _spread(profile: Profile, frequency: Tensor, u: Tensor) -> Tensor:
-    """Normal frequencies made those of the profile: the spectral density of Matern-nu is a Student t, 2 nu degrees."""
-    degrees = profile.twice_smoothness
+def _frequencies(profile: Profile, u: Tensor) -> tuple[Tensor, Tensor]:
+    """Frequencies (F x d) and their shares of the variance (F), from points u of the unit cube: F x (d + 1).
+
+    The spectral density p of Matern-nu is a Student t with 2 nu degrees: of a frequency of the length r,
+    2 nu / (2 nu + r^2) has the distribution Beta(nu, d/2). The latter half is drawn from p r^2a / E r^2a, for which it
+    is Beta(nu - a, d/2 + a), with a = nu - 1/2: high ones are as frequent for all nu. All together have the density
+    p (1 + r^2a / E r^2a) / 2, and the inverse of p by this is their share.
+    """
+    d, degrees = u.shape[-1] - 1, profile.twice_smoothness
+    normal = math.sqrt(2.0) * torch.erfinv(2.0 * u[:, :d] - 1.0)
     if degrees is None:
-        return frequency
-    # a chi-squared variable is a gamma one, doubled; scipy.stats would say it in a word, but takes long to import
-    return frequency / torch.from_numpy(2.0 * special.gammaincinv(degrees / 2.0, u.numpy()) / degrees).sqrt()
+        return normal, torch.full_like(u[:, d], 1.0 / len(u))
+    nu, a = degrees / 2.0, (degrees - 1) / 2.0
+    tilt = torch.zeros_like(u[:, d])
+    tilt[len(u) // 2 :] = a
+    beta = torch.from_numpy(special.betaincinv((nu - tilt).numpy(), (0.5 * d + tilt).numpy(), u[:, d].numpy()))
+    square = 2.0 * nu * (1.0 - beta) / beta
+    log_mean = a * math.log(2.0 * nu) + float(special.betaln(nu - a, 0.5 * d + a) - special.betaln(nu, 0.5 * d))
+    share = torch.sigmoid(log_mean - a * square.log())
+    direction = torch.nn.functional.normalize(normal, dim=-1)
+    return square.sqrt().unsqueeze(-1) * direction, share / share.sum()  # so that variances of the prior are exact

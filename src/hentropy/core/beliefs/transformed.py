@@ -66,25 +66,20 @@ class Transformed(Belief):
     @property
     def noise_std(self) -> float:  # type: ignore[override]
         """The noise standard deviation of an observation to come, averaged over components and over the data."""
-        latent = self.latent
-        if latent.noise_trend is not None:
-            return float(self._noise_at(self.X).mean().sqrt())
-        each = latent.frame.scale.square() * latent.future_noise * torch.where(self.bent, self._slope, 1.0)
-        return float((self.weights * each).sum().sqrt())
+        return float(self.noise_std_given(self.moments(self.X, Needs.VARIANCE)).square().mean().sqrt())
 
-    def noise_std_at(self, points: Tensor) -> Tensor | float:
-        """The same at points m x d, with the slopes at the data: m, or one for all."""
-        return self.noise_std if self.latent.noise_trend is None else self._noise_at(points).sqrt()
+    def noise_std_given(self, at: Moments) -> Tensor:
+        """The same at m points where f has these moments: m. It is greater where the bend is steeper.
 
-    def _noise_at(self, points: Tensor) -> Tensor:
-        """The noise variance at points m x d, averaged over components, in units of y: m."""
-        square = self.latent.frame.scale.square() * torch.where(self.bent, self._slope, 1.0)
-        return (self.weights * square) @ self.latent.noise_at(points)
-
-    @property
-    def _slope(self) -> Tensor:
-        """The mean square of the slope of the bend, over the data."""
-        return self.bend.slope(self.bend.behind(self.observed)).square().mean()
+        Half the mean square of the difference of two observations of a point, y = h(v + e) and h(v + e').
+        """
+        latent = at.latent
+        assert latent is not None
+        noise = self.latent.noise_variance.unsqueeze(-1).expand_as(latent.mean)
+        mean, var, own = (of[self.own] for of in (latent.mean, latent.var.expand_as(latent.mean), noise))
+        total = var + own
+        same, others = (self.bend.covariance(mean, mean, total, total, shared) for shared in (total, var))
+        return (self.weights @ put(noise, (same - others).clamp_min(0.0), self.own)).sqrt()
 
     @property
     def notes(self) -> tuple[str, ...]:

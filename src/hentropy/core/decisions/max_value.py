@@ -92,7 +92,7 @@ def _outcomes(belief: Belief, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor
             f'Identify("max") does not know how to look ahead with a belief of type {type(belief).__name__}'
         )
     look, scale = belief.look_ahead(x), belief.frame.scale
-    noise = scale.square() * belief.noise_at(x)
+    noise = belief.noise_variance.view(-1, 1, 1).expand_as(look.mean)
     var = (scale * look.L.diagonal(dim1=-2, dim2=-1)).square() - noise
     known = look.blind | (var <= 0)
     mean = belief.frame.shift + scale * look.mean

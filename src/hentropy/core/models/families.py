@@ -287,7 +287,7 @@ def suspects(belief: Gaussian) -> Tensor:
     that is how the function is.
     """
     left_out, square = leave_one_out(belief), belief.frame.scale.square()
-    variance = left_out.component_sd.square() - square * (belief.noise - belief.noise_at(belief.X))
+    variance = left_out.component_sd.square() - square * (belief.noise - belief.future_noise.unsqueeze(-1))
     total = (left_out.weights * (variance + (left_out.component_mean - left_out.mean).square())).sum(0)
     unexplained = (left_out.component_sd.square() / square - belief.noise) / belief.kernel.diagonal(belief.inputs)
     gap = (left_out.observed - left_out.mean).abs()

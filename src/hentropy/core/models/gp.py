@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, overload
 
 from hentropy.core.beliefs import Frame, Gaussian, Transformed
-from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.beliefs.kernels import Kernel, Profile
 from hentropy.core.given import Best, as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
@@ -35,11 +34,9 @@ from hentropy.core.models.hyperparameters import (
     NOISE_FLOOR,
     KernelPosterior,
     LogPosterior,
-    RelativeNoise,
     maximise,
     summits,
 )
-from hentropy.core.models.replicates import relative_noise
 from hentropy.core.models.warping import ENOUGH, MARGIN, Stretches, Warped, best_stretches, stretched
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
@@ -47,12 +44,6 @@ from hentropy.lazy import Tensor, torch
 
 ROUNDING = 1e-12
 """Outcomes whose differences are a smaller share of their size differ by rounding alone."""
-
-CONSTANT = "constant"
-"""The noise that is the same for all designs, and fitted."""
-
-REPLICATED = 4
-"""Fewer designs with replicates cannot show how the noise varies."""
 
 LEAST_SPREAD = 1e-140
 """The square of a smaller spread, times a rounding error, is no longer a number in full precision."""
@@ -79,17 +70,13 @@ class UnitRange:
 
 @dataclass(frozen=True)
 class Observations:
-    """X (n x d, own units), the frame, and in the frame: inputs (n x d), outcomes (n), noise variances (n) or None.
-
-    With `constant_noise` it does not depend on the design, whatever replicates show.
-    """
+    """X (n x d, own units), the frame, and in the frame: inputs (n x d), outcomes (n), noise variances (n) or None."""
 
     X: Tensor
     frame: Frame
     inputs: Tensor
     outcomes: Tensor
     noise: Tensor | None
-    constant_noise: bool = False
 
     @classmethod
     def of(cls, X: Any, Y: Any, noise: Any, space: DesignSpace | None) -> "Observations":
@@ -111,14 +98,13 @@ class Observations:
             raise InputError(f"space must be a Space or a Pool, got {space!r}")
         if space is not None:
             space.check(designs)
-        constant = isinstance(noise, str) and noise == CONSTANT
-        variances = None if noise is None or constant else _variances(noise, n, designs.device)
+        variances = None if noise is None else _variances(noise, n, designs.device)
         shift, scale = _shift_and_scale(values)
         to_unit: Callable[[Tensor], Tensor] = UnitRange.of(designs) if space is None else space.to_unit
         if variances is not None:
             variances = (variances / scale.square()).clamp_min(NOISE_FLOOR)
         frame = Frame(to_unit, shift, scale)
-        return cls(designs, frame, to_unit(designs), (values - shift) / scale, variances, constant)
+        return cls(designs, frame, to_unit(designs), (values - shift) / scale, variances)
 
     def standardised(self, shift: Tensor, scale: Tensor) -> "Observations":
         """The same, their outcomes less a shift and in units of a scale."""
@@ -138,23 +124,7 @@ class Observations:
 
     def seen_by(self, target: LogPosterior) -> LogPosterior:
         """A log posterior of the same designs, given these outcomes and noises instead."""
-        trusted = None if target.doubt is None else target.doubt == 0
-        return replace(target, outcomes=self.outcomes, noise=self.noise, relative=self.relative_noise(trusted))
-
-    def relative_noise(self, trusted: Tensor | None = None) -> RelativeNoise | None:
-        """How the noise depends on the design, where replicates show it; None if errors are given.
-
-        What is not `trusted` (n) does not count.
-        """
-        if self.noise is not None or self.constant_noise:
-            return None
-        _, group = self.X.unique(dim=0, return_inverse=True)
-        trusted = torch.ones_like(group, dtype=torch.bool) if trusted is None else trusted
-        if int((group[trusted].bincount() > 1).sum()) < REPLICATED:
-            return None
-        own = self.frame.transform
-        to_unit = own.transform if isinstance(own, Warped) else own
-        return relative_noise(self.X, to_unit, self.outcomes, group, trusted)
+        return replace(target, outcomes=self.outcomes, noise=self.noise)
 
     def as_told(self) -> many.InUserUnits:
         """In the user's units."""
@@ -298,8 +268,8 @@ def fit(
     """The belief after observing Y (n or n x 1) at designs X (n x d), in the data's own units.
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
-    observations (one, or one each, in units of Y), or None to fit it. It may then depend on the design where
-    replicates, rows of the same design, clearly show it (see `replicates`); "constant" fits one for all.
+    observations (one, or one each, in units of Y), or None to fit one for all of them. Where some designs are noisier
+    than others, give one each.
 
     By default ("auto" or "transformed") the belief mixes two families of kernels, with half of the draws of
     hyperparameters for each, or one for each with many data (see `families`), and coordinates are stretched where 30 to
@@ -371,7 +341,7 @@ def fit_with(
                 some.Y,
                 start,
                 space=space,
-                noise=CONSTANT if data.constant_noise else some.errors,
+                noise=some.errors,
                 hyperparameters=hyperparameters,
                 draws=draws,
                 profile=profile,
@@ -380,7 +350,6 @@ def fit_with(
             assert isinstance(fitted, Gaussian)  # so many have no transform
             part = fitted
         return many.posterior(part, whole), found
-    target = replace(target, relative=data.relative_noise())
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)
     if hyperparameters in ("families", "transformed"):
@@ -469,9 +438,7 @@ def _mixture(
     weights = noise.new_full((len(noise),), 1.0 / len(noise))
     future = torch.cat([target.future_noise(theta) for target, theta in fitted])
     values = data.outcomes if outcomes is None else outcomes
-    belief = Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
-    trends = [None if target.relative is None else target.relative.trend for target, theta in fitted for _ in theta]
-    return replace(belief, noise_trend=NoiseTrend.joined(trends))
+    return Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
 
 
 LEAST, MOST = 10, 500
@@ -556,8 +523,7 @@ def _families(
             break
         shift, scale = _shift_and_scale(data.outcomes[~wrong])
         again = data.standardised(shift, scale)
-        retold = replace(target, outcomes=again.outcomes, relative=again.relative_noise(~wrong))
-        doubtful = fit_families(doubting(retold, wrong), max(1, draws - 1), generator)
+        doubtful = fit_families(doubting(replace(target, outcomes=again.outcomes), wrong), max(1, draws - 1), generator)
         believing = tuple(one.retold(again.outcomes, shift, scale) for one in trusting)
         odds, before = log_odds(doubtful, believing, wrong), wrong
         seen = _stacked(again, doubtful)

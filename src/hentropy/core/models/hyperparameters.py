@@ -34,7 +34,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary, fallen
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
@@ -312,27 +311,10 @@ class KernelPosterior(ABC):
 
 
 @dataclass(frozen=True)
-class RelativeNoise:
-    """How much more noise than usual designs have (`trend`), and n observations: factors of their variance (n).
-
-    What is not as simple as a constant noise has a `price`, in nats of evidence.
-    """
-
-    trend: NoiseTrend
-    at_data: Tensor
-    price: float
-
-    def subset(self, rows: Tensor) -> "RelativeNoise":
-        """The same with some of the observations only."""
-        return replace(self, at_data=self.at_data[rows])
-
-
-@dataclass(frozen=True)
 class LogPosterior(KernelPosterior):
     """Given standardised outcomes (n), and noise variances (n) or None to fit one.
 
-    A fitted noise is the usual one, `relative` to which each observation has its own. `doubt` (n) is a variance that
-    observations have on top of a fitted noise: what is doubted counts for less.
+    `doubt` (n) is a variance that observations have on top of a fitted noise: what is doubted counts for less.
     """
 
     inputs: Tensor
@@ -342,7 +324,6 @@ class LogPosterior(KernelPosterior):
     scales: tuple[int, ...] | None = None
     basis: Basis | None = None
     doubt: Tensor | None = None
-    relative: RelativeNoise | None = None
     common: float = 0.0
     some_noise: bool = False
     """Whether a fitted noise is that of measurements; without noise is another hypothesis then (see `families`)."""
@@ -365,14 +346,7 @@ class LogPosterior(KernelPosterior):
         """The same given some of the observations only."""
         rows = rows.to(self.inputs.device)
         noise, doubt = (None if each is None else each[rows] for each in (self.noise, self.doubt))
-        relative = None if self.relative is None else self.relative.subset(rows)
-        some = replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows])
-        return replace(some, noise=noise, doubt=doubt, relative=relative)
-
-    def log_prior(self, theta: Tensor) -> Tensor:
-        """Rows C x p to C, up to a constant that all share, whatever their noise depends on."""
-        own = super().log_prior(theta)
-        return own if self.relative is None else own - self.relative.price
+        return replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows], noise=noise, doubt=doubt)
 
     def log_likelihood(self, theta: Tensor) -> Tensor:
         """log N(y; m, K) without its constant: C x p to C."""
@@ -385,11 +359,10 @@ class LogPosterior(KernelPosterior):
         if self.noise is not None:
             return self.noise.expand(theta.shape[0], n)
         fitted = (NOISE_FLOOR + theta[:, -1:].exp()).expand(theta.shape[0], n)
-        fitted = fitted if self.relative is None else fitted * self.relative.at_data
         return fitted if self.doubt is None else fitted + self.doubt
 
     def future_noise(self, theta: Tensor) -> Tensor:
-        """The usual noise variance of an observation to come: C. Given errors say what the next is likely to be."""
+        """The noise variance of an observation to come: C. Given errors say what the next is likely to be."""
         if self.noise is not None:
             return self.noise.mean().expand(theta.shape[0])
         return NOISE_FLOOR + theta[:, -1].exp()

@@ -62,12 +62,11 @@ class InUserUnits:
 def posterior(part: Gaussian, whole: InUserUnits) -> Gaussian:
     """The belief after all observations, with the hyperparameters of some."""
     n = len(whole.X)
-    noise = part.noise_at(whole.X)
-    if whole.errors is not None:
-        noise = whole.noise(part.frame).expand(part.components, n)
+    noise = part.future_noise.unsqueeze(-1) if whole.errors is None else whole.noise(part.frame)
+    noise = noise.expand(part.components, n)
     if n > EXACT:
         return summarised(part, whole.X, whole.Y, noise)
     outcomes = (whole.Y - part.frame.shift) / part.frame.scale
     own = (part.future_noise, part.kernel, part.prior_mean, part.frame, part.weights)
     belief = Gaussian.from_data(whole.X, outcomes, noise, *own)
-    return replace(belief, stacked=part.stacked, noise_trend=part.noise_trend)
+    return replace(belief, stacked=part.stacked)

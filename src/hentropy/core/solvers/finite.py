@@ -88,7 +88,7 @@ class Finite(Solver):
         if promise is None:
             if not appraisal.clock.limited:
                 return points.unsqueeze(-2), 0
-            _, sd, looked = survey(appraisal.belief, points, appraisal.clock.share(SURVEY_SHARE))
+            _, sd, _, looked = survey(appraisal.belief, points, appraisal.clock.share(SURVEY_SHARE))
             promise, count = torch.full((len(points),), -torch.inf).to(sd), len(points)
             promise[looked] = _spread_of_all(sd)
         seen = promise > -torch.inf

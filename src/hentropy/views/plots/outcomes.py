@@ -55,12 +55,11 @@ def outcome_quantiles(belief: Belief, row: Tensor, shares: tuple[float, ...]) ->
     if isinstance(belief, Transformed):
         latent = belief.latent
         at = latent.moments(row.to(belief.X).unsqueeze(0), Needs.VARIANCE)
-        noise = latent.frame.scale.square() * latent.noise_at(row.to(belief.X).unsqueeze(0))  # H x 1
-        sd = (at.variance + noise).sqrt()
+        sd = (at.variance + latent.noise_variance.unsqueeze(-1)).sqrt()  # H x 1
         return belief.quantiles(shares, belief.weights.unsqueeze(-1), at.mean, sd).squeeze(-1)
     at = belief.moments(row.to(belief.X).unsqueeze(0), Needs.VARIANCE)
     if isinstance(belief, Gaussian):
-        noise = belief.frame.scale.square() * belief.noise_at(row.to(belief.X).unsqueeze(0))  # H x 1
+        noise = belief.noise_variance.unsqueeze(-1)
     else:
         noise = at.mean.new_tensor(belief.noise_std**2)
     weights = at.weights.unsqueeze(-1).expand_as(at.mean)

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from hentropy.core.beliefs import Gaussian, Graded, Transformed
 from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.core.models.warping import Warped
-from hentropy.core.spaces.options import Choice
 from hentropy.errors import InputError
 from hentropy.studies.study.rules import doubt_sentence
 from hentropy.views.plots.marks import Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role, Rule
@@ -23,9 +21,6 @@ FEW = 4
 
 IDLE = 0.02
 """A parameter along which the expected value changes less than this share of all its variation hardly matters."""
-
-NOISIER = 1.5
-"""A parameter is named along which the standard deviation of the noise changes by at least this factor."""
 
 RARE = 0.05
 """Counts that a model that is right would show more rarely than this speak against it."""
@@ -60,15 +55,6 @@ class ReachInfo:
 
 
 @dataclass(frozen=True)
-class NoiseInfo:
-    """The least and the greatest noise standard deviation at a design measured, and where it is greater, in words."""
-
-    low: float
-    high: float
-    where: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class TrustInfo:
     """n observations, each as predicted from all others (n each), in the user's units.
 
@@ -79,7 +65,7 @@ class TrustInfo:
     fields do, `choices` names those that are choices. `families` has the weight that each family of models carries, and
     is empty where there is one only; `doubted` (n) is how probably each observation is a gross error, `doubts` names
     the trials that probably are, in a sentence. `stretched` says of fields that the model sees on a stretched scale
-    which part of their range is stretched; `noise` is None where it does not depend on the design.
+    which part of their range is stretched.
     """
 
     names: tuple[str, ...]
@@ -99,7 +85,6 @@ class TrustInfo:
     doubted: np.ndarray
     doubts: str
     stretched: dict[str, str]
-    noise: NoiseInfo | None
 
 
 def trust_info(scene: Scene) -> TrustInfo | ReliabilityInfo:
@@ -138,7 +123,6 @@ def predictions_info(scene: Scene) -> TrustInfo:
         doubted=doubted(belief).cpu().numpy(),
         doubts=doubt_sentence([one for one in study.doubts if one.outcome == scene.outcome], study.outcomes),
         stretched=_stretched(belief, scene),
-        noise=_noise(belief, scene),
     )
 
 
@@ -154,31 +138,6 @@ def _stretched(belief: Gaussian | Transformed, scene: Scene) -> dict[str, str]:
         if stretch is not None:
             found[field.name] = str(stretch)
     return found
-
-
-def _noise(belief: Gaussian | Transformed, scene: Scene) -> NoiseInfo | None:
-    """How the noise depends on the design: along which fields it grows, the strongest first."""
-    latent = belief.latent if isinstance(belief, Transformed) else belief
-    if latent.noise_trend is None:
-        return None
-    space, trend = scene.space, latent.noise_trend
-    slope = (latent.weights @ trend.slope).cpu()
-    ends = trend.to_unit(space.bounds.to(belief.X)).cpu()
-    found: list[tuple[float, str]] = []
-    for index in varying(space):
-        field, (name, parameter, k) = space.fields[index], owner(space, index)
-        place = space.places[name]
-        if isinstance(parameter, Choice):
-            rows = space.bounds[:1].repeat(len(parameter.options), 1)
-            rows[:, place] = parameter.encode(name, [list(parameter.options)])
-            each = trend.to_unit(rows.to(belief.X)).cpu()[:, place] @ slope[place]
-            found.append((float(each.max() - each.min()), f"{field.name} = {parameter.options[int(each.argmax())]}"))
-        else:
-            along = float((ends[1] - ends[0])[place.start + k] * slope[place.start + k])
-            found.append((abs(along), f"{'high' if along > 0 else 'low'} values of {field.name}"))
-    strong = sorted((one for one in found if one[0] > 2.0 * np.log(NOISIER)), reverse=True)
-    sd = torch.as_tensor(belief.noise_std_at(belief.X))
-    return NoiseInfo(float(sd.min()), float(sd.max()), tuple(words for _, words in strong))
 
 
 def coverage(inside: np.ndarray, level: float) -> Coverage:
@@ -299,12 +258,6 @@ def _caption(info: TrustInfo) -> str:
     if info.stretched:
         parts = ", ".join(f"{name} (its {part})" for name, part in info.stretched.items())
         said.append(f"The value varies faster in a part of the range, which the model stretches: {parts}.")
-    if info.noise is not None:
-        where = f", most for {' and '.join(info.noise.where)}" if info.noise.where else ""
-        said.append(
-            "Replicates show that the noise depends on the design: its standard deviation is about"
-            f" {info.noise.low:.2g} to {info.noise.high:.2g} at the designs measured{where}."
-        )
     if info.choices:
         said.append(
             f"For {' and '.join(info.choices)}, the range is the distance between two options: small means that the"
