@@ -14,7 +14,7 @@ Features alone are right up to a share of the prior variance, and small posterio
 With anchors, only what is left between them is approximated. That is a matter of high frequencies, which are rare: half
 of the features are drawn from among those, and count for less. With 40 observations in 2 to 8 parameters, variances of
 paths that share their frequencies, at distances of 0.01 to 0.3 from data and far from them, are right to 5 % (root mean
-square over points and frequencies; 12 % at worst). Paths with other frequencies average over these errors.
+square over points and frequencies; 15 % at worst). Paths with other frequencies average over these errors.
 
 Without Fourier features (other kernels) paths fall back to the mean far outside the region. Of correlated outcomes
 there are several sums of features.
