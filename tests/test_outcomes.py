@@ -328,6 +328,9 @@ def test_outcomes_without_words_are_the_one_value() -> None:
         ({"low": 1.0, "high": 1.0}, "low must be below high, got 1 and 1"),
         ({"log": True, "high": 0.0}, "an outcome with log is above 0, but high is 0"),
         ({"kind": "yes/no", "noise": 0.0}, "has no noise and no bounds"),
+        ({"kind": "yes/no", "tails": "heavy"}, "has no noise and no bounds"),
+        ({"tails": "light"}, "tails is 'light'; write 'heavy' where gross errors occur, or leave it out"),
+        ({"tails": "heavy", "noise": 0}, "leave one of them out"),
         ({"kind": "grades", "grades": ("bad", "good"), "low": 0.0}, "has no noise and no bounds"),
     ],
 )

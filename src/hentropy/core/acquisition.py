@@ -209,6 +209,8 @@ def _likelihood(belief: Gaussian) -> GaussianLikelihood | FixedNoiseGaussianLike
             "replicates show that the noise depends on the design, and a BoTorch model has one noise for all"
             " observations to come; fit the belief with standard errors (noise=...)"
         )
+    if belief.tails is not None:
+        raise ModelError("a BoTorch model has no heavy tails of its noise; fit the belief without tails")
     noise, future = belief.noise[0], belief.future_noise
     if not torch.allclose(noise.mean(), future, rtol=1e-6, atol=0.0):
         raise ModelError(

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, overload
 from hentropy.core.beliefs import Frame, Gaussian, Transformed
 from hentropy.core.beliefs.gaussian import NoiseTrend
 from hentropy.core.beliefs.kernels import Kernel, Profile
+from hentropy.core.beliefs.tails import Tails, check_tails
 from hentropy.core.given import Best, as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
 from hentropy.core.models.bending import CANDIDATES, Bent, bend_of_decades, best_bend
@@ -40,6 +41,7 @@ from hentropy.core.models.hyperparameters import (
     summits,
 )
 from hentropy.core.models.replicates import relative_noise
+from hentropy.core.models.tails import weighed
 from hentropy.core.models.warping import ENOUGH, MARGIN, Stretches, Warped, best_stretches, stretched
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
@@ -139,7 +141,8 @@ class Observations:
     def seen_by(self, target: LogPosterior) -> LogPosterior:
         """A log posterior of the same designs, given these outcomes and noises instead."""
         trusted = None if target.doubt is None else target.doubt == 0
-        return replace(target, outcomes=self.outcomes, noise=self.noise, relative=self.relative_noise(trusted))
+        relative = None if target.tails is not None else self.relative_noise(trusted)
+        return replace(target, outcomes=self.outcomes, noise=self.noise, relative=relative)
 
     def relative_noise(self, trusted: Tensor | None = None) -> RelativeNoise | None:
         """How the noise depends on the design, where replicates show it; None if errors are given.
@@ -251,6 +254,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Literal["map", "mixture", "families"],
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -269,6 +273,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -286,6 +291,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -300,6 +306,8 @@ def fit(
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
     observations (one, or one each, in units of Y), or None to fit it. It may then depend on the design where
     replicates, rows of the same design, clearly show it (see `replicates`); "constant" fits one for all.
+    With tails="heavy" it has Student's t distribution with 4 degrees of freedom in place of a normal one, and gross
+    errors count for little (see `beliefs.tails`); standard errors are then those of usual measurements.
 
     By default ("auto" or "transformed") the belief mixes two families of kernels, with half of the draws of
     hyperparameters for each, or one for each with many data (see `families`), and coordinates are stretched where 30 to
@@ -325,6 +333,7 @@ def fit(
         start,
         space=space,
         noise=noise,
+        tails=tails,
         hyperparameters=hyperparameters,
         draws=draws,
         profile=profile,
@@ -342,6 +351,7 @@ def fit_with(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -356,6 +366,7 @@ def fit_with(
     if not is_count(draws):
         raise InputError(f"draws of the hyperparameters must be a whole number of at least 1, got {draws!r}")
     check_seed(seed)
+    check_tails(tails)
     data = Observations.of(as_table("X", X).to(device=as_device(device)), Y, noise, space)
     scales = None if space is None else space.scales
     few = data.outcomes.shape[0] <= MIXTURE_LIMIT
@@ -372,6 +383,7 @@ def fit_with(
                 start,
                 space=space,
                 noise=CONSTANT if data.constant_noise else some.errors,
+                tails=tails,
                 hyperparameters=hyperparameters,
                 draws=draws,
                 profile=profile,
@@ -380,7 +392,8 @@ def fit_with(
             assert isinstance(fitted, Gaussian)  # so many have no transform
             part = fitted
         return many.posterior(part, whole), found
-    target = replace(target, relative=data.relative_noise())
+    target = replace(target, relative=None if tails else data.relative_noise())
+    target = replace(target, tails=torch.ones_like(target.outcomes) if tails else None)
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)
     if hyperparameters in ("families", "transformed"):
@@ -392,8 +405,13 @@ def fit_with(
             over_decades = _over_decades(data, trusting, belief, own, generator, best)
             belief = over_decades or _transformed(accounts, 2 if few else 1, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
+    if tails:
+        target, heavy = weighed(target, known, generator)
+        known = heavy.theta[heavy.value.topk(1).indices]
     if hyperparameters == "mixture":
         theta, state = draw(target, known, draws, generator)
+    elif tails:
+        theta = state = known
     else:
         theta = state = maximise(target, known, generator)
     return _belief(data, target, theta), Hyperparameters(state, target.groups)
@@ -464,12 +482,15 @@ def _mixture(
     outcomes: Tensor | None = None,
 ) -> Gaussian:
     """The mixture of the rows (H x p) of one family after the other, equally weighted; `outcomes` may differ: H x n."""
-    noise = torch.cat([target.noise_variance(theta) for target, theta in fitted])
+    noise = torch.cat([target.believed_variance(theta) for target, theta in fitted])
     mean = ConstantMean(torch.cat([theta[:, target.groups + 1] for target, theta in fitted]))
     weights = noise.new_full((len(noise),), 1.0 / len(noise))
     future = torch.cat([target.future_noise(theta) for target, theta in fitted])
     values = data.outcomes if outcomes is None else outcomes
     belief = Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
+    if fitted[0][0].tails is not None:
+        each = [target.tails.expand(len(theta), -1) for target, theta in fitted if target.tails is not None]
+        belief = replace(belief, tails=torch.cat(each))
     trends = [None if target.relative is None else target.relative.trend for target, theta in fitted for _ in theta]
     return replace(belief, noise_trend=NoiseTrend.joined(trends))
 
@@ -547,7 +568,7 @@ def _families(
     target = trusting[0].target
     belief = seen = _stacked(data, trusting)
     accounts = [Account(data, trusting)]
-    if target.noise is not None or not LEAST <= len(data.X) <= MOST:
+    if target.noise is not None or target.tails is not None or not LEAST <= len(data.X) <= MOST:
         return belief, accounts
     before = torch.zeros_like(data.outcomes, dtype=torch.bool)
     for _ in range(LOOKS):
@@ -611,7 +632,8 @@ def _transformed(accounts: list[Account], draws: int, generator: torch.Generator
     may be that of the observations that are not doubted.
     """
     best, chosen = accounts[-1].odds, None
-    price = math.log(CANDIDATES) if len(accounts) > 1 else 0.0
+    errors = len(accounts) > 1 or accounts[0].fitted[0].target.tails is not None
+    price = math.log(CANDIDATES) if errors else 0.0
     for account in accounts:
         found = best_bend(account.fitted)
         if found is None:
