@@ -554,7 +554,7 @@ def test_predictions_that_people_read_stay_within_the_bounds(tmp_path: Path, mon
         assert said.interval[1] > 99.5  # the record keeps what the model said
         shown = record_info(scene_of(made))
     assert max(shown.expected.max(), shown.high.max()) <= 99.5
-    [line] = (line for line in done("show", "lab.toml", "4").splitlines() if line.startswith("predicted"))
+    [line] = (line for line in done("show", "lab.toml", "--number", "4").splitlines() if line.startswith("predicted"))
     assert all(float(number) <= 99.5 for number in re.findall(r"\d+\.\d+", line.split("(90 %")[1].split(")")[0]))
 
 
