@@ -12,8 +12,8 @@ approximation in which weights are independent of f is q(w_i) = Gamma(a, b_i) (T
 
 As weights that are independent of f make too sure of it, a belief has the noise v / E w x (nu + 3) / (nu + 1): what an
 observation tells of f on average is the Fisher information of the t distribution, (nu + 1) / (nu + 3) / v. Standard
-deviations are then those of the exact posterior to a few percent, and too small by up to a third where an observation
-may be wrong or not. An observation to come has variance v nu / (nu - 2).
+deviations are then within an eighth of those of the exact posterior, and too small by up to a third where an
+observation may be wrong or not. An observation to come has variance v nu / (nu - 2).
 """
 
 import math
