@@ -1,6 +1,8 @@
 """BayBE: campaigns over lists of candidates with encodings, over continuous spaces with constraints, and what is not
 supported."""
 
+from typing import Literal
+
 import pandas as pd
 import pytest
 
@@ -69,14 +71,17 @@ def test_a_stated_noise_is_that_of_the_fit() -> None:
     values = {"a": [0.1, 0.4, 0.6, 0.9], "loss": [3.0, 1.1, 0.4, 1.5]}
     objective = NumericalTarget("loss", minimize=True).to_objective()
     space, X = he.Space(a=he.Real(0.0, 1.0)), [[a] for a in values["a"]]
-    for noise in (0, 0.5):
-        own = HentropyRecommender(hyperparameters="map", noise=noise)
+    stated: list[tuple[float, Literal["heavy"] | None]] = [(0, None), (0.5, None), (0.5, "heavy")]
+    for noise, tails in stated:
+        own = HentropyRecommender(hyperparameters="map", noise=noise, tails=tails)
         found = own.recommend(1, parameters, objective, pd.DataFrame(values))
-        belief = he.fit(X, values["loss"], space=space, noise=noise, hyperparameters="map")
+        belief = he.fit(X, values["loss"], space=space, noise=noise, tails=tails, hyperparameters="map")
         asked = he.propose(he.Minimize(), belief, space, seed=4000)
         assert found["a"].item() == pytest.approx(asked.params[0]["a"])
     with pytest.raises(he.InputError, match="got -1"):
         HentropyRecommender(noise=-1)
+    with pytest.raises(he.InputError, match="tails is 'light'"):
+        HentropyRecommender(tails="light")  # type: ignore[arg-type]
 
 
 def test_what_is_not_supported_is_named() -> None:

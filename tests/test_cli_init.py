@@ -216,6 +216,8 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
         (("--parameter", "x=real:0"), 2, "NAME=real:LOW:HIGH"),
         (("--parameter", "x= ,"), 2, "there are no values; write"),
         (("--parameter", "x=0,5 to 2"), 2, "looks like a decimal comma; write numbers with a point"),
+        (("--parameter", "x=20,5-90"), 2, "looks like a decimal comma; write numbers with a point"),
+        (("--parameter", "x=64-17-5"), 2, "'64-17-5' is not understood; write"),
         (("--parameter", "x=warm"), 2, "'warm' is not understood; write"),
         (("--parameter", "x=THF, THF"), 2, "the options must differ, got THF twice"),
         (("--parameter", "x=1_5 to 20"), 2, "must be numbers"),
@@ -255,6 +257,7 @@ def test_a_file_that_cannot_be_written_is_named_itself() -> None:
         (("--outcome", "a", "--outcome", "b", "--noise", "1"), 2, 'say it of each, such as --outcome "a=% noise 1"'),
         (("--outcome", "a=% noise 2", "--noise", "1"), 2, "the noise of a is stated twice"),
         (("--outcome", "a=% noise"), 2, "noise needs a number"),
+        (("--outcome", "a=% noise 0 heavy tails"), 2, "noise=0 means that a repeated experiment gives the same result"),
         (("--outcome", "a=% 3 to 1"), 2, "low must be below high, got 3 and 1"),
         (("--function", "class:def"), 1, "a Python keyword"),
         (("--function", "oven:def"), 1, "has 'def', which is a Python keyword"),
@@ -313,6 +316,7 @@ def test_outcomes_are_given_with_their_units(folder: Path) -> None:
         (("--outcome", "yield=% 0 to 100"), {"yield": he.Outcome(unit="%", low=0.0, high=100.0)}),
         (("--outcome", "rate=1/s at least 0 noise 2e-3 log"), {"rate": he.Outcome("1/s", True, noise=2e-3, low=0.0)}),
         (("--outcome", "loss=at most -1.5"), {"loss": he.Outcome(high=-1.5)}),
+        (("--outcome", "a=% noise 2 heavy tails"), {"a": he.Outcome(unit="%", noise=2.0, tails="heavy")}),
         (
             ("--decision", "pareto", "--outcome", "yield=% noise 0.5", "--outcome", "impurity=%"),
             {"yield": he.Outcome(unit="%", noise=0.5), "impurity": he.Outcome(unit="%")},
@@ -326,3 +330,11 @@ def test_noise_and_bounds_by_flags(given: tuple[str, ...], found: dict[str, he.O
     said = " ".join(done("check", "study.toml").split())
     [name, one] = next(iter(found.items()))
     assert (f"The {name} of a repeated experiment" in said) is (one.noise is not None)
+    assert (f"The {name} may be grossly wrong now and then" in said) is (one.tails is not None)
+
+
+@pytest.mark.parametrize("values", ["20 to 90 °C", " 20..90 °C", "20-90 °C", " 20 \u2013 90 °C"])
+def test_ways_to_write_a_range(values: str) -> None:
+    done("init", "--parameter", f"t={values}", "--parameter", "basis=6-31G, cc-pVDZ", "--parameter", "u=-5--1")
+    space = he.Space(t=he.Real(20.0, 90.0, unit="°C"), basis=["6-31G", "cc-pVDZ"], u=he.Real(-5.0, -1.0))
+    assert repr(he.Study.from_file("study.toml").space) == repr(space)

@@ -141,6 +141,22 @@ def test_questions_on_a_terminal(tmp_path: Path) -> None:
     assert study.outcomes.by_name == {"value": he.Outcome(noise=0.2)}
 
 
+def test_a_parameter_is_understood_with_its_values_where_a_name_is_asked_for(tmp_path: Path) -> None:
+    wrong = ["= 1 to 2", "p = high", "t = 1 to 2"]
+    space = ["t=20 to 90 °C", "no", *wrong, "p = 1..5 bar", "no", "s=THF, water", "c=2-9 mM", "no", "", ""]
+    said = questioned(tmp_path, "1", *space, "", "", "1", "30", "yes")
+    for part in ("begins without a name", "'high' is not understood; write", "there is a parameter t already"):
+        assert part in said
+    assert repr(he.Study.from_file(tmp_path / "new.toml").space) == repr(
+        he.Space(
+            t=he.Real(20.0, 90.0, unit="°C"),
+            p=he.Real(1.0, 5.0, unit="bar"),
+            s=["THF", "water"],
+            c=he.Real(2.0, 9.0, unit="mM"),
+        )
+    )
+
+
 def test_a_chemist_is_asked(tmp_path: Path) -> None:
     ligand, solvent = ["ligand", "PPh3, XPhos, dppf"], ["solvent", "THF, water"]
     numbers = ["temperature", "20 to 120 °C", "no", "loading", "0.5, 1, 2 mol%", "time", "5 to 60 min in steps of 5"]

@@ -160,6 +160,13 @@ def test_what_is_decided_is_said_in_plain_words(decision: he.Decision, said: str
         ),
         (he.Outcome(low=0), ["Experiments measure value (at least 0)."]),
         (he.Outcome(high=-1.5), ["Experiments measure value (at most -1.5)."]),
+        (
+            he.Outcome(tails="heavy"),
+            [
+                "Experiments measure value.",
+                "The value may be grossly wrong now and then: what other results contradict counts for little.",
+            ],
+        ),
     ],
 )
 def test_noise_and_bounds_are_said_and_written_to_a_file(outcome: he.Outcome, said: list[str]) -> None:

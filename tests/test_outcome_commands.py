@@ -70,7 +70,7 @@ def test_a_file_says_what_is_measured() -> None:
         "price": he.Computed("price", "2 * loading + 0.3 * minutes", "€"),
     }
     words = json_schema()["$defs"]["OutcomeWords"]["properties"]
-    assert set(words) == {"unit", "log", "kind", "grades", "at_least", "noise", "low", "high", "computed"}
+    assert set(words) == {"unit", "log", "kind", "grades", "at_least", "noise", "low", "high", "tails", "computed"}
 
 
 @pytest.mark.parametrize(

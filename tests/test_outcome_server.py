@@ -18,7 +18,7 @@ from support.waiting import PATIENCE
 PARTS: dict[str, Any] = {
     "outcomes": {
         "yield": {"unit": "%", "noise": 0.5, "low": 0, "high": 100},
-        "impurity": {"unit": "%"},
+        "impurity": {"unit": "%", "tails": "heavy"},
         "price": {"computed": "2 * x + 3", "unit": "€"},
     },
     "decision": {"name": "best_observed", "outcome": "yield", "subject_to": ["impurity <= 3"]},
@@ -71,14 +71,16 @@ def test_the_client_tells_outcomes_by_name_as_a_study_does(lab: Served) -> None:
 def test_the_api_says_what_is_measured(lab: Served) -> None:
     path = f"/api/studies/{study_id(lab)}"
     known = lab.http.get(path).json()
-    plain, unstated = {"unit": "%", "log": False, "grades": []}, dict.fromkeys(("noise", "low", "high"))
+    plain, unstated = {"unit": "%", "log": False, "grades": []}, dict.fromkeys(("noise", "low", "high", "tails"))
     assert known["outcomes"] == [
-        {"name": "yield", **plain, "computed": None, "noise": 0.5, "low": 0.0, "high": 100.0},
-        {"name": "impurity", **plain, "computed": None, **unstated},
+        {"name": "yield", **plain, "computed": None, "noise": 0.5, "low": 0.0, "high": 100.0, "tails": None},
+        {"name": "impurity", **plain, "computed": None, **unstated, "tails": "heavy"},
         {"name": "price", **plain, "unit": "€", "computed": "2 * x + 3", **unstated},
     ]
     assert "Experiments measure yield in % (from 0 to 100) and impurity in %." in known["says"]
     assert "The yield of a repeated experiment differs by about 0.5 % (standard deviation)." in known["says"]
+    heavy = "The impurity may be grossly wrong now and then: what other results contradict counts for little."
+    assert heavy in known["says"]
     refused = lab.http.post(f"{path}/attach", json={"rows": [{"params": {"x": 0.5}, "measurements": {"yield": 101}}]})
     assert refused.status_code == 422
     assert "above 100, the greatest that it can be" in refused.text

@@ -15,9 +15,11 @@ from hentropy.errors import InputError, StudyError
 from hentropy.studies.outcomes import Fitting, Outcomes
 from hentropy.studies.records import State
 from hentropy.studies.records.outcome import RESERVED
+from hentropy.views.plots.predictions import record_info
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.plots.terrain import terrains
 from hentropy.views.text.trial_files import AFTER, NEEDED
+from support.commands import done
 
 SPACE = he.Space(loading=he.Real(0.5, 5.0), minutes=he.Real(5, 60))
 OUTCOMES = {
@@ -328,6 +330,9 @@ def test_outcomes_without_words_are_the_one_value() -> None:
         ({"low": 1.0, "high": 1.0}, "low must be below high, got 1 and 1"),
         ({"log": True, "high": 0.0}, "an outcome with log is above 0, but high is 0"),
         ({"kind": "yes/no", "noise": 0.0}, "has no noise and no bounds"),
+        ({"kind": "yes/no", "tails": "heavy"}, "has no noise and no bounds"),
+        ({"tails": "light"}, "tails is 'light'; write 'heavy' where gross errors occur, or leave it out"),
+        ({"tails": "heavy", "noise": 0}, "leave one of them out"),
         ({"kind": "grades", "grades": ("bad", "good"), "low": 0.0}, "has no noise and no bounds"),
     ],
 )
@@ -533,6 +538,24 @@ def test_pictures_stay_within_the_bounds() -> None:
     assert free.mean.max() > 99.5
     np.testing.assert_allclose(bound.mean, free.mean.clip(max=99.5))
     np.testing.assert_allclose(bound.quantiles, free.quantiles.clip(max=99.5))
+
+
+def test_predictions_that_people_read_stay_within_the_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lab.toml").write_text(
+        'version = 1\nname = "lab"\nfirst = 4\nspace.x = {type = "real", low = 0, high = 1}\n'
+        'outcomes.yield = {unit = "%", high = 99.5}\ndecision.name = "maximize"\nmodel.hyperparameters = "map"\n'
+    )
+    with closing(he.Study.from_file("lab.toml")) as made:
+        made.attach_many(({"x": x}, 117.0 * x) for x in (0.3, 0.5, 0.7, 0.85))
+        trial = made.ask()
+        made.tell(trial, 99.0)
+        said = trial.predictions["yield"]
+        assert said.interval[1] > 99.5  # the record keeps what the model said
+        shown = record_info(scene_of(made))
+    assert max(shown.expected.max(), shown.high.max()) <= 99.5
+    [line] = (line for line in done("show", "lab.toml", "--number", "4").splitlines() if line.startswith("predicted"))
+    assert all(float(number) <= 99.5 for number in re.findall(r"\d+\.\d+", line.split("(90 %")[1].split(")")[0]))
 
 
 def test_a_stated_noise_is_stored_and_may_be_stated_later(tmp_path: Path) -> None:

@@ -72,6 +72,14 @@ def test_everybody_is_asked_by_how_much_results_differ(
     assert ("The value of a repeated experiment" in answer.text) is (noise is not None)
 
 
+@pytest.mark.parametrize(("checked", "tails"), [({}, None), ({"o0_tails": "on"}, "heavy")])
+def test_heavy_tails_are_a_box(server: Served, visit: httpx.Client, checked: dict[str, str], tails: str | None) -> None:
+    answer = filled(visit, **NUMBER, **checked)
+    known = definition(server, answer)["outcomes"]
+    assert [one["tails"] for one in known.values()] == ([] if tails is None else [tails])
+    assert ("The value may be grossly wrong" in answer.text) is bool(checked)
+
+
 def test_every_kind_of_parameter_that_a_file_knows_has_a_button() -> None:
     assert set(PARAMETER_KINDS) == set(PARAMETERS)
 

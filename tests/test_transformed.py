@@ -365,6 +365,26 @@ def test_a_parabola_that_is_crowded_around_its_summit_is_not_over_decades() -> N
     assert not (isinstance(belief, Transformed) and bool(belief.bent.all()))
 
 
+@pytest.mark.parametrize("noise", [None, 0.0])
+@pytest.mark.parametrize(("best", "sign"), [("high", 1.0), ("low", -1.0), (None, 1.0)])
+def test_results_at_a_limit_are_not_over_decades(
+    best: Literal["low", "high"] | None, sign: float, noise: float | None
+) -> None:
+    """Yields of 100 % are equal, which is no sign of a logarithm however small their distances."""
+    around = tensor([0.6, 0.4]) + 0.15 * (torch.rand(6, 2, generator=torch.Generator().manual_seed(1)).double() - 0.5)
+    X = torch.cat([torch.rand(14, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64), around])
+    new = torch.rand(200, 2, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    Y, true = (
+        sign * (40.0 + 90.0 * torch.exp(-10.0 * (x - tensor([0.6, 0.4])).square().sum(-1))).clamp_max(100.0)
+        for x in (X, new)
+    )
+    assert int(torch.isclose(Y, torch.full_like(Y, sign * 100.0), rtol=0.0, atol=0.0).sum()) >= 6
+    belief = fit(X, Y, noise=noise, best=best)
+    mean, _ = mean_and_sd(belief, new)
+    assert float((mean - true).square().mean().sqrt()) < 12.0
+    assert float((mean_and_sd(belief, X)[0] - Y).abs().max()) < 2.0
+
+
 @pytest.mark.parametrize("scale", [2.0**-10, 2.0**6])
 def test_units_do_not_matter(scale: float) -> None:
     """Powers of two, so that rounding is the same: where an ascent ends hangs on it."""

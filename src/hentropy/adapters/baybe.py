@@ -7,6 +7,7 @@ transformation is not applied.
 from typing import Any
 
 from hentropy.adapters.host import space_of
+from hentropy.core.beliefs.tails import Tails, check_tails
 from hentropy.core.decisions import Decision, Maximize, Minimize
 from hentropy.core.models import fit
 from hentropy.core.models.gp import Treatment
@@ -42,7 +43,8 @@ class HentropyRecommender:
 
     `decision` is about the values of the target; by default, it is the design with the highest or lowest value, as the
     target says. `hyperparameters` are those of `hentropy.fit`. `noise` is by how much a repeated measurement differs, a
-    standard deviation; 0 for a deterministic simulation. Without it, the noise is learned from the measurements.
+    standard deviation; 0 for a deterministic simulation. Without it, the noise is learned from the measurements. With
+    tails="heavy", measurements may be grossly wrong now and then, as in `hentropy.fit`.
     """
 
     @explained_in(DocPage.ADAPTERS)
@@ -52,10 +54,13 @@ class HentropyRecommender:
         *,
         hyperparameters: Treatment = "auto",
         noise: float | None = None,
+        tails: Tails | None = None,
         seed: int = 0,
     ) -> None:
         check_noise(noise)
-        self.decision, self.hyperparameters, self.noise, self.seed = decision, hyperparameters, noise, seed
+        check_tails(tails)
+        self.decision, self.hyperparameters, self.seed = decision, hyperparameters, seed
+        self.noise, self.tails = noise, tails
 
     @explained_in(DocPage.ADAPTERS)
     def recommend(
@@ -85,6 +90,7 @@ class HentropyRecommender:
                 measurements[target.name].to_list(),
                 space=space,
                 noise=self.noise,
+                tails=self.tails,
                 hyperparameters=self.hyperparameters,
                 seed=self.seed,
             ),

@@ -204,6 +204,8 @@ def _kernel(belief: Gaussian) -> ScaleKernel:
 
 def _likelihood(belief: Gaussian) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
     """One noise for all where all are alike; else one each, and their average for an observation to come."""
+    if belief.tails is not None:
+        raise ModelError("a BoTorch model has no heavy tails of its noise; fit the belief without tails")
     noise, future = belief.noise[0], belief.future_noise
     if not torch.allclose(noise.mean(), future, rtol=1e-6, atol=0.0):
         raise ModelError(

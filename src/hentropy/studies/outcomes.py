@@ -14,6 +14,7 @@ from hentropy.core.beliefs.gaussian import PROBABLY
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
+from hentropy.core.beliefs.tails import Tails
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.given import Best, closest
@@ -329,6 +330,11 @@ class Outcomes:
         one = self.by_name[name]
         return isinstance(one, Outcome) and one.log
 
+    def tails(self, name: str) -> Tails | None:
+        """Whether results of an outcome may be grossly wrong."""
+        one = self.by_name.get(name)
+        return one.tails if isinstance(one, Outcome) else None
+
     def std_error(self, name: str, one: Measurement) -> float | None:
         """The standard error of a measurement: as told with it, or the stated noise of the outcome; None if unknown."""
         outcome = self.by_name.get(name)
@@ -452,7 +458,7 @@ class Fitting:
             noise = None if noise is None else noise.to(device=self.device)
             data = ModelData(X, Y, self.outcomes.space, noise, self.seed)
             return believed(self.model, data, self.measured[0])
-        options = {
+        options: dict[str, Any] = {
             "space": self.outcomes.space,
             "hyperparameters": self._treatment(len(every), len(names)),
             "seed": self.seed,
@@ -461,7 +467,8 @@ class Fitting:
         }
         if len(every) == 1 and not self.outcomes.words(names[0]):
             known = earlier if isinstance(earlier, Gaussian) else None
-            alone = fit(observed.X, observed.Y, noise=observed.noise(0), earlier=known, best=self.best, **options)
+            options |= {"noise": observed.noise(0), "tails": self.outcomes.tails(names[0])}
+            alone = fit(observed.X, observed.Y, earlier=known, best=self.best, **options)
             logs = frozenset(name for name in names if self.outcomes.is_log(name))
             return replace(alone, outcomes=names, logs=logs)
         fitted = fit_outcomes(
@@ -469,6 +476,7 @@ class Fitting:
             observed.Y,
             names,
             noise={name: observed.noise(i) for i, name in enumerate(names)},
+            tails={name: self.outcomes.tails(name) for name in names},
             grades={name: grades for name in names if (grades := self.outcomes.grades(name))},
             earlier=earlier,
             **options,

@@ -39,6 +39,7 @@ from hentropy.core.beliefs.linalg import (
 )
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
+from hentropy.core.beliefs.tails import SMALL
 from hentropy.lazy import Tensor, torch
 
 
@@ -429,7 +430,8 @@ class Gaussian(Belief):
 
     X is n x d in the user's units. In the model's own frame are `prior_mean` (inputs ... x m x d to H x ... x m),
     `inputs`, `residual` (H x n, data minus prior mean), `noise` (H x n, per observation) and `future_noise` (H, for a
-    future observation; H x o where the last coordinate of an input is the index of one of o outcomes).
+    future observation; H x o where the last coordinate of an input is the index of one of o outcomes). `tails` (H x n)
+    are the weights of observations with heavy tails, by which their noise has been divided.
 
     `root_inverse` is R with R^T R = K^-1 (H x n x n). With a `summary` the M `inputs` are inducing points
     for the n observations, and R and alpha refer to them.
@@ -450,6 +452,7 @@ class Gaussian(Belief):
     logs: frozenset[str] = frozenset()
     stacked: bool = False  # the weights come from observations left out, not from the likelihood of all of them
     summary: Summary | None = None
+    tails: Tensor | None = None
     jitter: float = 0.0  # the largest variance that was added to a kernel matrix to make it positive definite
 
     @classmethod
@@ -515,6 +518,7 @@ class Gaussian(Belief):
             root_inverse=self.root_inverse[index],
             alpha=self.alpha[index],
             summary=None if self.summary is None else self.summary.some(components),
+            tails=None if self.tails is None else self.tails[index],
         )
 
     def weighted(self, weights: Tensor) -> "Gaussian":
@@ -559,6 +563,8 @@ class Gaussian(Belief):
     @property
     def doubted(self) -> Tensor:
         """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
+        if self.tails is not None:
+            return self.weights @ (self.tails < SMALL).to(self.weights)
         if not self.stacked:
             return torch.zeros_like(self.residual[0])
         beside = self.noise - self.future_noise.unsqueeze(-1)
@@ -572,10 +578,10 @@ class Gaussian(Belief):
         chances = enumerate(self.doubted.tolist())
         wrong = [f"{row} ({100.0 * chance:.0f} % probable)" for row, chance in chances if chance > PROBABLY]
         if wrong:
+            sure = "state their standard errors or the noise" if self.tails is None else "leave tails out"
             found.append(
                 f"held for gross errors, because their neighbours contradict them: rows {', '.join(wrong)} of the data,"
-                " counted from 0; they count for little. If you are sure of them, state their standard errors or the"
-                " noise"
+                f" counted from 0; they count for little. If you are sure of them, {sure}"
             )
         if self.jitter > 0.0:
             size = self.jitter**0.5 * float(self.frame.scale)
@@ -742,6 +748,7 @@ class Gaussian(Belief):
             inputs=torch.cat([self.inputs, u]),
             residual=torch.cat([self.residual, value - self.prior_mean(u)], -1),
             noise=torch.cat([self.noise, noise], -1),
+            tails=None if self.tails is None else torch.cat([self.tails, torch.ones_like(noise)], -1),
             root_inverse=root,
             alpha=alpha,
             summary=None if self.summary is None else self.summary.extended(corner, root[:, n:, n:], noise),

@@ -76,10 +76,13 @@ def decades(y: Tensor, best: Best | None = None) -> list[Bend]:
     seven decades where u does so from -5 to 1. Beyond the extreme outcome the slope remains about what it is there.
     """
     found, zero, one = [], torch.zeros_like(y[:1]), torch.ones_like(y[:1])
+    apart = y.unique()  # results at a limit, such as yields of 100 %, are equal, not close to each other
+    if len(apart) < 2:
+        return []
     for upwards in {"low": (True,), "high": (False,), None: (True, False)}[best]:
-        distance = (y - y.min() if upwards else y.max() - y).sort().values
+        distance = apart - apart[0] if upwards else apart[-1] - apart.flip(0)
         far = distance[-1:]
-        near = distance[len(y) // 10].clamp_min(NEAREST * far)
+        near = distance[max(1, len(apart) // 10)].clamp_min(NEAREST * far)
         if not float(far) > SPREAD_OUT * float(near) > 0.0:
             continue
         gap = near * torch.tensor(GAPS, dtype=y.dtype, device=y.device).unsqueeze(-1)

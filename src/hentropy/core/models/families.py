@@ -46,6 +46,7 @@ from hentropy.core.beliefs.correlated import OfOutcome
 from hentropy.core.beliefs.gaussian import DOUBT
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary
 from hentropy.core.beliefs.nodes import mixture_quantiles
+from hentropy.core.beliefs.tails import price
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
 from hentropy.core.models.hyperparameters import (
     FLAT,
@@ -56,6 +57,7 @@ from hentropy.core.models.hyperparameters import (
     summits,
     summits_without_noise,
 )
+from hentropy.core.models.tails import weighed
 from hentropy.lazy import Tensor, torch
 
 
@@ -156,10 +158,16 @@ def fit_families(
     fitted = []
     for family in families:
         own = replace(target, profile=family.profile, basis=basis if family.with_terms else None, common=common)
-        if draws > 1 and target.noise is None:
+        if target.tails is not None and target.noise is None:
+            own = replace(own, some_noise=True)  # whoever expects gross errors does not expect none at all
+        elif draws > 1 and target.noise is None:
             fitted.append(_with_and_without_noise(replace(own, some_noise=True), draws, generator))
             continue
-        found = summits(own, target.inputs.new_empty(0, own.size), generator)
+        nothing = target.inputs.new_empty(0, own.size)
+        if own.tails is None:
+            found = summits(own, nothing, generator)
+        else:
+            own, found = weighed(own, nothing, generator)
         theta = found.theta[found.value.argmax()].unsqueeze(0)
         if draws > 1:
             theta = stand_ins(own, found, draws, generator)[0]
@@ -209,7 +217,8 @@ def weigh_noise(weights: Tensor, fitted: Sequence[Fitted]) -> Tensor:
 class LeftOut:
     """The n observations (n) and what each component says of each from the others (H x n), in the user's units.
 
-    Where a belief is `transformed`, the latter are about the normal values behind the observations.
+    Where a belief is `transformed`, the latter are about the normal values behind the observations. With heavy tails,
+    standard deviations are those given the weight of the observation, and `prices` (H x n) what these cost.
     """
 
     observed: Tensor
@@ -217,6 +226,7 @@ class LeftOut:
     component_mean: Tensor
     component_sd: Tensor
     transformed: Transformed | None = None
+    prices: Tensor | None = None
 
     @property
     def _total(self) -> tuple[Tensor, Tensor]:
@@ -241,8 +251,10 @@ class LeftOut:
     def log_density(self) -> Tensor:
         """How likely each component held each observation to be, from the others: log densities H x n."""
         if self.transformed is not None:
-            return self.transformed.predicted(self.component_mean, self.component_sd, self.observed)
-        return torch.distributions.Normal(self.component_mean, self.component_sd).log_prob(self.observed)
+            density = self.transformed.predicted(self.component_mean, self.component_sd, self.observed)
+        else:
+            density = torch.distributions.Normal(self.component_mean, self.component_sd).log_prob(self.observed)
+        return density if self.prices is None else density - self.prices
 
     def quantiles(self, shares: Sequence[float]) -> Tensor:
         """Where so much of the probability of each observation lies below: S x n."""
@@ -274,6 +286,7 @@ def leave_one_out(belief: Gaussian | Transformed) -> LeftOut:
         weights=weights[:, own],
         component_mean=shift + scale * (observed - gap)[:, own],
         component_sd=scale * precision[:, own].rsqrt(),
+        prices=None if belief.tails is None else price(belief.tails),
     )
 
 

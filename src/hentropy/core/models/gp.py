@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, overload
 
 from hentropy.core.beliefs import Frame, Gaussian, Transformed
 from hentropy.core.beliefs.kernels import Kernel, Profile
+from hentropy.core.beliefs.tails import Tails, check_tails
 from hentropy.core.given import Best, as_device, as_table, check_seed, is_count
 from hentropy.core.models import many
 from hentropy.core.models.bending import CANDIDATES, Bent, bend_of_decades, best_bend
@@ -37,6 +38,7 @@ from hentropy.core.models.hyperparameters import (
     maximise,
     summits,
 )
+from hentropy.core.models.tails import weighed
 from hentropy.core.models.warping import ENOUGH, MARGIN, Stretches, Warped, best_stretches, stretched
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
@@ -221,6 +223,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Literal["map", "mixture", "families"],
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -239,6 +242,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -256,6 +260,7 @@ def fit(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -269,7 +274,9 @@ def fit(
 
     `space` maps designs to the unit cube; by default, the range of X does. `noise` is the standard error of the
     observations (one, or one each, in units of Y), or None to fit one for all of them. Where some designs are noisier
-    than others, give one each.
+    than others, give one each. With tails="heavy" it has Student's t distribution with 4 degrees of freedom in place of
+    a normal one, and gross errors count for little (see `beliefs.tails`); standard errors are then those of usual
+    measurements.
 
     By default ("auto" or "transformed") the belief mixes two families of kernels, with half of the draws of
     hyperparameters for each, or one for each with many data (see `families`), and coordinates are stretched where 30 to
@@ -295,6 +302,7 @@ def fit(
         start,
         space=space,
         noise=noise,
+        tails=tails,
         hyperparameters=hyperparameters,
         draws=draws,
         profile=profile,
@@ -312,6 +320,7 @@ def fit_with(
     *,
     space: DesignSpace | None = None,
     noise: Any = None,
+    tails: Tails | None = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -326,6 +335,7 @@ def fit_with(
     if not is_count(draws):
         raise InputError(f"draws of the hyperparameters must be a whole number of at least 1, got {draws!r}")
     check_seed(seed)
+    check_tails(tails)
     data = Observations.of(as_table("X", X).to(device=as_device(device)), Y, noise, space)
     scales = None if space is None else space.scales
     few = data.outcomes.shape[0] <= MIXTURE_LIMIT
@@ -342,6 +352,7 @@ def fit_with(
                 start,
                 space=space,
                 noise=some.errors,
+                tails=tails,
                 hyperparameters=hyperparameters,
                 draws=draws,
                 profile=profile,
@@ -350,6 +361,7 @@ def fit_with(
             assert isinstance(fitted, Gaussian)  # so many have no transform
             part = fitted
         return many.posterior(part, whole), found
+    target = replace(target, tails=torch.ones_like(target.outcomes) if tails else None)
     generator = torch.Generator().manual_seed(seed)
     known = _known(start, target, generator)
     if hyperparameters in ("families", "transformed"):
@@ -361,8 +373,13 @@ def fit_with(
             over_decades = _over_decades(data, trusting, belief, own, generator, best)
             belief = over_decades or _transformed(accounts, 2 if few else 1, generator) or belief
         return belief, Hyperparameters(known[:0], target.groups)
+    if tails:
+        target, heavy = weighed(target, known, generator)
+        known = heavy.theta[heavy.value.topk(1).indices]
     if hyperparameters == "mixture":
         theta, state = draw(target, known, draws, generator)
+    elif tails:
+        theta = state = known
     else:
         theta = state = maximise(target, known, generator)
     return _belief(data, target, theta), Hyperparameters(state, target.groups)
@@ -433,12 +450,16 @@ def _mixture(
     outcomes: Tensor | None = None,
 ) -> Gaussian:
     """The mixture of the rows (H x p) of one family after the other, equally weighted; `outcomes` may differ: H x n."""
-    noise = torch.cat([target.noise_variance(theta) for target, theta in fitted])
+    noise = torch.cat([target.believed_variance(theta) for target, theta in fitted])
     mean = ConstantMean(torch.cat([theta[:, target.groups + 1] for target, theta in fitted]))
     weights = noise.new_full((len(noise),), 1.0 / len(noise))
     future = torch.cat([target.future_noise(theta) for target, theta in fitted])
     values = data.outcomes if outcomes is None else outcomes
-    return Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
+    belief = Gaussian.from_data(data.X, values, noise, future, kernel, mean, data.frame, weights)
+    if fitted[0][0].tails is None:
+        return belief
+    each = [target.tails.expand(len(theta), -1) for target, theta in fitted if target.tails is not None]
+    return replace(belief, tails=torch.cat(each))
 
 
 LEAST, MOST = 10, 500
@@ -514,7 +535,7 @@ def _families(
     target = trusting[0].target
     belief = seen = _stacked(data, trusting)
     accounts = [Account(data, trusting)]
-    if target.noise is not None or not LEAST <= len(data.X) <= MOST:
+    if target.noise is not None or target.tails is not None or not LEAST <= len(data.X) <= MOST:
         return belief, accounts
     before = torch.zeros_like(data.outcomes, dtype=torch.bool)
     for _ in range(LOOKS):
@@ -577,7 +598,8 @@ def _transformed(accounts: list[Account], draws: int, generator: torch.Generator
     may be that of the observations that are not doubted.
     """
     best, chosen = accounts[-1].odds, None
-    price = math.log(CANDIDATES) if len(accounts) > 1 else 0.0
+    errors = len(accounts) > 1 or accounts[0].fitted[0].target.tails is not None
+    price = math.log(CANDIDATES) if errors else 0.0
     for account in accounts:
         found = best_bend(account.fitted)
         if found is None:

@@ -36,6 +36,7 @@ from typing import Any
 
 from hentropy.core.beliefs.kernels import Composed, Profile, Stationary, fallen
 from hentropy.core.beliefs.linalg import cholesky
+from hentropy.core.beliefs.tails import BLURRED, FUTURE, price
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
 from hentropy.errors import ModelError
 from hentropy.lazy import AutogradFunction, Tensor, torch
@@ -314,7 +315,9 @@ class KernelPosterior(ABC):
 class LogPosterior(KernelPosterior):
     """Given standardised outcomes (n), and noise variances (n) or None to fit one.
 
-    `doubt` (n) is a variance that observations have on top of a fitted noise: what is doubted counts for less.
+    `doubt` (n) is a variance that observations have on top of a fitted noise: what is doubted counts for less. With
+    heavy tails, noises are squared scales, and `tails` (n, or C x n for C rows) the weights of the observations, see
+    `beliefs.tails`.
     """
 
     inputs: Tensor
@@ -327,6 +330,7 @@ class LogPosterior(KernelPosterior):
     common: float = 0.0
     some_noise: bool = False
     """Whether a fitted noise is that of measurements; without noise is another hypothesis then (see `families`)."""
+    tails: Tensor | None = None
 
     @property
     def alike(self) -> tuple[slice, ...]:
@@ -346,7 +350,14 @@ class LogPosterior(KernelPosterior):
         """The same given some of the observations only."""
         rows = rows.to(self.inputs.device)
         noise, doubt = (None if each is None else each[rows] for each in (self.noise, self.doubt))
-        return replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows], noise=noise, doubt=doubt)
+        tails = None if self.tails is None else self.tails[..., rows]
+        some = replace(self, inputs=self.inputs[rows], outcomes=self.outcomes[rows])
+        return replace(some, noise=noise, doubt=doubt, tails=tails)
+
+    def log_prior(self, theta: Tensor) -> Tensor:
+        """Rows C x p to C, up to a constant; with heavy tails less the price of the weights."""
+        own = super().log_prior(theta)
+        return own if self.tails is None else own - price(self.tails).sum(-1)
 
     def log_likelihood(self, theta: Tensor) -> Tensor:
         """log N(y; m, K) without its constant: C x p to C."""
@@ -354,18 +365,28 @@ class LogPosterior(KernelPosterior):
         return log_density(self.covariance(theta), self.noise_variance(theta), residual)
 
     def noise_variance(self, theta: Tensor) -> Tensor:
-        """The noise variance of each observation: C x n."""
+        """The noise variance of each observation, given its weight with heavy tails: C x n."""
+        usual = self.usual_variance(theta)
+        return usual if self.tails is None else usual / self.tails
+
+    def usual_variance(self, theta: Tensor) -> Tensor:
+        """The same without weights: C x n."""
         n = self.outcomes.shape[0]
         if self.noise is not None:
             return self.noise.expand(theta.shape[0], n)
         fitted = (NOISE_FLOOR + theta[:, -1:].exp()).expand(theta.shape[0], n)
         return fitted if self.doubt is None else fitted + self.doubt
 
+    def believed_variance(self, theta: Tensor) -> Tensor:
+        """The noise variance that each observation has in a belief: C x n."""
+        return self.noise_variance(theta) * (1.0 if self.tails is None else BLURRED)
+
     def future_noise(self, theta: Tensor) -> Tensor:
         """The noise variance of an observation to come: C. Given errors say what the next is likely to be."""
+        tailed = 1.0 if self.tails is None else FUTURE
         if self.noise is not None:
-            return self.noise.mean().expand(theta.shape[0])
-        return NOISE_FLOOR + theta[:, -1].exp()
+            return tailed * self.noise.mean().expand(theta.shape[0])
+        return tailed * (NOISE_FLOOR + theta[:, -1].exp())
 
     def widened(self, theta: Tensor, factor: float) -> Tensor:
         """Rows (C x p) that expect the same, with all standard deviations greater by the factor; given noise stays."""

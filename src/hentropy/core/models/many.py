@@ -6,8 +6,9 @@ records fits the same as one that kept the last fit.
 
 from dataclasses import dataclass, replace
 
-from hentropy.core.beliefs import Frame, Gaussian
+from hentropy.core.beliefs import Frame, Gaussian, Needs
 from hentropy.core.beliefs.inducing import summarised
+from hentropy.core.beliefs.tails import BLURRED, FUTURE, weights_of
 from hentropy.core.models.hyperparameters import NOISE_FLOOR
 from hentropy.lazy import Tensor, torch
 
@@ -50,7 +51,8 @@ class InUserUnits:
             return None
         same = torch.allclose(part.observed, self.Y, rtol=0.0, atol=1e-9 * float(part.frame.scale))
         if same and self.errors is not None:
-            same = torch.allclose(self.noise(part.frame), part.noise[0], rtol=1e-9, atol=0.0)
+            usual = part.noise[0] if part.tails is None else part.noise[0] * part.tails[0] / BLURRED
+            same = torch.allclose(self.noise(part.frame), usual, rtol=1e-9, atol=0.0)
         return part if same else None
 
     def noise(self, frame: Frame) -> Tensor:
@@ -64,9 +66,20 @@ def posterior(part: Gaussian, whole: InUserUnits) -> Gaussian:
     n = len(whole.X)
     noise = part.future_noise.unsqueeze(-1) if whole.errors is None else whole.noise(part.frame)
     noise = noise.expand(part.components, n)
+    if part.tails is not None and whole.errors is None:
+        noise = noise / FUTURE
+    tails = None if part.tails is None else _weights(part, whole, noise)
+    noise = noise if tails is None else BLURRED * noise / tails
     if n > EXACT:
-        return summarised(part, whole.X, whole.Y, noise)
+        return replace(summarised(part, whole.X, whole.Y, noise), tails=tails)
     outcomes = (whole.Y - part.frame.shift) / part.frame.scale
     own = (part.future_noise, part.kernel, part.prior_mean, part.frame, part.weights)
     belief = Gaussian.from_data(whole.X, outcomes, noise, *own)
-    return replace(belief, stacked=part.stacked)
+    return replace(belief, stacked=part.stacked, tails=tails)
+
+
+def _weights(part: Gaussian, whole: InUserUnits, scale: Tensor) -> Tensor:
+    """The weights of observations with heavy tails of these squared scales (H x n), by the belief of some: H x n."""
+    moments, square = part.moments(whole.X, Needs.VARIANCE), part.frame.scale.square()
+    assert moments.variance is not None
+    return weights_of(((whole.Y - moments.mean).square() + moments.variance) / (square * scale))

@@ -7,6 +7,7 @@ from typing import Any
 from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Several, Transformed
 from hentropy.core.beliefs.base import check_names
 from hentropy.core.beliefs.kernels import Profile
+from hentropy.core.beliefs.tails import Tails
 from hentropy.core.given import as_device, as_table
 from hentropy.core.models.correlated import OutcomeData
 from hentropy.core.models.families import evened, evenly
@@ -27,6 +28,7 @@ def fit_outcomes(
     grades: Mapping[str, tuple[int, int]] | None = None,
     space: DesignSpace | None = None,
     noise: Mapping[str, Any] | None = None,
+    tails: Mapping[str, Tails | None] | None = None,
     hyperparameters: Treatment = "auto",
     draws: int = 8,
     profile: Profile | str | None = None,
@@ -38,7 +40,8 @@ def fit_outcomes(
     """The belief after observing outcomes Y (n x o, NaN where one was not measured) at designs X (n x d).
 
     Outcomes in `log` are modelled as their natural logarithms, and losses see these. `noise` are standard errors by
-    name, in units of Y, for each as in `fit`; the noise of the others is fitted. A single outcome has a `Gaussian`.
+    name, in units of Y, for each as in `fit`; the noise of the others is fitted. `tails` says by name which have
+    "heavy" ones, as in `fit`: these are modelled separately. A single outcome has a `Gaussian`.
     `grades` names outcomes that are yes or no, or ordered grades, which Y counts from 0, each with the number of grades
     and the lowest wanted one: (2, 1) for yes and no. These are modelled as probabilities, by `Graded`,
     independently of the others.
@@ -57,6 +60,9 @@ def fit_outcomes(
     designs, values = as_table("X", X).to(device=where), as_table("Y", Y).to(device=where)
     values = values.unsqueeze(-1) if values.dim() == 1 and len(names) == 1 else values
     measured, errors = _measured(designs, values, names), _by_name(noise, names, len(values))
+    heavy = dict(tails or {})
+    if not set(heavy) <= set(names):
+        raise InputError(f"tails are given by the names of outcomes, which are {', '.join(names)}; got {tails!r}")
     few = int(measured.sum(0).max()) <= MIXTURE_LIMIT
     if hyperparameters == "auto" and len(names) > 1 and not few:
         hyperparameters = "map"  # the same for all: components are paired
@@ -87,6 +93,7 @@ def fit_outcomes(
             told[measured[:, i], i],
             space=space,
             noise=errors[names[i]],
+            tails=heavy.get(names[i]),
             hyperparameters=hyperparameters,
             draws=draws,
             profile=profile,
@@ -95,15 +102,16 @@ def fit_outcomes(
         )
 
     groups: list[tuple[int, ...]] = [(i,) for i in numbers]
-    if len(numbers) > 1 and (correlated or (correlated is None and len(designs) <= FITTED)):
+    joint = [i for i in numbers if heavy.get(names[i]) is None]
+    if len(joint) > 1 and (correlated or (correlated is None and len(designs) <= FITTED)):
         each = tuple(
-            Observations.of(designs[measured[:, i]], told[measured[:, i], i], errors[names[i]], space) for i in numbers
+            Observations.of(designs[measured[:, i]], told[measured[:, i], i], errors[names[i]], space) for i in joint
         )
         scales = None if space is None else space.scales
-        own_names = tuple(names[i] for i in numbers)
-        data = OutcomeData(own_names, designs, told[:, numbers], each, as_profile(profile), scales)
-        found = [tuple(range(len(numbers)))] if correlated else data.groups(seed)
-        groups = [tuple(numbers[i] for i in group) for group in found]
+        own_names = tuple(names[i] for i in joint)
+        data = OutcomeData(own_names, designs, told[:, joint], each, as_profile(profile), scales)
+        found = [tuple(range(len(joint)))] if correlated else data.groups(seed)
+        groups = [tuple(joint[i] for i in group) for group in found] + [(i,) for i in numbers if i not in joint]
     parts: list[Gaussian | Correlated | Graded] = []
     for group in groups:
         own = frozenset(logs & {names[i] for i in group})
@@ -115,7 +123,7 @@ def fit_outcomes(
                 fitted = evened(fitted, max(draws, 2))  # the weights of all outcomes must be the same
             part: Gaussian | Correlated | Graded = replace(fitted, outcomes=(names[group[0]],), logs=own)
         else:
-            some = data.some(tuple(numbers.index(i) for i in group))
+            some = data.some(tuple(joint.index(i) for i in group))
             part = replace(some.fit(hyperparameters != "map", max(draws, 2), seed), logs=own)
         if parts and part.components > 1:
             # components come in an order of their own: pairs by it would not be arbitrary

@@ -102,6 +102,7 @@ def _outcomes(outcomes: Mapping[str, Outcome | Computed]) -> dict[str, Any]:
             "noise": _plain(one.noise),
             "low": _plain(one.low),
             "high": _plain(one.high),
+            "tails": one.tails,
         }
         for name, one in outcomes.items()
     }

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from hentropy.core.beliefs.tails import Tails
 from hentropy.core.clock import Limits
 from hentropy.core.models.gp import Treatment
 from hentropy.core.solvers import Assay
@@ -133,6 +134,13 @@ class OutcomeWords(Words):
         Number | None,
         Field(description="The greatest value that it can have, such as 100. If left out: there is none."),
     ] = None
+    tails: Annotated[
+        Tails | None,
+        Field(
+            description='"heavy": a result may be grossly wrong now and then; those that others contradict count for'
+            " little, and the noise is that of usual results. If left out: errors are normal."
+        ),
+    ] = None
     computed: Annotated[
         Label | None,
         Field(
@@ -145,11 +153,13 @@ class OutcomeWords(Words):
         """The outcome itself."""
         if self.computed is None:
             own = (self.unit, self.log, self.kind, self.grades, self.at_least, self.noise, self.low, self.high)
-            return Outcome(*own)
+            return Outcome(*own, self.tails)
         if self.log:
             raise InputError(f"{name} is computed, so it has no log")
-        if not self.noise is self.low is self.high is None:
-            raise InputError(f"{name} is computed, so it has no noise and no bounds; leave noise, low and high out")
+        if not self.noise is self.low is self.high is None or self.tails:
+            raise InputError(
+                f"{name} is computed, so it has no noise and no bounds; leave noise, tails, low and high out"
+            )
         if self.kind != "number" or self.grades or self.at_least is not None:
             raise InputError(f"{name} is computed, so it is a number")
         return Computed(name, self.computed, self.unit)

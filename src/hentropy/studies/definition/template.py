@@ -242,26 +242,27 @@ def _outcomes(named: Mapping[str, Outcome | None]) -> str:
             f"[outcomes.{_key(name)}]",
             f"unit = {toml_value(one.unit)}" if one and one.unit else '# unit = "%"',
             f"{'' if one and one.log else '# '}log = true   # it is always above 0, and models are of its logarithm",
-            *(_number(word, said, *STATED[word]) for word, said in _numbers(one or Outcome()).items()),
+            *(_stated(word, said, *STATED[word]) for word, said in _said(one or Outcome()).items()),
             "",
         ]
     return "\n".join(lines)
 
 
-STATED: Mapping[str, tuple[float, str]] = {
+STATED: Mapping[str, tuple[float | str, str]] = {
     "noise": (0.5, "by how much a repeated experiment differs, a standard deviation; 0: not at all; left out: learned"),
     "low": (0, "the least value that it can have"),
     "high": (100, "the greatest"),
+    "tails": ("heavy", "a result may be grossly wrong now and then"),
 }
 """What may be stated of an outcome, with an example and what it is."""
 
 
-def _numbers(one: Outcome) -> dict[str, float | None]:
-    return {"noise": one.noise, "low": one.low, "high": one.high}
+def _said(one: Outcome) -> dict[str, float | str | None]:
+    return {"noise": one.noise, "low": one.low, "high": one.high, "tails": one.tails}
 
 
-def _number(word: str, said: float | None, example: float, what: str) -> str:
-    """A number that was given, or an example commented out."""
+def _stated(word: str, said: float | str | None, example: float | str, what: str) -> str:
+    """What was given, or an example commented out."""
     return f"{'# ' * (said is None)}{word} = {toml_value(example if said is None else said)}   # {what}"
 
 

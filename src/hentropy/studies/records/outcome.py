@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from hentropy.core.beliefs.tails import Tails, check_tails
 from hentropy.core.given import is_finite
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import number_told
@@ -42,7 +43,8 @@ class Outcome:
     `noise` is by how much a result differs when the experiment is repeated: the standard deviation of one measurement,
     in the unit of the outcome; 0 if a repeated experiment gives the same result, None if nobody knows. A standard error
     that is told with a value takes its place. `low` and `high` are the least and the greatest value that the outcome
-    can have, such as 0 and 100 for a yield in %.
+    can have, such as 0 and 100 for a yield in %. With tails="heavy", results may be grossly wrong now and then, and
+    those that others contradict count for little; `noise` is then that of usual results.
 
     With `log`, the model and the loss of a decision use the natural logarithm; limits and thresholds
     stay in the units of the outcome.
@@ -60,6 +62,7 @@ class Outcome:
     noise: float | None = None
     low: float | None = None
     high: float | None = None
+    tails: Tails | None = None
 
     def __post_init__(self) -> None:
         check_unit(self.unit)
@@ -72,12 +75,18 @@ class Outcome:
             raise InputError(f'grades and at_least go with kind="grades"; the kind is {self.kind!r}')
         if self.kind != "number" and (self.unit or self.log):
             raise InputError(f"an outcome of kind {self.kind!r} has no unit and no logarithm; leave unit and log out")
-        if self.kind != "number" and not self.noise is self.low is self.high is None:
+        if self.kind != "number" and (not self.noise is self.low is self.high is None or self.tails):
             raise InputError(
                 f"an outcome of kind {self.kind!r} has no noise and no bounds, as its model is of probabilities; leave"
-                " noise, low and high out"
+                " noise, tails, low and high out"
             )
         check_noise(self.noise)
+        check_tails(self.tails)
+        if self.noise == 0 and self.tails:
+            raise InputError(
+                "noise=0 means that a repeated experiment gives the same result, tails='heavy' that a result may be"
+                " grossly wrong; leave one of them out"
+            )
         _check_bounds(self.low, self.high, self.log)
         if self.kind == "grades":
             _check_grades(self.grades)

@@ -95,9 +95,10 @@ def differences(found: StudyRecord, definition: Mapping[str, Any]) -> list[str]:
 
 
 def _without_noise(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Outcomes without their noise; the default outcome "value" goes without saying."""
+    """Outcomes without their noise and its tails; the default outcome "value" goes without saying."""
+    later = ("noise", "tails")
     rest = {
-        name: {word: said for word, said in one.items() if word != "noise" and said not in (None, "", [])}
+        name: {word: said for word, said in one.items() if word not in later and said not in (None, "", [])}
         for name, one in outcomes.items()
     }
     return {} if rest == {"value": {"log": False, "kind": "number"}} else rest

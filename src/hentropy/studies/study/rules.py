@@ -68,7 +68,7 @@ def noise_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
     """Which outcomes differ more in repeated experiments than their stated noise s allows.
 
     With r results of one design, the sum of squares around their mean, over s^2, is chi squared with r - 1 degrees of
-    freedom; over designs these add up.
+    freedom; over designs these add up. Heavy tails allow any difference.
     """
     repeated: dict[tuple[str, tuple[Any, ...]], list[float]] = {}
     for trial in in_state(trials, State.COMPLETE):
@@ -76,7 +76,7 @@ def noise_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
             if one.std_error is None and outcomes.std_error(name, one) is not None:
                 repeated.setdefault((name, tuple(trial.params.values())), []).append(one.value)
     said = []
-    for name in outcomes.measured:
+    for name in (name for name in outcomes.measured if not outcomes.tails(name)):
         groups = [values for (of, _), values in repeated.items() if of == name and len(values) > 1]
         freedom = sum(len(values) - 1 for values in groups)
         squares = sum((value - sum(values) / len(values)) ** 2 for values in groups for value in values)
@@ -275,17 +275,18 @@ def doubt_sentence(doubts: Sequence[Doubt], outcomes: Outcomes) -> str:
         f"{one.number} ({f'{one.outcome} ' if several else ''}{one.value:.4g}, {probable(one.chance)})"
         for one in doubts
     )
+    them, errors = ("them", "their standard errors") if before else ("it", "its standard error")
+    again = f"Measure {them} again"
+    if not all(outcomes.tails(one.outcome) for one in doubts):  # with heavy tails no standard error makes sure
+        again += f"; or, if you are sure of {them}, tell {them} again with {errors} or state the noise of the outcome"
     if not before:
-        return (
-            f"Trial {last} is probably a gross error: the other results contradict it, and it counts for little."
-            " Measure it again; or, if you are sure of it, tell it again with its standard error or state the noise of"
-            " the outcome."
+        said = f"Trial {last} is probably a gross error: the other results contradict it, and it counts for little."
+    else:
+        said = (
+            f"Trials {', '.join(before)} and {last} are probably gross errors: the other results contradict them, and"
+            " they count for little."
         )
-    return (
-        f"Trials {', '.join(before)} and {last} are probably gross errors: the other results contradict them, and they"
-        " count for little. Measure them again; or, if you are sure of them, tell them again with their standard errors"
-        " or state the noise of the outcome."
-    )
+    return f"{said} {again}."
 
 
 def noise_sentence(belief: Belief, about: Quantity) -> str:

@@ -94,8 +94,8 @@ def init(
         typer.Option(
             metavar="NAME=UNIT",
             help='What experiments measure: "yield=%", "impurity=% log", or a name alone; with the values that it can'
-            ' have and its noise: "yield=% 0 to 100 noise 0.5". May be given many times; of several, the decision is'
-            " about the first unless an option says otherwise.",
+            ' have and its noise: "yield=% 0 to 100 noise 0.5", and "heavy tails" where results may be grossly wrong.'
+            " May be given many times; of several, the decision is about the first unless an option says otherwise.",
         ),
     ] = None,
     noise: Annotated[

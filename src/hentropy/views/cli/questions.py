@@ -116,21 +116,24 @@ def _parameters() -> dict[str, Parameter]:
     say(f"{ASKED['vary']} One parameter after the other.", "bold")
     found: dict[str, Parameter] = {}
 
-    def name(text: str) -> str:
-        if text in found:
-            raise InputError(f"there is a parameter {text} already")
-        return text
+    def named(text: str) -> tuple[str, Parameter | None]:
+        name, sign, values = (part.strip() for part in text.partition("="))
+        if name in found:
+            raise InputError(f"there is a parameter {name} already")
+        if sign and not name:
+            raise InputError(f"{text!r} begins without a name; write it such as t = 20 to 90 °C, or the name alone")
+        return name, parameter(values) if sign else None
 
     while True:
         question = "Another parameter (its name, or nothing if that is all)?" if found else "Its name?"
-        called = answered(question, "" if found else "x1", name)
-        if not called:
+        name, said = answered(question, "" if found else "x1", named)
+        if not name:
             return found
-        found[called] = _parameter(called)
+        found[name] = _parameter(said or answered(f"  Its values ({EXAMPLES})?", "0 to 1", parameter))
 
 
-def _parameter(name: str) -> Parameter:
-    said = answered(f"  Its values ({EXAMPLES})?", "0 to 1", parameter)
+def _parameter(said: Parameter) -> Parameter:
+    """What its values alone do not say: whether they are whole, or go by factors."""
     if not isinstance(said, Real) or said.step is not None or said.log:
         return said
     low, high = said.low, said.high

@@ -36,12 +36,12 @@ def print_history(it: StoredStudy, number: int) -> None:
     if entry.tries or entry.losses:
         say(f"failed tries: {entry.tries}   workers lost: {entry.losses}")
     for name, one in trial.predictions.items():
-        low, high = one.interval
+        centre, low, high = map(it.log.outcomes.quantities[name].within, (one.centre, *one.interval))
         came = quantile_of(trial, name)
         behind = "" if came is None else f"; the result is at its {100.0 * came:.1f} % quantile"
         what = "predicted" if len(it.log.outcomes.measured) == 1 else f"{name} predicted"
         say(
-            f"{what}: {known(one.centre, one.spread)} ± {known(one.spread, one.spread)} (90 %:"
+            f"{what}: {known(centre, one.spread)} ± {known(one.spread, one.spread)} (90 %:"
             f" {known(low, one.spread)} to {known(high, one.spread)}){behind}"
         )
     told = it.store.observations(it.record, number)

@@ -17,7 +17,7 @@ from hentropy.views.cli.opening import file_of, shown
 from hentropy.views.text.formats import counted
 
 LATER = ("stop", "solver", "objective", "outcomes")
-"""What may be changed at any time; of outcomes, their noise."""
+"""What may be changed at any time; of outcomes, their noise and its tails."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Parameters, tables and conditions as people type them, in flags and in answers.
 
-20 to 120 °C in steps of 5     a number; `whole` and `log` may be added: 1 to 64 whole log
+20 to 120 °C in steps of 5     a number, also 20..120 or 20-120; `whole` and `log` may be added: 1 to 64 whole log
 PPh3, XPhos, dppf              options without an order
 0.5, 1, 2 mol%                 levels: numbers, or names from the least on: low < middle < high
 A + B + C = 100 %              parts of a whole; of 1 if nothing else is said; `at most 2` may be added
@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from hentropy.core.beliefs.tails import Tails
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import REPEATED
@@ -27,6 +28,8 @@ FORM = (
 )
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\s*(?:to\b|\.\.)\s*({_NUMBER})(.*)", re.DOTALL)
+_DASH = re.compile(rf"({_NUMBER})\s*[-\u2013]\s*({_NUMBER})((?:\s[^,<+]*)?)", re.DOTALL)
+"""20-90 °C: nothing that may be a name, such as 6-31G or 64-17-5."""
 _STEP = re.compile(rf"\b(?:in )?steps? (?:of )?({_NUMBER})")
 _PRECISE = re.compile(r"(.*)=((?:real|integer):.*)", re.DOTALL)
 _PARTS = re.compile(rf"([^,+=]+(?:\+[^,+=]+)+)(?:=\s*({_NUMBER})\s*([^,]*))?(?:,?\s*at most (\d+))?")
@@ -56,6 +59,8 @@ def parameter(words: str) -> Parameter:
         return _precise(text)
     if (number := _RANGE.fullmatch(text)) and not _RANGE.search(number[3]):
         return _number(*number.groups())
+    if dashed := _DASH.fullmatch(text):
+        return _number(*dashed.groups())
     if parts := _PARTS.fullmatch(text):
         names, total, unit, at_most = parts.groups()
         return Fractions(
@@ -106,7 +111,7 @@ def _listed(items: list[str], ordered: bool) -> Parameter:
     last = re.fullmatch(rf"({_NUMBER})\s*(.*)", items[-1])
     others = [typed_option(each) for each in items[:-1]]
     if last is not None and not any(isinstance(each, str) for each in others):
-        if re.match(r"to\b|\.\.", last[2]):
+        if re.match(r"to\b|\.\.|[-\u2013]\s*\d", last[2]):
             raise InputError(f"{', '.join(items)!r} looks like a decimal comma; write numbers with a point")
         return Levels([*others, typed_option(last[1])], unit=last[2])
     options = [*others, typed_option(items[-1])]
@@ -114,7 +119,7 @@ def _listed(items: list[str], ordered: bool) -> Parameter:
 
 
 def read_outcomes(texts: Sequence[str]) -> dict[str, Outcome]:
-    """Outcomes by name, from NAME, NAME=UNIT, NAME=UNIT log, or NAME=UNIT 0 to 100 noise 0.5."""
+    """Outcomes by name, from NAME, NAME=UNIT, NAME=UNIT log, or NAME=UNIT 0 to 100 noise 0.5 heavy tails."""
     found: dict[str, Outcome] = {}
     for text in texts:
         name, _, words = (part.strip() for part in text.partition("="))
@@ -151,7 +156,11 @@ _STATED = (
 
 
 def _outcome(words: str) -> Outcome:
-    """An outcome from its unit, with what may be said after it: log, 0 to 100, at least 0, at most 100, noise 0.5."""
+    """An outcome from its unit, with what may be said after it.
+
+    That is log, 0 to 100, at least 0, at most 100, noise 0.5, heavy tails.
+    """
+    words, heavy = re.subn(r"\bheavy tails\b", " ", words)
     stated: dict[str, float] = {}
     for mark, keys in _STATED:
         found = mark.search(words)
@@ -162,7 +171,8 @@ def _outcome(words: str) -> Outcome:
         raise InputError("noise needs a number, such as noise 0.5")
     unit = " ".join(word for word in said if word != "log")
     low, high = stated.get("low"), stated.get("high")
-    return Outcome(unit, log="log" in said, noise=stated.get("noise"), low=low, high=high)
+    tails: Tails | None = "heavy" if heavy else None
+    return Outcome(unit, log="log" in said, noise=stated.get("noise"), low=low, high=high, tails=tails)
 
 
 def read_noise(text: str | None) -> float | None:

@@ -371,6 +371,10 @@ def noise_sentences(description: Description) -> list[str]:
             unit = f" {one.unit}" if one.unit else ""
             differs = f"differs by about {number(one.noise)}{unit} (standard deviation)" if one.noise else "is the same"
             said.append(f"The {name} of a repeated experiment {differs}.")
+        if one.tails is not None:
+            said.append(
+                f"The {name} may be grossly wrong now and then: what other results contradict counts for little."
+            )
     return said
 
 

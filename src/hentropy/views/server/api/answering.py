@@ -91,9 +91,9 @@ def outcomes(known: Outcomes) -> list[Answer]:
 
 def _outcome(name: str, one: Outcome | Computed) -> Answer:
     if isinstance(one, Computed):
-        unstated = dict.fromkeys(("noise", "low", "high"))
+        unstated = dict.fromkeys(("noise", "low", "high", "tails"))
         return {"name": name, "unit": one.unit, "log": False, "grades": [], "computed": one.expression, **unstated}
-    stated = {"noise": one.noise, "low": one.low, "high": one.high}
+    stated = {"noise": one.noise, "low": one.low, "high": one.high, "tails": one.tails}
     return {"name": name, "unit": one.unit, "log": one.log, "grades": list(one.words), "computed": None, **stated}
 
 

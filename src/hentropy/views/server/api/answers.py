@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
+from hentropy.core.beliefs.tails import Tails
 from hentropy.views.text.formats import json_text
 
 State = Literal["running", "complete", "failed", "withdrawn"]
@@ -236,6 +237,9 @@ class OutcomeAnswer(BaseModel):
     ]
     low: Annotated[float | None, Field(description="The least value that it can have.")]
     high: Annotated[float | None, Field(description="The greatest value that it can have.")]
+    tails: Annotated[
+        Tails | None, Field(description="heavy: a result may be grossly wrong now and then; null: errors are normal.")
+    ]
 
 
 class StudyAnswer(About):

@@ -196,7 +196,7 @@ def _rows(draft: Draft, rows: tuple[Row, ...] | list[Row], table: str, unnamed: 
         for one in row.kind.fields:
             key, place = row.key(one.key), (table, name, one.key)
             if one.look == "check":
-                draft.put(place, True if draft.text(key) else None)
+                draft.put(place, one.checked if draft.text(key) else None)
             else:
                 draft.take(key, place, partial(one.read, one.label), one.required)
 

@@ -58,6 +58,8 @@ class RowField:
     required: bool = True
     look: Literal["line", "area", "check"] = "line"
     inputmode: str = ""
+    checked: Any = True
+    """What a box says in a study file that is checked."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,14 @@ OUTCOME_KINDS = _kinds(
             RowField("low", "Least possible value", number_in, "such as 0", required=False, inputmode="decimal"),
             RowField("high", "Greatest possible value", number_in, "such as 100", required=False, inputmode="decimal"),
             _log("Always above 0 and known by its ratios (logarithmic)"),
+            RowField(
+                "tails",
+                "Now and then grossly wrong (heavy tails): what other results contradict counts for little",
+                text_in,
+                required=False,
+                look="check",
+                checked="heavy",
+            ),
         ),
     ),
     RowKind("yes-no", "Yes or no", (), {"kind": "yes/no"}),
