@@ -4,6 +4,7 @@ import torch
 
 import hentropy as he
 from hentropy.core.action_search.base import loss_now
+from hentropy.core.action_search.descent import descend, polish
 from hentropy.core.action_search.incumbent import probe
 from hentropy.core.clock import Clock
 from hentropy.core.decisions.actions import PointsDomain
@@ -26,6 +27,21 @@ def ridge(f: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
     """Least, 0, at (0.3, 0.7) alone; along the ridge where both add up to 1 its gradient points across."""
     first, second = a[..., 0, 0], a[..., 1, 0]
     return 5 * (first + second - 1).abs() + (first - 0.3).abs() + 0.0 * f.sum(-1)
+
+
+def half_smooth(u: torch.Tensor) -> torch.Tensor:
+    """Least at 0.5; where the first coordinate is above 0.8 its slope is no number, and below 0.1 neither is it."""
+    spoilt = (0.0 * (u[..., 0] - 0.8).clamp_min(0.0)).sqrt()
+    return (u - 0.5).square().sum(-1) + torch.where(u[..., 0] > 0.8, spoilt, 0.0 * (u[..., 0] - 0.1).sqrt())
+
+
+def test_what_is_no_number_stops_one_descent_and_no_other() -> None:
+    start = torch.tensor([[0.9, 0.9], [0.3, 0.2], [0.05, 0.3]], dtype=torch.float64)
+    found, losses, _ = polish(half_smooth, start, 12, Clock())
+    assert bool(found.isfinite().all())
+    assert float(losses[1]) < 1e-6
+    assert torch.equal(found[0], start[0])
+    assert bool(descend(half_smooth, start, 12, Clock())[0].isfinite().all())
 
 
 def test_it_walks_along_a_ridge_to_the_best_action() -> None:

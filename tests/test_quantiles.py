@@ -30,6 +30,17 @@ def test_outcomes_are_the_quantiles_of_the_mixture(seed: int) -> None:
     torch.testing.assert_close(found, exact, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("apart", [1.0, 1e3, 1e6])
+def test_between_narrow_components_outcomes_stay_between_their_quantiles(apart: float) -> None:
+    weights = torch.tensor([0.03, 0.03, 0.88, 0.06], dtype=torch.float64).view(4, 1, 1)
+    mean = -1.5e5 + apart * torch.tensor([0.0, -0.1, 1.0, 1.7], dtype=torch.float64).view(4, 1, 1)
+    sd = torch.tensor([1e-2, 1e-4, 1e-4, 1e-3], dtype=torch.float64).view(4, 1, 1)
+    z = torch.linspace(-3.5, 3.5, 41, dtype=torch.float64).unsqueeze(0)
+    found, own = mixture_outcomes(z, weights, mean, sd), mean + sd * z
+    assert bool((found >= own.amin(0) - 1e-6).all() & (found <= own.amax(0) + 1e-6).all())
+    assert bool((found.diff() >= -1e-6).all())
+
+
 def test_their_slopes_are_finite_differences() -> None:
     weights, mean, sd = mixtures(4, 2, 9)
     z = torch.tensor([-2.0, 0.3, 1.7], dtype=torch.float64).expand(2, 3)

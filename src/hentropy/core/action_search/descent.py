@@ -34,14 +34,19 @@ FIRST_MOVE, LONGEST_MOVE = 0.02, 0.2
 
 
 def value_and_gradient(loss: Objective, u: Tensor) -> tuple[Tensor, Tensor]:
-    """Losses B of problems at u (B x A), and each one's gradient."""
+    """Losses B of problems at u (B x A), and each one's gradient.
+
+    Where a loss is no number it counts as infinite, and where its slope is none there is nothing to descend: the root
+    of a covariance that is all but singular has no derivative.
+    """
     u = u.detach().requires_grad_(True)
     with torch.enable_grad():
         value = loss(u)
         if not value.requires_grad:  # a loss of steps alone, such as a count: there is nothing to descend
             return value, torch.zeros_like(u)
         (gradient,) = torch.autograd.grad(value.sum(), u)
-    return value.detach(), gradient
+    good = gradient.isfinite().all(-1, keepdim=True)
+    return value.detach().nan_to_num(nan=torch.inf), torch.where(good, gradient, 0.0)
 
 
 def descend(

@@ -299,7 +299,9 @@ def mixture_outcomes(
             if done:
                 break
         slope = beyond(y)[1]
-    return y + side * (beyond(y)[0] - aim) / slope
+    last = side * (beyond(y)[0] - aim) / slope
+    # between narrow components, where there is next to no density, a step would lead anywhere
+    return y + torch.where(last.abs() <= high - low + near, last, 0.0)
 
 
 def bayes(weights: Tensor, log_density: Tensor) -> Tensor:
