@@ -283,6 +283,8 @@ HEADLINE = re.compile(r"-?\d.*(?=\. After \d+ runs?\b)|(?<=so far: )(\D*).*")
 
 def stable(line: str) -> str:
     """The part of a line of output that is the same everywhere: words, and whole numbers that no model has chosen."""
+    # how little another run is worth, next to nothing or nothing at all, is a matter of rounding
+    line = re.sub(r"Another run is (not expected|worth) .*stop\.", "Another run is #", line)
     line = HEADLINE.sub(lambda found: f"{found[1] or ''}#", line)
     without = (NUMBER if BY_MODEL.search(line) else FRACTION).sub("#", TIMING.sub("~", line))
     return " ".join(re.sub(r"[━┃┏┳┓┡╇┩└┴┘─│]", " ", without).split())

@@ -60,7 +60,7 @@ def test_small_gains_of_a_newsvendor() -> None:
     known, designs = belief(10, 2), SPACE.sample(6, 9)[[0, 3, 5]]
     stated = he.gain(NEWSVENDOR, known, designs, SPACE)
     truth = torch.tensor([exact(known, row.unsqueeze(0)) for row in designs])
-    assert float(truth.max()) < 0.02 * he.propose(NEWSVENDOR, known, SPACE).gain
+    assert float(truth.max()) < 0.05 * he.propose(NEWSVENDOR, known, SPACE).gain
     assert bool(((stated.value - truth).abs() < 5.0 * stated.std_error).all()), (stated, truth)
     assert bool((stated.std_error < 0.5 * truth).all())
     assert float((stated.value - truth).abs().sum()) < 0.25 * float(truth.sum())

@@ -7,8 +7,8 @@ transformation is not applied.
 from typing import Any
 
 from hentropy.adapters.host import space_of
-from hentropy.core.beliefs.tails import Tails, check_tails
 from hentropy.core.decisions import Decision, Maximize, Minimize
+from hentropy.core.given import Tails, check_tails
 from hentropy.core.models import fit
 from hentropy.core.models.gp import Treatment
 from hentropy.core.solvers import propose

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from hentropy.lazy import Tensor, torch
 
 Best = Literal["low", "high"]
 """Which outcomes a decision looks for."""
+
+Tails = Literal["heavy"]
+"""What may be said of the tails of noise; without a word they are those of a normal distribution."""
+
+TAILS: tuple[str, ...] = get_args(Tails)
 
 SEEDS = 2**32
 """Seeds of a study are below this; those of single proposals, which it adds up, are below the other."""
@@ -42,6 +47,12 @@ def check_at_once(what: str, value: Any, most: int = MOST_AT_ONCE) -> None:
     """A number of experiments that are chosen or run at once."""
     if not is_count(value) or value > most:
         raise InputError(f"{what} must be a whole number from 1 to {most}, got {value!r}")
+
+
+def check_tails(tails: Any) -> None:
+    """Refuse what is said of no tails."""
+    if tails is not None and tails not in TAILS:
+        raise InputError(f"tails is {tails!r}; write 'heavy' where gross errors occur, or leave it out")
 
 
 def is_finite(value: Any) -> bool:

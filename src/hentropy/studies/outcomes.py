@@ -14,10 +14,9 @@ from hentropy.core.beliefs.gaussian import PROBABLY
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.known import Known
 from hentropy.core.beliefs.several import Part, Several
-from hentropy.core.beliefs.tails import Tails
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
-from hentropy.core.given import Best, closest
+from hentropy.core.given import Best, Tails, closest
 from hentropy.core.models import fit, fit_outcomes
 from hentropy.core.models.families import doubted
 from hentropy.core.models.gp import MIXTURE_LIMIT

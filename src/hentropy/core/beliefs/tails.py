@@ -17,15 +17,8 @@ observation may be wrong or not. An observation to come has variance v nu / (nu 
 """
 
 import math
-from typing import Any, Literal, get_args
 
-from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
-
-Tails = Literal["heavy"]
-"""What may be said of the tails; without a word they are those of a normal distribution."""
-
-TAILS: tuple[str, ...] = get_args(Tails)
 
 FREEDOM = 4.0
 """nu. With 4, a measurement in 120 is off by more than 4 scales, and the variance is twice the squared scale."""
@@ -40,12 +33,6 @@ SMALL = (FREEDOM + 1.0) / (FREEDOM + 16.0)
 """The weight of an observation that is off by 4 scales: those with less are named as gross errors."""
 
 _A, _A0 = 0.5 * (FREEDOM + 1.0), 0.5 * FREEDOM
-
-
-def check_tails(tails: Any) -> None:
-    """Refuse what is said of no tails."""
-    if tails is not None and tails not in TAILS:
-        raise InputError(f"tails is {tails!r}; write 'heavy' where gross errors occur, or leave it out")
 
 
 def weights_of(square: Tensor) -> Tensor:

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args, overload
 
 from hentropy.core.beliefs import Frame, Gaussian, Transformed
 from hentropy.core.beliefs.kernels import Kernel, Profile
-from hentropy.core.beliefs.tails import Tails, check_tails
-from hentropy.core.given import Best, as_device, as_table, check_seed, is_count
+from hentropy.core.given import Best, Tails, as_device, as_table, check_seed, check_tails, is_count
 from hentropy.core.models import many
 from hentropy.core.models.bending import CANDIDATES, Bent, bend_of_decades, best_bend
 from hentropy.core.models.ensemble import explore, representatives

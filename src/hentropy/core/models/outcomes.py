@@ -7,8 +7,7 @@ from typing import Any
 from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Several, Transformed
 from hentropy.core.beliefs.base import check_names
 from hentropy.core.beliefs.kernels import Profile
-from hentropy.core.beliefs.tails import Tails
-from hentropy.core.given import as_device, as_table
+from hentropy.core.given import Tails, as_device, as_table
 from hentropy.core.models.correlated import OutcomeData
 from hentropy.core.models.families import evened, evenly
 from hentropy.core.models.gp import MIXTURE_LIMIT, Observations, Treatment, as_profile, check_finite, fit, settled

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from hentropy.core.beliefs.tails import Tails
 from hentropy.core.clock import Limits
+from hentropy.core.given import Tails
 from hentropy.core.models.gp import Treatment
 from hentropy.core.solvers import Assay
 from hentropy.errors import InputError

@@ -6,8 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from hentropy.core.beliefs.tails import Tails, check_tails
-from hentropy.core.given import is_finite
+from hentropy.core.given import Tails, check_tails, is_finite
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import number_told
 from hentropy.studies.records.trial import Trial

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from hentropy.core.beliefs.tails import Tails
+from hentropy.core.given import Tails
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import REPEATED

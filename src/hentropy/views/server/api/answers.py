@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
-from hentropy.core.beliefs.tails import Tails
+from hentropy.core.given import Tails
 from hentropy.views.text.formats import json_text
 
 State = Literal["running", "complete", "failed", "withdrawn"]
