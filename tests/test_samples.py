@@ -139,7 +139,8 @@ def test_gradients_are_finite_differences(future_noise: float) -> None:
         values = torch.cat([own.expect_vector(own.mean).flatten(), pool.expect_vector(pool.mean).flatten()])
         return values @ torch.linspace(-1, 2, len(values), dtype=torch.float64)
 
-    assert torch.autograd.gradcheck(f, inputs, eps=1e-6, atol=1e-4, rtol=1e-3)
+    # slopes are up to 100, and values have rounding errors of 1e-9
+    assert torch.autograd.gradcheck(f, inputs, eps=1e-5, atol=5e-3, rtol=1e-3)
 
 
 def test_paths_are_functions_drawn_by_weight() -> None:
