@@ -31,6 +31,7 @@ def ridge(f: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
 
 def half_smooth(u: torch.Tensor) -> torch.Tensor:
     """Least at 0.5; where the first coordinate is above 0.8 its slope is no number, and below 0.1 neither is it."""
+    assert bool(u.isfinite().all())
     spoilt = (0.0 * (u[..., 0] - 0.8).clamp_min(0.0)).sqrt()
     return (u - 0.5).square().sum(-1) + torch.where(u[..., 0] > 0.8, spoilt, 0.0 * (u[..., 0] - 0.1).sqrt())
 
