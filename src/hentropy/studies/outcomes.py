@@ -125,6 +125,14 @@ class Outcomes:
         """What columns of them are called: their names, with units."""
         return {name: f"{name} ({one.unit})" if one.unit else name for name, one in self.by_name.items()}
 
+    def without_noise(self) -> "Outcomes":
+        """The same without noise; an `InputError` if one is stated."""
+        noisy = {name: one.noise for name, one in self.by_name.items() if isinstance(one, Outcome) and one.noise}
+        if noisy:
+            name, noise = next(iter(noisy.items()))
+            raise InputError(f"deterministic=True means noise=0, but the noise of {name} is stated as {noise:g}")
+        return replace(self, by_name=_with_noise(self.by_name, 0.0))
+
     def decided(self, decision: Decision) -> tuple[str, ...]:
         """The outcomes that a decision looks at, or an error if it could never decide about them."""
         names = self._named(decision.outcomes)
@@ -490,13 +498,18 @@ class Fitting:
         return parts[0] if len(every) == 1 else Several(parts, every)
 
     def doubts(self, belief: Belief, trials: Sequence[Trial]) -> tuple[Doubt, ...]:
-        """The values that the model holds for gross errors, with a probability above one half."""
+        """The values that the model holds for gross errors, with a probability above one half.
+
+        Unless tails are heavy, never against an error that is stated.
+        """
         own = belief.parts if isinstance(belief, Several) else (belief,)
         found: list[Doubt] = []
         for part in own:
             if not isinstance(part, Gaussian | Transformed):
                 continue
             name, chances = part.outcomes[0], doubted(part).tolist()
+            if not (self.learns_noise(name, trials) or self.outcomes.tails(name)):
+                continue
             rows = [trial for trial in trials if name in trial.measurements]
             if len(rows) == len(chances):  # each is one observation of the model
                 pairs = zip(rows, chances, strict=True)

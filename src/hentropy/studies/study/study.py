@@ -8,7 +8,8 @@ on as if it had never stopped. In a store, several processes share it: each call
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,12 +75,14 @@ from hentropy.studies.study.rules import (
     spent_sentence,
     worth_sentence,
 )
+from hentropy.studies.study.running import check_run, run_function
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription, check_failures, check_options
 
 if TYPE_CHECKING:
     import pandas
+    from rich.console import Console
 
 
 class Study:
@@ -343,6 +346,45 @@ class Study:
         """
         told = self.log.tell(trial, value, failed=failed, note=note, replace_value=replace_value, cost=cost)
         return told.trial
+
+    def run(
+        self,
+        f: Callable[..., Values],
+        budget: int,
+        *,
+        callback: Callable[["Study"], object] | None = None,
+        progress: bool = True,
+        console: "Console | None" = None,
+        worth: bool = True,
+        deterministic: bool = False,
+    ) -> Verdict:
+        """Run up to `budget` more experiments `f(**params)`, each chosen for the decision, and decide.
+
+        What f returns, and the options, are those of `search`. `deterministic` states for this study, from now on, that
+        f returns the same value whenever it is called with the same design: the same as `Study(..., noise=0)`.
+        """
+        check_run(budget, deterministic)
+        if deterministic:
+            self._state_no_noise()
+        finished = run_function(self, f, budget, callback, progress, console)
+        verdict = self.decide(worth=False)
+        if worth and finished:
+            with suppress(KeyboardInterrupt):  # all results are there: who does not wait for its worth has the verdict
+                verdict = self.with_worth(verdict)
+        return verdict
+
+    def _state_no_noise(self) -> None:
+        """Outcomes have no noise from now on, here and in the store; an `InputError` if another noise is stated."""
+        outcomes = self.outcomes.without_noise()
+        if outcomes == self.outcomes:
+            return
+        self.outcomes = self.log.outcomes = outcomes
+        self.fitting = replace(self.fitting, outcomes=outcomes)
+        self._asker = replace(self._asker, fitting=self.fitting)
+        self.options = replace(self.options, outcomes=outcomes)
+        self._fitted = self._stating = self._proposed = None
+        if self.log.record.definition:  # a study in memory has none
+            self.log.record, _ = enrolled(self.options, self.store, in_memory=False)
 
     def withdraw(self, trial: Trial | int | str, note: str = "") -> Trial:
         """Withdraw a trial that will not be run: it is no longer pending and does not count."""
