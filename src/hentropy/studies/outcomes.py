@@ -37,6 +37,9 @@ CHECKED = 256
 """Designs at which a computed outcome must be a finite number."""
 
 
+CONTRADICTION = 4.0
+"""Replicates that differ from their mean by more times their standard error contradict it."""
+
 ESTIMATES = ("estimate", "estimate of f")
 """What verdicts call an estimate of the only outcome that is decided on."""
 
@@ -217,11 +220,16 @@ class Outcomes:
             for row in rows
         ]
 
-    def with_exact(self, row: Mapping[str, Any], decided: Sequence[str], values: Mapping[str, float]) -> dict[str, Any]:
-        """A row of a verdict, with values that were measured without noise in place of expected ones."""
+    def with_measured(
+        self, row: Mapping[str, Any], decided: Sequence[str], known: Mapping[str, tuple[float, float]]
+    ) -> dict[str, Any]:
+        """A row of a verdict, with measured values and their errors by outcome in place of expected ones."""
         columns = self.known_columns(decided).items()
-        labels = {name: [label for label, of in columns if of == name] for name in values}
-        return {**row, **{k: v for name in values for k, v in zip(labels[name], (values[name], 0.0), strict=True)}}
+        labels = {name: [label for label, of in columns if of == name] for name in known}
+        return {
+            **row,
+            **{label: number for name in known for label, number in zip(labels[name], known[name], strict=True)},
+        }
 
     def check_known(self, name: Any) -> None:
         """An `InputError` unless there is an outcome of this name."""
@@ -361,6 +369,20 @@ class Outcomes:
     def exact(self, trial: Trial) -> frozenset[str]:
         """The outcomes of a trial that were measured without noise."""
         return frozenset(name for name, one in trial.measurements.items() if self.std_error(name, one) == 0)
+
+    def mean_errors(self, trials: Sequence[Trial], means: Mapping[str, float]) -> dict[str, float]:
+        """By outcome the standard error of the mean over replicates, where all errors are stated and none is 0.
+
+        Nothing for outcomes with heavy tails, and where replicates contradict their errors.
+        """
+        found = {}
+        for name, mean in means.items():
+            told = [trial.measurements[name] for trial in trials]
+            errors = [error for one in told if (error := self.std_error(name, one))]
+            agree = all(abs(one.value - mean) <= CONTRADICTION * max(errors, default=0.0) for one in told)
+            if len(errors) == len(told) and agree and not self.tails(name):
+                found[name] = math.hypot(*errors) / len(errors)
+        return found
 
     def taken(self, trial: Trial) -> frozenset[str]:
         """The outcomes that are measured of a trial now, or were with a noise that nobody knows: not again so soon."""
