@@ -160,6 +160,19 @@ def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_o
     more.close()
 
 
+@pytest.mark.parametrize("top", [[], [0.5]])
+def test_a_study_that_ends_asks_to_confirm_what_was_never_run(top: list[float]) -> None:
+    own: Any = {"hyperparameters": "map", "stop": [he.Budget(1)], "noise": 0.0, "failures": "ignore"}
+    study = he.Study(he.Space(x=he.Real(0, 1)), he.Maximize(), **own)
+    measured = [0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0, *top]
+    study.attach_many([({"x": x}, 10.0 - 40.0 * (x - 0.5) ** 2) for x in measured])
+    study.tell(study.ask(), failed="the oven broke")
+    verdict = study.decide()
+    assert ("confirm it once." in verdict.beside) is not bool(top)
+    assert verdict.worth.endswith(": stop." if top else ": confirm, then stop.")
+    assert study.decide().worth == verdict.worth
+
+
 def test_a_study_that_stops_because_runs_are_worth_little_gives_no_other_reason() -> None:
     study = he.Study(SPACE, he.Maximize(), hyperparameters="map", first=3, stop=[he.Budget(4), he.GainBelow(1e9)])
     for _ in range(4):

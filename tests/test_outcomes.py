@@ -447,6 +447,17 @@ def test_repeated_experiments_that_contradict_the_stated_noise_are_noted(
     assert not notes or f"but its noise is stated as {noise:g} %; correct the noise, or leave it out" in notes[0]
 
 
+def test_one_result_tells_no_error() -> None:
+    study = he.Study(LINE, he.Maximize("y"), outcomes={"y": he.Outcome(), "z": he.Outcome(noise=0.1)}, first=1)
+    study.attach({"x": 0.2}, {"y": 89.2, "z": 1.0})
+    assert study.log.notes == (
+        "one result of y does not tell how much it varies: errors are a guess until there are more",
+    )
+    assert "One result of y does not tell" in str(study.decide()).replace("\n", " ")
+    study.attach({"x": 0.7}, {"y": 88.0})
+    assert study.log.notes == ()
+
+
 @pytest.mark.parametrize(
     ("log", "highest", "lowest", "noted"),
     [(False, 2e3, 1.0, True), (False, 9e2, 1.0, False), (True, 2e3, 1.0, False), (False, 2e3, -1.0, False)],

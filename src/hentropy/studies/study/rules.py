@@ -98,6 +98,18 @@ DECADES, ENOUGH = 3.0, 8
 """Outcomes that span so many decades, in so many results, are said to be easier to model as logarithms."""
 
 
+def first_result_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
+    """Which outcomes have one result alone, of unknown error: nothing is known of how much they vary."""
+    done, said = in_state(trials, State.COMPLETE), []
+    for name in (name for name in outcomes.measured if not outcomes.words(name)):
+        told = [trial.measurements[name] for trial in done if name in trial.measurements]
+        if len(told) == 1 and outcomes.std_error(name, told[0]) is None:
+            said.append(
+                f"one result of {name} does not tell how much it varies: errors are a guess until there are more"
+            )
+    return tuple(said)
+
+
 def decades_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
     """Which outcomes are positive, span decades, and are not modelled on a log scale."""
     done, said = in_state(trials, State.COMPLETE), []

@@ -34,6 +34,7 @@ from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outc
 from hentropy.studies.records import (
     CHANCE,
     LIMITS_HOLD,
+    Comparison,
     Failed,
     State,
     ToldCost,
@@ -477,7 +478,8 @@ class Study:
             return verdict
         known = self._recorded_worth(verdict) if stopped else ""
         ended = in_state(self.log.trials, State.COMPLETE, State.FAILED)
-        valued = replace(verdict, worth=known or self._searched_worth(stopped))
+        worth = known or _concluded(self._searched_worth(stopped), verdict.comparison)
+        valued = replace(verdict, worth=worth)
         self.log.sync()
         if in_state(self.log.trials, State.COMPLETE, State.FAILED) != ended:
             return verdict  # others have told results meanwhile: it stands on fewer than there are
@@ -543,7 +545,7 @@ class Study:
             raw=action,
             units=self.outcomes.verdict_units(self.decided),
             headline=_joined(said, succeeds, *(caveats if comparison is None else ())),
-            worth=self._another_run(),
+            worth=_concluded(self._another_run(), comparison),
             failed=len(in_state(self.log.trials, State.FAILED)),
             comparison=comparison,
             bayes=None if given is None or given.alternative is None else found.action,
@@ -709,6 +711,12 @@ class Study:
 
 def _joined(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _concluded(worth: str, comparison: Comparison | None) -> str:
+    """What another run is worth; who is told to stop first confirms a design that was never run."""
+    never_run = comparison is not None and comparison.best is not None and not comparison.trials
+    return f"{worth.removesuffix('stop.')}confirm, then stop." if never_run and worth.endswith(": stop.") else worth
 
 
 def _with_spread(row: Params, sd: float) -> Params:

@@ -37,6 +37,7 @@ from hentropy.studies.study.rules import (
     NOTHING_LEFT,
     decades_notes,
     ended_before,
+    first_result_notes,
     is_exhausted,
     noise_notes,
     reason_to_stop,
@@ -241,11 +242,12 @@ class TrialLog:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the data: attached ones, contradicted noise, values that span decades."""
+        """What a person should know of the data: attached or single ones, noise contradicted, values over decades."""
         attached = [self.row(trial) for trial in self.trials if trial.origin == "attached"]
         said = violations(self.space, torch.stack(attached)) if attached else ""
         return (
             *((said,) if said else ()),
+            *first_result_notes(self.outcomes, self.trials),
             *noise_notes(self.outcomes, self.trials),
             *decades_notes(self.outcomes, self.trials),
         )
