@@ -53,6 +53,18 @@ class Comparer:
             forgone=given.forgone,
         )
 
+    def at_bound(self, given: Recommendation) -> Recommendation:
+        """The best measured design in place of one that was never run, if its value leaves nothing to gain."""
+        best, chosen = given.best, given.design
+        bounded = self._about.bounds != Quantity().bounds
+        if not bounded or chosen.trials or best is None:
+            return given
+        if self._within_bounds(best.advantage.mean, chosen, best.design) > 0.0:
+            return given
+        saved = best.advantage
+        other = Compared(chosen, replace(saved, mean=-saved.mean, chance=1.0 - saved.chance))
+        return replace(given, design=best.design, best=None, alternative=other, forgone=max(0.0, saved.mean))
+
     def row(self, design: MeasuredDesign, quantities: Mapping[str, Quantity] | None = None) -> dict[str, Any]:
         """A design and what is known of it: what was measured, where the belief knows less, or else what is expected.
 
@@ -99,7 +111,7 @@ class Comparer:
         about = self._about
         if about.bounds == Quantity().bounds or about.log or self.decision.subject_to or not self.decision.in_units:
             return saved
-        mine, its = (about.within(self._expected_value(one)[0]) for one in (design, other))
+        mine, its = (about.within(self._known_value(one)) for one in (design, other))
         return math.copysign(min(abs(saved), abs(mine - its)), saved)
 
     @property
@@ -161,6 +173,10 @@ class Comparer:
         name = self.decided[0]
         known = {} if name in design.exact else self._measured(design)
         return known[name] if name in known else self._believed(design, name)
+
+    def _known_value(self, design: MeasuredDesign) -> float:
+        name = self.decided[0]
+        return design.values[name] if name in design.exact else self._expected_value(design)[0]
 
     def _believed(self, design: MeasuredDesign, name: str) -> tuple[float, float]:
         """The mean and the standard deviation of an outcome, in its units."""

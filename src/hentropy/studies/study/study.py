@@ -570,7 +570,8 @@ class Study:
         priced, success = found.decision, self._success
         if success is not None:
             priced, _ = restricted(priced, own, self.decide_on, success)
-        return recommended(found, priced, own, self.space, designs, losses)
+        given = recommended(found, priced, own, self.space, designs, losses)
+        return self._comparer(found.decision, self.belief).at_bound(given)
 
     def _stated(self, known: dict[str, Quantity], given: Recommendation, belief: Belief) -> dict[str, Quantity]:
         """The outcomes in the user's words, with the spread that the value of a recommended design is stated with.
