@@ -448,6 +448,16 @@ def test_repeated_experiments_that_contradict_the_stated_noise_are_noted(
     assert not notes or f"but its noise is stated as {noise:g} %; correct the noise, or leave it out" in notes[0]
 
 
+@pytest.mark.parametrize(("width", "noted"), [(0.0, False), (1e-6, True), (5e-3, True), (0.02, False)])
+def test_designs_that_all_lie_in_one_corner_are_noted(width: float, noted: bool) -> None:
+    study = he.Study(SPACE, he.Maximize(), noise=0)
+    for share in (0.0, 0.5, 1.0):
+        study.attach({"loading": 1.0 + 4.5 * width * share, "minutes": 30.0}, 1.0)
+    said = [note for note in study.log.notes if "is a guess" in note]
+    assert bool(said) is noted
+    assert all(f"all results are within {100 * width:.2g} % of the range" in note for note in said)
+
+
 def test_one_result_tells_no_error() -> None:
     study = he.Study(LINE, he.Maximize("y"), outcomes={"y": he.Outcome(), "z": he.Outcome(noise=0.1)}, first=1)
     study.attach({"x": 0.2}, {"y": 89.2, "z": 1.0})

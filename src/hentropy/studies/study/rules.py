@@ -110,6 +110,22 @@ def first_result_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str
     return tuple(said)
 
 
+CROWDED = 0.01
+"""Designs within this share of the range of every parameter say nothing about the rest of the space."""
+
+
+def crowded_notes(space: DesignSpace, rows: Sequence[Tensor]) -> tuple[str, ...]:
+    """That all designs with a result (1-d rows) lie in one corner of the space, if they are not one design."""
+    if len(rows) < 2:
+        return ()
+    unit = space.to_unit(torch.stack(list(rows)))
+    extent = float((unit.amax(0) - unit.amin(0)).max())
+    if not 0.0 < extent < CROWDED:
+        return ()
+    share = f"{two_digits(100.0 * extent)} %"
+    return (f"all results are within {share} of the range of each parameter: what is said of other designs is a guess",)
+
+
 def decades_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
     """Which outcomes are positive, span decades, and are not modelled on a log scale."""
     done, said = in_state(trials, State.COMPLETE), []

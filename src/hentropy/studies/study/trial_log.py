@@ -27,6 +27,7 @@ from hentropy.studies.records import (
     Values,
     earlier_rows,
     first_left,
+    in_state,
 )
 from hentropy.studies.records.numbers import brief
 from hentropy.studies.stopping import StoppingRule
@@ -35,6 +36,7 @@ from hentropy.studies.study.keeping import number_of_first
 from hentropy.studies.study.left_to_ask import why_none_left
 from hentropy.studies.study.rules import (
     NOTHING_LEFT,
+    crowded_notes,
     decades_notes,
     ended_before,
     first_result_notes,
@@ -247,6 +249,7 @@ class TrialLog:
         said = violations(self.space, torch.stack(attached)) if attached else ""
         return (
             *((said,) if said else ()),
+            *crowded_notes(self.space, [self.row(trial) for trial in in_state(self.trials, State.COMPLETE)]),
             *first_result_notes(self.outcomes, self.trials),
             *noise_notes(self.outcomes, self.trials),
             *decades_notes(self.outcomes, self.trials),
