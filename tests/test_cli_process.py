@@ -121,7 +121,7 @@ def test_questions_on_a_terminal(tmp_path: Path) -> None:
     often = ["sometimes", "about 0.2"]
     said = questioned(tmp_path, "6", *x, "a b", "0.5 2", "2", "95", "0.95", "", *often, "1", "7", "maybe", "yes")
     for part in (
-        "'nonsense' is not understood; write",
+        """'nonsense' is not understood; write "20 to 120 °C in steps of 5", "1 to 8 whole",""",
         "the lower bound 0.0 must be below the upper bound -1.0",
         "give numbers, such as 1 2.5",
         "'95' is not an answer; give a number between 0 and 1, such as 0.95",

@@ -180,3 +180,13 @@ def test_awkward_data_give_sensible_beliefs(data: object) -> None:
     assert float(mean.max()) < float(Y.max()) + width
     assert bool((variance > 0.0).all())
     assert he.propose(he.Maximize(), belief, SPACE, seed=0).x.shape == (1, 2)
+
+
+def test_a_study_doubts_nothing_against_a_stated_noise() -> None:
+    """Where one component is about transformed outcomes, a noise far above their spread differs by component."""
+    near = 5.0 + 1e-6 * torch.rand(300, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = near[:, 0].sin() + 0.1 * near[:, 1]
+    study = he.Study(he.Space(x=he.Real(0, 10), y=he.Real(0, 10)), he.Maximize(), noise=1e-3, first=1)
+    study.attach_many(({"x": x, "y": y}, value) for (x, y), value in zip(near.tolist(), values.tolist(), strict=True))
+    assert study.doubts == ()
+    assert "gross error" not in study.decide().heading

@@ -43,7 +43,10 @@ YIELD = Quantity("yield", "%")
         (0.0, 0.0, "0.000 %"),
         (1000000020.345, 1.5, "1000000020.3 ± 1.5 %"),
         (1.5e-9, 2e-10, "1.50e-09 ± 2.0e-10 %"),
-        (3.2e12, 1e10, "3.200e+12 ± 10000000000 %"),
+        (3.2e12, 1e10, "3.200e+12 ± 1.0e+10 %"),
+        (8.7e11, 2.7e11, "8.7e+11 ± 2.7e+11 %"),
+        (123456789.0, 1.5e6, "123500000 ± 1500000 %"),
+        (1.1593672, 7e-8, "1.15936720 ± 7e-08 %"),
         (math.inf, 1.0, "inf ± 1.0 %"),
     ],
 )
@@ -155,6 +158,19 @@ def test_at_its_end_a_study_says_what_another_run_is_worth_and_searches_for_it_o
     assert more.decide().worth.endswith(": stop.")
     study.close()
     more.close()
+
+
+@pytest.mark.parametrize("top", [[], [0.5]])
+def test_a_study_that_ends_asks_to_confirm_what_was_never_run(top: list[float]) -> None:
+    own: Any = {"hyperparameters": "map", "stop": [he.Budget(1)], "noise": 0.0, "failures": "ignore"}
+    study = he.Study(he.Space(x=he.Real(0, 1)), he.Maximize(), **own)
+    measured = [0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0, *top]
+    study.attach_many([({"x": x}, 10.0 - 40.0 * (x - 0.5) ** 2) for x in measured])
+    study.tell(study.ask(), failed="the oven broke")
+    verdict = study.decide()
+    assert ("confirm it once." in verdict.beside) is not bool(top)
+    assert verdict.worth.endswith(": stop." if top else ": confirm, then stop.")
+    assert study.decide().worth == verdict.worth
 
 
 def test_a_study_that_stops_because_runs_are_worth_little_gives_no_other_reason() -> None:

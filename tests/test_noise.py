@@ -1,6 +1,7 @@
 """Noise that is stated, learned, or absent: what a belief says at designs that were measured."""
 
 import itertools
+import math
 import re
 
 import pytest
@@ -153,6 +154,35 @@ def test_no_data_end_in_a_linear_algebra_error(name: str, noise: float | None) -
     if len(X) < 100:
         for decision in (he.Maximize(), he.BestObserved()):
             assert he.propose(decision, belief, SPACE, seed=0).x.shape == (1, 2)
+
+
+EVERY = (
+    he.Maximize(),
+    he.Minimize(among="measured"),
+    he.BestObserved(),
+    he.Improve(1.0),
+    he.Identify("max"),
+    he.KGuesses(2),
+    he.TopK(2, weight=1.0, cap=0.3),
+    he.LevelSets(1.0),
+    he.Sequence([0.5, 1.0]),
+    he.MinMax(),
+    he.Estimate(),
+    he.Target({"value": 1.0}),
+)
+
+
+@pytest.mark.parametrize("place", range(2 * len(EVERY)))
+def test_no_study_of_awkward_data_ends_in_an_error(place: int) -> None:
+    """Every decision with two kinds of data and two statements of the noise."""
+    data = list(awkward().values())
+    (X, Y), noise = data[(place + place // len(EVERY)) % len(data)], (None, 0.0, 1e-4)[place % 3]
+    study = he.Study(SPACE, EVERY[place % len(EVERY)], noise=noise, first=1)
+    study.attach_many((SPACE.decode(row), value) for row, value in zip(X, Y.tolist(), strict=True))
+    verdict, trial = study.decide(), study.ask()
+    numbers = [value for row in verdict.action for value in row.values() if isinstance(value, float)]
+    assert all(map(math.isfinite, [*numbers, verdict.expected_loss, trial.gain or 0.0]))
+    assert len(verdict.heading) < 2000
 
 
 def test_jitter_is_reported() -> None:

@@ -15,6 +15,7 @@ from hentropy.errors import InputError, StudyError
 from hentropy.studies.outcomes import Fitting, Outcomes
 from hentropy.studies.records import State
 from hentropy.studies.records.outcome import RESERVED
+from hentropy.views.plots import as_plain, information
 from hentropy.views.plots.predictions import record_info
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.plots.terrain import terrains
@@ -447,6 +448,27 @@ def test_repeated_experiments_that_contradict_the_stated_noise_are_noted(
     assert not notes or f"but its noise is stated as {noise:g} %; correct the noise, or leave it out" in notes[0]
 
 
+@pytest.mark.parametrize(("width", "noted"), [(0.0, False), (1e-6, True), (5e-3, True), (0.02, False)])
+def test_designs_that_all_lie_in_one_corner_are_noted(width: float, noted: bool) -> None:
+    study = he.Study(SPACE, he.Maximize(), noise=0)
+    for share in (0.0, 0.5, 1.0):
+        study.attach({"loading": 1.0 + 4.5 * width * share, "minutes": 30.0}, 1.0)
+    said = [note for note in study.log.notes if "is a guess" in note]
+    assert bool(said) is noted
+    assert all(f"all results are within {100 * width:.2g} % of the range" in note for note in said)
+
+
+def test_one_result_tells_no_error() -> None:
+    study = he.Study(LINE, he.Maximize("y"), outcomes={"y": he.Outcome(), "z": he.Outcome(noise=0.1)}, first=1)
+    study.attach({"x": 0.2}, {"y": 89.2, "z": 1.0})
+    assert study.log.notes == (
+        "one result of y does not tell how much it varies: errors are a guess until there are more",
+    )
+    assert "One result of y does not tell" in str(study.decide()).replace("\n", " ")
+    study.attach({"x": 0.7}, {"y": 88.0})
+    assert not any("one result" in note for note in study.log.notes)
+
+
 @pytest.mark.parametrize(
     ("log", "highest", "lowest", "noted"),
     [(False, 2e3, 1.0, True), (False, 9e2, 1.0, False), (True, 2e3, 1.0, False), (False, 2e3, -1.0, False)],
@@ -538,6 +560,59 @@ def test_pictures_stay_within_the_bounds() -> None:
     assert free.mean.max() > 99.5
     np.testing.assert_allclose(bound.mean, free.mean.clip(max=99.5))
     np.testing.assert_allclose(bound.quantiles, free.quantiles.clip(max=99.5))
+
+
+def beyond(info: Any, low: float, high: float) -> list[str]:
+    """The fields of values in the information of a picture that have a number beyond these bounds."""
+    found = []
+    for name, value in info.items():
+        if isinstance(value, dict):
+            found += beyond(value, low, high)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            found += [each for one in value for each in beyond(one, low, high)]
+        elif name in ("mean", "expected", "heights", "values", "spread_values", "value", "estimates"):
+            numbers = [float(one) for one in np.array(value, float).flat]
+            found += [name] * any(not low <= one <= high for one in numbers if not math.isnan(one))
+    return found
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        he.Maximize("yield"),
+        he.TopK(2, outcome="yield"),
+        he.MinMax("yield"),
+        he.Estimate([[0.0], [1.0]], outcome="yield"),
+        he.Identify("max", outcome="yield"),
+        he.BestObserved(outcome="yield"),
+    ],
+    ids=lambda decision: type(decision).__name__,
+)
+def test_no_picture_has_a_value_beyond_the_bounds(decision: he.Decision) -> None:
+    """Also what is expected of an experiment that is pending, its possible results, and values of drawn functions."""
+    shown: dict[bool, list[str]] = {}
+    for bounded in (True, False):
+        made = steep(decision, low=35.0, high=99.5) if bounded else steep(decision)
+        made.ask()
+        every = {what: as_plain(information(made, what)) for what in ("known", "decided", "why")}
+        shown[bounded] = [f"{what} {name}" for what, info in every.items() for name in beyond(info, 35.0, 99.5)]
+    assert shown[True] == []
+    assert {"why value", "decided values"} & set(shown[False])
+
+
+def test_nothing_is_better_than_a_value_at_its_bound() -> None:
+    """The belief expects less than is possible, with certainty: by 0 after the bound."""
+    made = steep(he.Minimize("yield"), low=35.0, high=99.5)
+    made.attach({"x": 0.0}, {"yield": 35.0, "purity": 60.0})
+    free = steep(he.Minimize("yield"), high=99.5)
+    free.attach({"x": 0.0}, {"yield": 35.0, "purity": 60.0})
+    verdict, unbounded = made.decide().comparison, free.decide().comparison
+    assert verdict is not None
+    assert unbounded is not None
+    assert not unbounded.trials
+    assert verdict.trials
+    assert verdict.best is None
+    assert "better" not in verdict.sentence
 
 
 def test_predictions_that_people_read_stay_within_the_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from hentropy.core.failures import restricted
 from hentropy.errors import HentropyError
 from hentropy.studies.records import Comparison, Rival, Verdict
 from hentropy.studies.storage import open_store
-from hentropy.studies.study.recommending import CLEAR, COVERED, simultaneous, stated_spread
+from hentropy.studies.study.recommending import CLEAR, COVERED, measured_designs, simultaneous, stated_spread
 from hentropy.views.text.trials import verdict_json
 from support.studies import LINE, begun, hill
 
@@ -143,6 +143,49 @@ def test_what_was_measured_without_noise_is_known_as_measured() -> None:
     assert f"best run so far: trial {never.best.trials[0]} with 8.4. The recommended design should be" in never.sentence
     noisy = told(he.Minimize(among="measured"), data, noise=0.1).decide()
     assert noisy.action[0]["sd"] > 0.0
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.0])
+def test_a_measured_design_is_known_at_least_as_well_as_it_was_measured(noise: float) -> None:
+    """Behind a transform for one outlier of a million, a belief is off by thousands where values are about 1."""
+    rows = 10.0 * torch.rand(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = rows[:, 0].sin() + 0.1 * rows[:, 1]
+    values[3] = 1e6
+    study = he.Study(he.Space(x=he.Real(0, 10), y=he.Real(0, 10)), he.Minimize(), noise=noise, first=1)
+    study.attach_many(({"x": x, "y": y}, v) for (x, y), v in zip(rows.tolist(), values.tolist(), strict=True))
+    verdict, least = study.decide(), int(values.argmin())
+    believed = study.belief.moments(rows[[least]], Needs.VARIANCE).total()[0]
+    assert abs(float(believed) - float(values[least])) > 10.0
+    assert compared(verdict).trials == (least,)
+    assert verdict.action[0]["mean"] == pytest.approx(float(values[least]))
+    assert verdict.action[0]["sd"] == pytest.approx(noise)
+    assert compared(verdict).alternative is None
+    said = f"{values[least]:.4f} ± {noise:.4f}" if noise else f"{values[least]:.5g}"
+    assert verdict.headline == f"The design with the lowest value: {said}."
+
+
+def test_the_error_of_a_measured_design_is_that_of_the_mean_of_its_replicates() -> None:
+    study = told(he.Maximize(), [(0.1, 1.0), (0.5, 3.0), (0.5, (3.1, 0.4)), (0.9, 0.5), (0.9, 2.5)], noise=0.3)
+    designs = measured_designs(study.records, study.log.row, study.log.places, study.outcomes, study.decided)
+    errors = {design.trials: design.errors for design in designs}
+    assert errors == {
+        (0,): {"value": 0.3},
+        (1, 2): {"value": pytest.approx(0.25)},
+        (3, 4): {"value": pytest.approx(0.3 / math.sqrt(2.0))},
+    }
+    contradicted = told(he.Maximize(), [(0.1, 1.0), (0.5, 3.0), (0.5, 6.0)], noise=0.3)
+    [_, design] = measured_designs(
+        contradicted.records, contradicted.log.row, contradicted.log.places, contradicted.outcomes, contradicted.decided
+    )
+    assert design.errors == {}
+
+
+@pytest.mark.parametrize("options", [{"outcomes": {"value": he.Outcome(noise=0.1, tails="heavy")}}, {"noise": None}])
+def test_a_result_that_may_be_wrong_bounds_nothing(options: dict[str, Any]) -> None:
+    study = told(he.Maximize(), [(x, parabola(x)) for x in AROUND], **options)
+    assert compared(study.decide()).best is not None
+    [*designs] = measured_designs(study.records, study.log.row, study.log.places, study.outcomes, study.decided)
+    assert [design.errors for design in designs] == [{}] * len(AROUND)
 
 
 def test_repeated_runs_that_differ_are_not_exact() -> None:

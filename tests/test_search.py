@@ -5,6 +5,7 @@ import math
 import os
 import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,3 +176,44 @@ def test_whether_a_function_is_deterministic_is_yes_or_no(given: Any) -> None:
 def test_a_budget_must_be_a_number_of_experiments(budget: Any) -> None:
     with pytest.raises(he.InputError, match=rf"budget.*got {budget!r}"):
         he.search(hill, LINE, he.Maximize(), budget, **QUICK)
+
+
+def test_a_study_runs_a_function_from_where_it_stands() -> None:
+    study = he.Study(LINE, he.Maximize(), seed=3, first=4, hyperparameters="map")
+    study.attach({"x": 0.2}, hill(0.2))
+    verdict = study.run(hill, 3, progress=False)
+    assert len(study.records) == 4
+    assert verdict.observations == 4
+    study.run(hill, 3, progress=False)
+    found = he.search(hill, LINE, he.Maximize(), 6, seed=3, data=[({"x": 0.2}, hill(0.2))], **QUICK)
+    assert study.records == found.study.records
+    assert study.decide() == found.verdict
+
+
+def test_a_run_of_a_deterministic_function_states_it_for_the_study(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'lab.db'}"
+    study = he.Study(LINE, he.Maximize(), seed=3, first=4, hyperparameters="map", storage=url)
+    study.run(hill, 4, progress=False)
+    assert study.belief.noise_std > 0
+    study.run(hill, 3, progress=False, deterministic=True)
+    stated = he.Study(LINE, he.Maximize(), seed=3, first=4, hyperparameters="map", noise=0, records=study.records)
+    assert study.outcomes.by_name == {"value": he.Outcome(noise=0.0)}
+    assert study.decide() == stated.decide()
+    again = he.load_study("study", url)
+    assert again.outcomes.by_name == study.outcomes.by_name
+    assert again.propose().x.tolist() == study.propose().x.tolist() == stated.propose().x.tolist()
+
+
+def test_a_run_of_a_deterministic_function_contradicts_a_stated_noise() -> None:
+    study = he.Study(LINE, he.Maximize(), noise=0.3)
+    with pytest.raises(he.InputError, match=r"deterministic=True means noise=0, but the noise of value .* 0\.3"):
+        study.run(hill, 3, progress=False, deterministic=True)
+    assert study.records == ()
+
+
+@pytest.mark.parametrize("options", [{"budget": 0}, {"budget": 2, "deterministic": "no"}])
+def test_options_of_a_run_are_checked(options: dict[str, Any]) -> None:
+    study = he.Study(LINE, he.Maximize())
+    with pytest.raises(he.InputError, match=r"budget.*got 0|deterministic must be True or False, got 'no'"):
+        study.run(hill, progress=False, **options)
+    assert study.records == ()

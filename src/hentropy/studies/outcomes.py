@@ -37,6 +37,9 @@ CHECKED = 256
 """Designs at which a computed outcome must be a finite number."""
 
 
+CONTRADICTION = 4.0
+"""Replicates that differ from their mean by more times their standard error contradict it."""
+
 ESTIMATES = ("estimate", "estimate of f")
 """What verdicts call an estimate of the only outcome that is decided on."""
 
@@ -125,6 +128,14 @@ class Outcomes:
         """What columns of them are called: their names, with units."""
         return {name: f"{name} ({one.unit})" if one.unit else name for name, one in self.by_name.items()}
 
+    def without_noise(self) -> "Outcomes":
+        """The same without noise; an `InputError` if one is stated."""
+        noisy = {name: one.noise for name, one in self.by_name.items() if isinstance(one, Outcome) and one.noise}
+        if noisy:
+            name, noise = next(iter(noisy.items()))
+            raise InputError(f"deterministic=True means noise=0, but the noise of {name} is stated as {noise:g}")
+        return replace(self, by_name=_with_noise(self.by_name, 0.0))
+
     def decided(self, decision: Decision) -> tuple[str, ...]:
         """The outcomes that a decision looks at, or an error if it could never decide about them."""
         names = self._named(decision.outcomes)
@@ -209,11 +220,16 @@ class Outcomes:
             for row in rows
         ]
 
-    def with_exact(self, row: Mapping[str, Any], decided: Sequence[str], values: Mapping[str, float]) -> dict[str, Any]:
-        """A row of a verdict, with values that were measured without noise in place of expected ones."""
+    def with_measured(
+        self, row: Mapping[str, Any], decided: Sequence[str], known: Mapping[str, tuple[float, float]]
+    ) -> dict[str, Any]:
+        """A row of a verdict, with measured values and their errors by outcome in place of expected ones."""
         columns = self.known_columns(decided).items()
-        labels = {name: [label for label, of in columns if of == name] for name in values}
-        return {**row, **{k: v for name in values for k, v in zip(labels[name], (values[name], 0.0), strict=True)}}
+        labels = {name: [label for label, of in columns if of == name] for name in known}
+        return {
+            **row,
+            **{label: number for name in known for label, number in zip(labels[name], known[name], strict=True)},
+        }
 
     def check_known(self, name: Any) -> None:
         """An `InputError` unless there is an outcome of this name."""
@@ -354,6 +370,20 @@ class Outcomes:
         """The outcomes of a trial that were measured without noise."""
         return frozenset(name for name, one in trial.measurements.items() if self.std_error(name, one) == 0)
 
+    def mean_errors(self, trials: Sequence[Trial], means: Mapping[str, float]) -> dict[str, float]:
+        """By outcome the standard error of the mean over replicates, where all errors are stated and none is 0.
+
+        Nothing for outcomes with heavy tails, and where replicates contradict their errors.
+        """
+        found = {}
+        for name, mean in means.items():
+            told = [trial.measurements[name] for trial in trials]
+            errors = [error for one in told if (error := self.std_error(name, one))]
+            agree = all(abs(one.value - mean) <= CONTRADICTION * max(errors, default=0.0) for one in told)
+            if len(errors) == len(told) and agree and not self.tails(name):
+                found[name] = math.hypot(*errors) / len(errors)
+        return found
+
     def taken(self, trial: Trial) -> frozenset[str]:
         """The outcomes that are measured of a trial now, or were with a noise that nobody knows: not again so soon."""
         told = trial.measurements.items()
@@ -490,13 +520,18 @@ class Fitting:
         return parts[0] if len(every) == 1 else Several(parts, every)
 
     def doubts(self, belief: Belief, trials: Sequence[Trial]) -> tuple[Doubt, ...]:
-        """The values that the model holds for gross errors, with a probability above one half."""
+        """The values that the model holds for gross errors, with a probability above one half.
+
+        Unless tails are heavy, never against an error that is stated.
+        """
         own = belief.parts if isinstance(belief, Several) else (belief,)
         found: list[Doubt] = []
         for part in own:
             if not isinstance(part, Gaussian | Transformed):
                 continue
             name, chances = part.outcomes[0], doubted(part).tolist()
+            if not (self.learns_noise(name, trials) or self.outcomes.tails(name)):
+                continue
             rows = [trial for trial in trials if name in trial.measurements]
             if len(rows) == len(chances):  # each is one observation of the model
                 pairs = zip(rows, chances, strict=True)

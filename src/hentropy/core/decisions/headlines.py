@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
-LARGEST, MOST_DECIMALS = 1e12, 7
-"""Numbers that are larger or finer have an exponent."""
+LARGEST, MOST_DECIMALS, SMALL = 1e12, 7, 1e-3
+"""Numbers have an exponent that are larger, are rounded by more digits, or are finer and small."""
 
 SURE = 0.95
 """A label counts as sure from this probability on."""
@@ -151,7 +151,8 @@ def rounded(value: float, decimals: int) -> str:
     """A number with this many decimals; a negative count rounds away digits of the whole part."""
     if not math.isfinite(value):
         return f"{value:g}"
-    if value and (abs(value) >= LARGEST or decimals > MOST_DECIMALS):
+    fine = decimals > MOST_DECIMALS and abs(value) < SMALL
+    if value and (abs(value) >= LARGEST or decimals < -MOST_DECIMALS or fine):
         first = math.floor(math.log10(abs(value)))
         return f"{value:.{max(0, min(decimals + first, 15))}e}"
     number = round(value, decimals) + 0.0

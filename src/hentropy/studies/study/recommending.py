@@ -73,13 +73,15 @@ def stated_spread(own: Moments, stating: Moments, count: int) -> float:
 class MeasuredDesign:
     """A design (1 x d), the trials that measured all that is decided on, and the means of what they measured.
 
-    `exact` are the outcomes that they measured without noise, alike where the design was repeated.
+    `exact` are the outcomes that they measured without noise, alike where the design was repeated; `errors` are the
+    standard errors of the means of those with a stated noise.
     """
 
     action: Tensor
     trials: tuple[int, ...] = ()
     values: Mapping[str, float] = field(default_factory=dict)
     exact: frozenset[str] = frozenset()
+    errors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -171,12 +173,14 @@ def measured_designs(
         same = [complete[i] for i in own]
         told = {name: [trial.measurements[name].value for trial in same] for name in numbers}
         exact = frozenset(numbers).intersection(*map(outcomes.exact, same))
+        means = {name: sum(values) / len(values) for name, values in told.items()}
         found.append(
             MeasuredDesign(
                 rows[own[0]].unsqueeze(0),
                 tuple(trial.number for trial in same),
-                {name: sum(values) / len(values) for name, values in told.items()},
+                means,
                 frozenset(name for name in exact if len(set(told[name])) == 1),
+                outcomes.mean_errors(same, means),
             )
         )
     return found

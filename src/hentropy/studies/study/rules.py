@@ -98,6 +98,34 @@ DECADES, ENOUGH = 3.0, 8
 """Outcomes that span so many decades, in so many results, are said to be easier to model as logarithms."""
 
 
+def first_result_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
+    """Which outcomes have one result alone, of unknown error: nothing is known of how much they vary."""
+    done, said = in_state(trials, State.COMPLETE), []
+    for name in (name for name in outcomes.measured if not outcomes.words(name)):
+        told = [trial.measurements[name] for trial in done if name in trial.measurements]
+        if len(told) == 1 and outcomes.std_error(name, told[0]) is None:
+            said.append(
+                f"one result of {name} does not tell how much it varies: errors are a guess until there are more"
+            )
+    return tuple(said)
+
+
+CROWDED = 0.01
+"""Designs within this share of the range of every parameter say nothing about the rest of the space."""
+
+
+def crowded_notes(space: DesignSpace, rows: Sequence[Tensor]) -> tuple[str, ...]:
+    """That all designs with a result (1-d rows) lie in one corner of the space, if they are not one design."""
+    if len(rows) < 2:
+        return ()
+    unit = space.to_unit(torch.stack(list(rows)))
+    extent = float((unit.amax(0) - unit.amin(0)).max())
+    if not 0.0 < extent < CROWDED:
+        return ()
+    share = f"{two_digits(100.0 * extent)} %"
+    return (f"all results are within {share} of the range of each parameter: what is said of other designs is a guess",)
+
+
 def decades_notes(outcomes: Outcomes, trials: Iterable[Trial]) -> tuple[str, ...]:
     """Which outcomes are positive, span decades, and are not modelled on a log scale."""
     done, said = in_state(trials, State.COMPLETE), []

@@ -8,7 +8,8 @@ on as if it had never stopped. In a store, several processes share it: each call
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outc
 from hentropy.studies.records import (
     CHANCE,
     LIMITS_HOLD,
+    Comparison,
     Failed,
     State,
     ToldCost,
@@ -74,12 +76,14 @@ from hentropy.studies.study.rules import (
     spent_sentence,
     worth_sentence,
 )
+from hentropy.studies.study.running import check_run, run_function
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription, check_failures, check_options
 
 if TYPE_CHECKING:
     import pandas
+    from rich.console import Console
 
 
 class Study:
@@ -344,6 +348,45 @@ class Study:
         told = self.log.tell(trial, value, failed=failed, note=note, replace_value=replace_value, cost=cost)
         return told.trial
 
+    def run(
+        self,
+        f: Callable[..., Values],
+        budget: int,
+        *,
+        callback: Callable[["Study"], object] | None = None,
+        progress: bool = True,
+        console: "Console | None" = None,
+        worth: bool = True,
+        deterministic: bool = False,
+    ) -> Verdict:
+        """Run up to `budget` more experiments `f(**params)`, each chosen for the decision, and decide.
+
+        What f returns, and the options, are those of `search`. `deterministic` states for this study, from now on, that
+        f returns the same value whenever it is called with the same design: the same as `Study(..., noise=0)`.
+        """
+        check_run(budget, deterministic)
+        if deterministic:
+            self._state_no_noise()
+        finished = run_function(self, f, budget, callback, progress, console)
+        verdict = self.decide(worth=False)
+        if worth and finished:
+            with suppress(KeyboardInterrupt):  # all results are there: who does not wait for its worth has the verdict
+                verdict = self.with_worth(verdict)
+        return verdict
+
+    def _state_no_noise(self) -> None:
+        """Outcomes have no noise from now on, here and in the store; an `InputError` if another noise is stated."""
+        outcomes = self.outcomes.without_noise()
+        if outcomes == self.outcomes:
+            return
+        self.outcomes = self.log.outcomes = outcomes
+        self.fitting = replace(self.fitting, outcomes=outcomes)
+        self._asker = replace(self._asker, fitting=self.fitting)
+        self.options = replace(self.options, outcomes=outcomes)
+        self._fitted = self._stating = self._proposed = None
+        if self.log.record.definition:  # a study in memory has none
+            self.log.record, _ = enrolled(self.options, self.store, in_memory=False)
+
     def withdraw(self, trial: Trial | int | str, note: str = "") -> Trial:
         """Withdraw a trial that will not be run: it is no longer pending and does not count."""
         return self.log.withdraw(trial, note).trial
@@ -435,7 +478,8 @@ class Study:
             return verdict
         known = self._recorded_worth(verdict) if stopped else ""
         ended = in_state(self.log.trials, State.COMPLETE, State.FAILED)
-        valued = replace(verdict, worth=known or self._searched_worth(stopped))
+        worth = known or _concluded(self._searched_worth(stopped), verdict.comparison)
+        valued = replace(verdict, worth=worth)
         self.log.sync()
         if in_state(self.log.trials, State.COMPLETE, State.FAILED) != ended:
             return verdict  # others have told results meanwhile: it stands on fewer than there are
@@ -501,7 +545,7 @@ class Study:
             raw=action,
             units=self.outcomes.verdict_units(self.decided),
             headline=_joined(said, succeeds, *(caveats if comparison is None else ())),
-            worth=self._another_run(),
+            worth=_concluded(self._another_run(), comparison),
             failed=len(in_state(self.log.trials, State.FAILED)),
             comparison=comparison,
             bayes=None if given is None or given.alternative is None else found.action,
@@ -526,7 +570,8 @@ class Study:
         priced, success = found.decision, self._success
         if success is not None:
             priced, _ = restricted(priced, own, self.decide_on, success)
-        return recommended(found, priced, own, self.space, designs, losses)
+        given = recommended(found, priced, own, self.space, designs, losses)
+        return self._comparer(found.decision, self.belief).at_bound(given)
 
     def _stated(self, known: dict[str, Quantity], given: Recommendation, belief: Belief) -> dict[str, Quantity]:
         """The outcomes in the user's words, with the spread that the value of a recommended design is stated with.
@@ -667,6 +712,12 @@ class Study:
 
 def _joined(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _concluded(worth: str, comparison: Comparison | None) -> str:
+    """What another run is worth; who is told to stop first confirms a design that was never run."""
+    never_run = comparison is not None and comparison.best is not None and not comparison.trials
+    return f"{worth.removesuffix('stop.')}confirm, then stop." if never_run and worth.endswith(": stop.") else worth
 
 
 def _with_spread(row: Params, sd: float) -> Params:

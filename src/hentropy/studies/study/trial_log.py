@@ -27,6 +27,7 @@ from hentropy.studies.records import (
     Values,
     earlier_rows,
     first_left,
+    in_state,
 )
 from hentropy.studies.records.numbers import brief
 from hentropy.studies.stopping import StoppingRule
@@ -35,8 +36,10 @@ from hentropy.studies.study.keeping import number_of_first
 from hentropy.studies.study.left_to_ask import why_none_left
 from hentropy.studies.study.rules import (
     NOTHING_LEFT,
+    crowded_notes,
     decades_notes,
     ended_before,
+    first_result_notes,
     is_exhausted,
     noise_notes,
     reason_to_stop,
@@ -241,11 +244,13 @@ class TrialLog:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the data: attached ones, contradicted noise, values that span decades."""
+        """What a person should know of the data: attached or single ones, noise contradicted, values over decades."""
         attached = [self.row(trial) for trial in self.trials if trial.origin == "attached"]
         said = violations(self.space, torch.stack(attached)) if attached else ""
         return (
             *((said,) if said else ()),
+            *crowded_notes(self.space, [self.row(trial) for trial in in_state(self.trials, State.COMPLETE)]),
+            *first_result_notes(self.outcomes, self.trials),
             *noise_notes(self.outcomes, self.trials),
             *decades_notes(self.outcomes, self.trials),
         )

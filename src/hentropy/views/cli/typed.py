@@ -26,6 +26,8 @@ FORM = (
     'NAME=VALUES, such as "t=20 to 120 °C in steps of 5", "n=1 to 8 whole", "rate=0.01 to 10 log",'
     ' "solvent=THF, water", "loading=0.5, 1, 2 mol%", "size=small < large", "mix=A + B + C = 100 %"'
 )
+VALUES = re.sub(r'"\w+=', '"', FORM.removeprefix("NAME=VALUES, such as "))
+"""The same without names, where these are known."""
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\s*(?:to\b|\.\.)\s*({_NUMBER})(.*)", re.DOTALL)
 _DASH = re.compile(rf"({_NUMBER})\s*[-\u2013]\s*({_NUMBER})((?:\s[^,<+]*)?)", re.DOTALL)
@@ -72,7 +74,7 @@ def parameter(words: str) -> Parameter:
     for mark in ("<", ","):
         if mark in text:
             return _listed([each.strip() for each in text.split(mark) if each.strip()], ordered=mark == "<")
-    raise InputError(f"{text!r} is not understood; write {FORM.removeprefix('NAME=VALUES, such as ')}")
+    raise InputError(f"{text!r} is not understood; write {VALUES}")
 
 
 def _precise(text: str) -> Parameter:

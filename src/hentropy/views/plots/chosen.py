@@ -100,7 +100,7 @@ def chosen_info(
         sd=sd,
         quantiles=scene.within_bounds(intervals(scene.belief, chosen)),
         spread=designs,
-        spread_values=values,
+        spread_values=scene.within_bounds(values),
         targets=scene.decision.targets if isinstance(scene.decision, Sequence) else (),
         reference=in_words(scene.space, chosen[0].cpu()),
     )

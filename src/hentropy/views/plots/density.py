@@ -148,7 +148,12 @@ def maximum_info(scene: Scene, grid: int = GRID) -> MaximumInfo:
     """The density that the decision states of the largest value."""
     draws = scene.action.detach().cpu()
     margin = 0.25 * float(draws.max() - draws.min()) or 1e-6
-    values = torch.linspace(float(draws.min()) - margin, float(draws.max()) + margin, grid, dtype=torch.float64)
+    around = np.array([-margin, margin])
+    ends = scene.within_bounds(np.array([float(draws.min()), float(draws.max())]) + around)
+    if ends[0] == ends[1]:  # all of it lies beyond a bound
+        ends = scene.within_bounds(ends + around)
+    low, high = ends.tolist()
+    values = torch.linspace(low, high, grid, dtype=torch.float64)
     density = log_density(values, draws).exp()
     quantiles = scene.within_bounds(np.quantile(draws.numpy(), QUANTILES))
     return MaximumInfo(values.numpy(), density.numpy(), quantiles)

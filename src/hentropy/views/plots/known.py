@@ -102,11 +102,11 @@ def _known_over(scene: Scene, views: tuple[Slice, ...]) -> KnownInfo:
 
 def _known(scene: Scene, view: Slice, trials: ShownTrials) -> KnownSlice:
     onto = view.onto(torch.from_numpy(trials.designs))
-    expected = mean_and_sd(scene.belief, onto)[0] if len(onto) else trials.expected
+    expected = scene.within_bounds(mean_and_sd(scene.belief, onto)[0]) if len(onto) else trials.expected
     return KnownSlice(
         ground=terrain_of(scene, view),
         near=near(scene, view, trials.designs),
-        heights=trials.values + (0.0 if scene.belief.graded else expected - trials.expected),
+        heights=scene.within_bounds(trials.values + (0.0 if scene.belief.graded else expected - trials.expected)),
         expected=expected,
         chance=_chance(scene, view),
         holds=_holds(scene, view),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -73,7 +74,7 @@ def _after(scene: Scene, row: Tensor, name: str, value: Tensor) -> OutcomeInfo:
     order = by_relevance(scene.belief, scene.space)  # that of today: the panels need the same axes
     after = replace(scene, belief=belief.of(scene.outcome).alone(), whole=belief, found=found)
     decided = decided_info(after, DRAWS, points=POINTS, plane=PLANE, order=order)
-    return OutcomeInfo(name, float(value), found.value, decided)
+    return OutcomeInfo(name, float(scene.within_bounds(np.array(float(value)))), found.value, decided)
 
 
 def _observed(scene: Scene, row: Tensor, value: Tensor) -> Tensor:

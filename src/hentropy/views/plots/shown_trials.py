@@ -96,7 +96,7 @@ def shown_trials(scene: Scene) -> ShownTrials:
         kinds=tuple(map(_kind, trials)),
         values=_numbers([None if one is None else one.value for one in told]),
         errors=_numbers([None if one is None else one.std_error for one in told]),
-        expected=scene.belief.means(rows).mean[0].cpu().numpy(),
+        expected=scene.within_bounds(scene.belief.means(rows).mean[0].cpu().numpy()),
     )
 
 
