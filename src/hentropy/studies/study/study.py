@@ -161,7 +161,7 @@ class Study:
         how = (hyperparameters, seed, also, model, as_device(device), one_kernel, decision.best_outcomes)
         self.fitting = Fitting(self.outcomes, self.decided, *how)
         limits = Limits(max_seconds, max_memory)
-        self._start = time.monotonic()
+        start = time.monotonic()
         self._failures, self._at_least = failures, at_least
         self._fitted: tuple[tuple[Trial, ...], Belief, Calibrated] | None = None
         self._stating: tuple[tuple[Trial, ...], Belief] | None = None
@@ -197,6 +197,7 @@ class Study:
             outcomes=self.outcomes,
             stop=self.stop,
             stop_when_exhausted=stop_when_exhausted,
+            working_since=start,
         )
         self.log.sync()
         solver = Auto() if solver is None else solver
@@ -276,22 +277,30 @@ class Study:
         The rules are checked while no other process can ask. Trials with nothing left to gain are withdrawn at once.
         """
         trials = self._ask(count, measures, within_rules=True)
-        if not self.exhausted:
+        if not self.log.exhausted:
             return trials
         for trial in trials:
             if trial.gain == 0:
                 self.withdraw(trial, note=f"not run: {NOTHING_LEFT}")
         return [trial for trial in trials if trial.gain != 0]
 
-    def _ask(self, count: int, measures: str | Sequence[str] | None, within_rules: bool) -> list[Trial]:
+    def _ask(
+        self,
+        count: int,
+        measures: str | Sequence[str] | None = None,
+        *,
+        within_rules: bool,
+        owner: str | None = None,
+        lease: float | None = None,
+    ) -> list[Trial]:
         check_at_once("count", count)
         with self.store.asking(self.log.record) as turn:
             while True:
                 self.log.sync()
                 if within_rules:
-                    count = 0 if self.enough else int(min(count, self.log.trials_left))
+                    count = 0 if self.log.stopped(running=True) else int(min(count, self.log.trials_left))
                 try:
-                    asked = self.log.add(self._asker.next(count, measures), turn=turn) if count else []
+                    asked = self.log.add(self._asker.next(count, measures), owner, lease, turn) if count else []
                     return [entry.trial for entry in asked]
                 except Outdated:  # data were attached meanwhile
                     continue
@@ -301,17 +310,12 @@ class Study:
 
         One that is not worth its cost by the rules is withdrawn at once, and nothing begins.
         """
-        with self.store.asking(self.log.record) as turn:
-            while not self.enough:
-                try:
-                    [trial] = (entry.trial for entry in self.log.add(self._asker.next(1), owner, lease, turn))
-                except Outdated:  # data were attached meanwhile
-                    continue
-                reason = self.stopped
-                if reason is None:
-                    return trial
-                self.withdraw(trial, note=f"not run: {reason}")
-            return None
+        while asked := self._ask(1, within_rules=True, owner=owner, lease=lease):
+            reason = self.log.stopped()
+            if reason is None:
+                return asked[0]
+            self.withdraw(asked[0], note=f"not run: {reason}")
+        return None
 
     def propose(self, count: int = 1) -> Proposal:
         """What `ask` would propose after the first designs, with its gain and outlook, without asking for it.
@@ -378,6 +382,10 @@ class Study:
     def belief(self) -> Belief:
         """The current posterior, fitted to all results so far (and cached until there are more)."""
         self.log.sync()
+        return self._of_decided
+
+    @property
+    def _of_decided(self) -> Belief:
         return self._belief.of(*self.decided) if self.fitting.also else self._belief
 
     @property
@@ -413,14 +421,24 @@ class Study:
             self._learned = (ended, found)
         return self._learned[1]
 
+    def chances(self, trials: Sequence[Trial]) -> dict[int, float]:
+        """With what probability trials succeed, by number; nothing while none has failed."""
+        success = self._success
+        if success is None or not trials:
+            return {}
+        rows = self.space.encode_many([trial.params for trial in trials])
+        chances = success.chance(rows.to(success.latent.X)).tolist()
+        return {trial.number: chance for trial, chance in zip(trials, chances, strict=True)}
+
     def decide(self, *, worth: bool | None = None) -> Verdict:
         """The current recommendation; a verdict that differs from the last one is recorded.
 
         `worth` is whether it includes what another experiment is worth (see `with_worth`): by default, once the study
         has ended.
         """
+        self.log.sync()
         verdict = self._decided()
-        return self.with_worth(verdict) if worth or (worth is None and self.stopped) else verdict
+        return self.with_worth(verdict) if worth or (worth is None and self.log.stopped()) else verdict
 
     def with_worth(self, verdict: Verdict) -> Verdict:
         """The current recommendation with what another experiment is worth, unless first designs are still to come.
@@ -429,7 +447,7 @@ class Study:
         until there are new results.
         """
         stopped = self.stopped
-        to_come = self.first_left > 0 and not stopped
+        to_come = self.log.first_left > 0 and not stopped
         outdated = verdict.observations != len(in_state(self.log.trials, State.COMPLETE))
         if verdict.worth or to_come or outdated:
             return verdict
@@ -473,15 +491,16 @@ class Study:
         return worth_sentence(self.decision, about, found.gain, found.std_error, self._ending(stopped))
 
     def _ending(self, stopped: str | None) -> str:
-        return ending_of(self.stop, self.log.trials, time.monotonic() - self._start, stopped)
+        return ending_of(self.stop, self.log.trials, self.log.seconds, stopped)
 
     def _decided(self) -> Verdict:
-        belief = self.belief
+        belief = self._of_decided
         found = entropy(
             self.decision, belief, self.space, seed=self.seed, decide_on=self.decide_on, success=self._success
         )
         given = self.recommended(found)
-        comparer, caveats = self._comparer(found.decision, belief), (self._doubts, self._unsure_of_noise(belief))
+        comparer = self._comparer(found.decision, belief)
+        caveats = doubt_sentence(self._doubts, self.outcomes), self._unsure_of_noise(belief)
         if given is None:
             action, quantities = found.action, self.outcomes.quantities
             rows, comparison = self._bounded_rows(action, found.decision, belief, quantities), None
@@ -517,7 +536,7 @@ class Study:
         """
         if not found.decision.recommends_one:
             return None
-        log, own = self.log, found.decision.looked_at(self.belief)
+        log, own = self.log, found.decision.looked_at(self._of_decided)
         every = measured_designs(log.trials, log.row, log.places, self.outcomes, self.decided)
         designs = decidable(every, self.decide_on, self._success)
         if not designs:
@@ -562,24 +581,23 @@ class Study:
     def doubts(self) -> tuple[Doubt, ...]:
         """The values that the model holds for gross errors, with their trials and how probably they are."""
         self.log.sync()
-        told = self.fitting.told(self.log.trials)
-        return self.fitting.doubts(self._belief, told)
+        return self._doubts
 
     @property
-    def _doubts(self) -> str:
-        return doubt_sentence(self.doubts, self.outcomes)
+    def _doubts(self) -> tuple[Doubt, ...]:
+        return self.fitting.doubts(self._belief, self.fitting.told(self.log.trials))
 
     def _unsure_of_noise(self, belief: Belief) -> str:
         """That repeating a run would tell noise from roughness: once designs are chosen by what is known."""
         known = [name for name in self.decided if name in belief.outcomes]
-        if self.first_left or not known:
+        if self.log.first_left or not known:
             return ""
         return noise_sentence(belief.of(known[0]), self.outcomes.quantities[known[0]])
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
         about = self.outcomes.about(self.decided)
-        return another_run(self.decision, about, self.log.entries.values(), self._ending(self.stopped))
+        return another_run(self.decision, about, self.log.entries.values(), self._ending(self.log.stopped()))
 
     def _last_verdict(self) -> Verdict | None:
         if self._verdict is None:
@@ -593,7 +611,7 @@ class Study:
         news = last is None or kept != last or kept.failed != last.failed or kept.worth not in ("", last.worth)
         news = news or (last is not None and last.comparison is None and kept.comparison is not None)
         # to stop was right while the study had ended; perhaps it has more to spend now
-        overtaken = last is not None and last.worth.endswith("stop.") and self.stopped is None
+        overtaken = last is not None and last.worth.endswith("stop.") and self.log.stopped() is None
         if (news or overtaken) and math.isfinite(kept.expected_loss):
             self.store.keep(self.log.record, kept)
             self._verdict = kept
@@ -632,16 +650,14 @@ class Study:
     @property
     def stopped(self) -> str | None:
         """Why the study should stop now, by its rules or because nothing is left to ask; None if it should not."""
-        return self._reason(running=False)
+        self.log.sync()
+        return self.log.stopped()
 
     @property
     def enough(self) -> str | None:
         """Why no further experiment should begin: as `stopped`, with running experiments counted as finished."""
-        return self._reason(running=True)
-
-    def _reason(self, running: bool) -> str | None:
         self.log.sync()
-        return self.log.stopped(running=running, seconds=time.monotonic() - self._start)
+        return self.log.stopped(running=True)
 
     @property
     def exhausted(self) -> bool:

@@ -214,6 +214,6 @@ def decide(
         else:
             print_verdict(verdict, as_typed(study, store), words_of(place).description, details)
             say_spent(it)
-            if why := it.stopped:
+            if why := it.log.stopped():
                 say(f"The study is finished: {why}.")
             say_first(it)
