@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -137,11 +138,11 @@ def test_a_full_disk_is_told_and_leaves_the_store_sound(tmp_path: Path) -> None:
     study = store.find("s")
     assert study is not None
 
-    def entry(number: int) -> list[Entry]:
+    def wide(number: int, now: float) -> list[Entry]:
         return [Entry(Trial(number, {"x": 0.0}, note="x" * 500), 0.0)]
 
     with pytest.raises(StorageError, match="the disk is full; nothing was changed"):
-        [store.add(study, lambda now, i=i: entry(i), "me") for i in range(3, 1000)]
+        [store.add(study, partial(wide, i), "me") for i in range(3, 1000)]
     kept = len(values(store))
     store.close()
     again = open_store(tmp_path / "lab.db")

@@ -171,9 +171,8 @@ class Description(Words):
             raise InputError(f"assays: {error}") from None
         if isinstance(self.decision, Named):
             try:
-                decision = self.decision.made()
-                decision.within(actions_on)
-                outcomes.decided(decision)
+                self.decision.made.within(actions_on)
+                outcomes.decided(self.decision.made)
             except InputError as error:
                 raise InputError(f"decision: {error}") from None
         if self.cost is not None:
