@@ -132,6 +132,10 @@ class Description(Words):
         parts: dict[str, Any] = {"same_in_batch": self.same_in_batch, "tables": self.tables, "where": where}
         return _made(partial(Space, **made), "space", **parts)
 
+    def as_stored(self, first: int) -> "Description":
+        """It with the number of first designs, and without the place of its store, which may hold a password."""
+        return self.model_copy(update={"first": first, "storage": StorageWords()})
+
     @property
     def is_read(self) -> bool:
         """Whether all that the designs need is here, and not in files still to be read."""

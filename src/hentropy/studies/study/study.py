@@ -9,6 +9,7 @@ on as if it had never stopped. In a store, several processes share it: each call
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from hentropy.core.models.own import Model, name_of
 from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import HentropyError, InputError, Outdated, StudyError
+from hentropy.errors import HentropyError, InputError, NoStore, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outcomes
 from hentropy.studies.records import (
@@ -35,6 +36,7 @@ from hentropy.studies.records import (
     LIMITS_HOLD,
     Failed,
     State,
+    StudyRecord,
     ToldCost,
     Trial,
     Values,
@@ -45,7 +47,7 @@ from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.records.verdict import KEPT_ROWS
 from hentropy.studies.setting import Costs, fixes_what_varies, setting
 from hentropy.studies.stopping import StoppingRule
-from hentropy.studies.storage import MemoryStore, Store, open_store
+from hentropy.studies.storage import MemoryStore, News, Store, open_store
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.comparing import Comparer
 from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
@@ -74,12 +76,15 @@ from hentropy.studies.study.rules import (
     spent_sentence,
     worth_sentence,
 )
+from hentropy.studies.study.stored import StoredStudy, no_study
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.studies.study.words import LocatedDescription, check_failures, check_options
+from hentropy.studies.study.words import LocatedDescription, check_failures, check_options, described
 
 if TYPE_CHECKING:
     import pandas
+
+    from hentropy.studies.definition import Description
 
 
 class Study:
@@ -138,7 +143,7 @@ class Study:
         max_seconds: float | None = None,
         max_memory: int | None = None,
         records: Iterable[Trial] = (),
-        storage: str | Path | Store | None = None,
+        storage: str | Path | Store | StoredStudy | None = None,
         name: str = "study",
         stop_when_exhausted: bool = True,
         failures: str = "learn",
@@ -168,8 +173,17 @@ class Study:
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
-        self.store = MemoryStore() if storage is None else open_store(storage)
-        self.first = number_of_first(first, space, self.store.find(name))
+        stored = storage if isinstance(storage, StoredStudy) else None
+        self._words = None if stored is None else stored.words.description
+        found: StudyRecord | None = None
+        if stored is not None:
+            self.store, found = stored.store, stored.record
+        elif storage is None:
+            self.store = MemoryStore()
+        else:
+            self.store = open_store(storage)
+            found = self.store.find(name)
+        self.first = number_of_first(first, space, found)
         self.options = StudyParts(
             name,
             space,
@@ -188,7 +202,12 @@ class Study:
             at_least,
             model,
         )
-        record, new = enrolled(self.options, self.store, in_memory=storage is None)
+        if stored is not None:
+            record, new = stored.record, False
+        elif storage is None:  # it needs no definition
+            record, new = self.store.create(name, {}, {}), True
+        else:
+            record, new = enrolled(self.options, self.store, found)
         self.log = TrialLog(
             self.store,
             record,
@@ -199,7 +218,10 @@ class Study:
             stop_when_exhausted=stop_when_exhausted,
             working_since=start,
         )
-        self.log.sync()
+        if stored is None:
+            self.log.sync()
+        else:
+            self.log.take(News(stored.log.revision, tuple(stored.entries)))
         solver = Auto() if solver is None else solver
         known = (lambda: self._calibrated, lambda: self._success)
         costs = self.costs if self.costs.are_known else None
@@ -216,10 +238,33 @@ class Study:
 
         Your own decision or model, `python = "module:name"`, is imported: this runs code.
         """
-        words = LocatedDescription.read(Path(path))
-        study = cls(**words.options(trusted=True), storage=words.place if storage is None else storage)
-        study.log.record = words.with_objective(study.store, study.log.record)
+        return cls.from_words(LocatedDescription.read(Path(path)), storage)
+
+    @classmethod
+    def from_words(cls, words: LocatedDescription, storage: str | Path | Store | StoredStudy | None = None) -> "Study":
+        """As `from_file`, of a file that was read."""
+        options = words.options(trusted=True)
+        place, stored = words.place if storage is None else storage, None
+        if isinstance(place, StoredStudy):
+            place, stored = place.store, place
+        else:
+            with suppress(NoStore):
+                place = open_store(place, make=False)
+                stored = StoredStudy.find(place, words.description.name, words)
+        if stored is not None and stored.words is words:
+            return cls(**options, storage=stored)
+        study = cls(**options, storage=place)
+        study._words, study.log.record = words.description, words.with_objective(study.store, study.log.record)
         return study
+
+    @property
+    def description(self) -> "Description":
+        """The study in words, as its store has them."""
+        if self._words is None:
+            record = self.log.record
+            kept = LocatedDescription.recorded(record, Path()).description if record.definition else None
+            self._words = kept or described(self.options)
+        return self._words.as_stored(self.first)
 
     @property
     def name(self) -> str:
@@ -717,10 +762,15 @@ def load_study(
     store could run code here.
     """
     store = open_store(storage)
-    found = store.find(name)
-    if found is None:
-        known = ", ".join(repr(study.name) for study in store.studies()) or "none"
-        raise StudyError(f"there is no study {name!r} in {store.place}; available: {known}")
-    words = LocatedDescription.recorded(found, Path(folder))
+    stored = StoredStudy.find(store, name, folder=Path(folder))
+    if stored is None:
+        raise no_study(name, store)
     own = {"decision": decision, "model": model, "solver": solver, "cost": cost, "stop": stop, "where": where}
-    return Study(**words.options(trusted=trusted, own=own), storage=store)
+    return resumed(stored, trusted=trusted, own=own)
+
+
+def resumed(stored: StoredStudy, *, trusted: bool = False, own: Mapping[str, Any] | None = None) -> Study:
+    """As `load_study`, of a study that was opened."""
+    options = stored.words.options(trusted=trusted, own=own)
+    changed = any(part is not None for part in (own or {}).values())
+    return Study(**options, storage=stored.store if changed else stored)

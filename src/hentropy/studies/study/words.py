@@ -3,6 +3,7 @@
 `hentropy.studies.definition` needs pydantic, which a study that stays in memory does not: it is imported where used.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,11 +75,11 @@ class StudyParts:
     model: Model | None
 
 
-def in_words(options: StudyParts) -> dict[str, Any]:
-    """A definition for a store; who evaluates and where it is kept are not part of a study made in Python."""
+def described(options: StudyParts) -> "Description":
+    """A study made in Python, in words."""
     from hentropy.studies.definition import describe  # noqa: PLC0415
 
-    description = describe(
+    return describe(
         options.name,
         options.space,
         options.decision,
@@ -100,12 +101,11 @@ def in_words(options: StudyParts) -> dict[str, Any]:
         at_least=options.at_least,
         model=options.model,
     )
-    return description.model_dump(mode="json", exclude={"objective", "storage"})
 
 
-def as_words(study: StudyRecord) -> dict[str, Any]:
-    """The definition of a study in a store with all its parts, also those that were not there when it was written."""
-    return LocatedDescription.recorded(study, Path()).description.model_dump(mode="json")
+def in_words(options: StudyParts) -> dict[str, Any]:
+    """A definition for a store; who evaluates and where it is kept are not part of a study made in Python."""
+    return described(options).model_dump(mode="json", exclude={"objective", "storage"})
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,13 @@ class LocatedDescription:
         from hentropy.studies.definition import validated  # noqa: PLC0415
 
         return cls(validated(dict(study.definition), f"the study {study.name!r} in its store"), folder)
+
+    def says(self, study: StudyRecord) -> bool:
+        """Whether the record of a study has these words, in this order; it may add the number of first designs."""
+        there, here = dict(study.definition), self.description.model_dump(mode="json", exclude={"storage"})
+        if here["first"] is None:
+            here["first"] = there.get("first")
+        return there.keys() == here.keys() and all(json.dumps(there[part]) == json.dumps(here[part]) for part in here)
 
     @property
     def place(self) -> str:
@@ -162,5 +169,7 @@ class LocatedDescription:
 
     def with_objective(self, store: Store, study: StudyRecord) -> StudyRecord:
         """The study's record, which also says who evaluates: workers that know only the store need it."""
-        objective = self.description.model_dump(mode="json")["objective"]
+        objective = self.description.objective.model_dump(mode="json")
+        if study.definition.get("objective") == objective:
+            return study
         return store.redefine(study, lambda stands: {**stands, "objective": objective})

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from hentropy.errors import NoStore
 from hentropy.studies.definition.decisions import OwnClass
-from hentropy.studies.records import StudyRecord, Trial
+from hentropy.studies.records import Trial
 from hentropy.studies.storage import open_store
 from hentropy.studies.study import Study
-from hentropy.studies.study.keeping import differences, number_of_first
-from hentropy.studies.study.words import LocatedDescription, as_words, in_words
+from hentropy.studies.study.keeping import differences
+from hentropy.studies.study.stored import StoredStudy
+from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.cli.opening import file_of, shown
 from hentropy.views.text.formats import counted
 
@@ -44,32 +45,36 @@ def kept_in(url: str, words: LocatedDescription, study: Study) -> Kept | None:
     except NoStore:
         return None
     with closing(opened) as store:
-        record = store.find(words.description.name)
-        if record is None:
+        stored = StoredStudy.find(store, words.description.name, words)
+        if stored is None:
             return Kept(None)
-        first = number_of_first(words.description.first, study.space, record)
-        differ = differences(record, in_words(replace(study.options, first=first)))
-        trials = tuple(entry.trial for entry in store.news(record).entries)
+        first, trials, differ = stored.log.first, stored.log.trials, []
+        if stored.words is not words:
+            there = stored.words.description.model_dump(mode="json")
+            first = first if words.description.first is None else words.description.first
+            differ = differences(there, in_words(replace(study.options, first=first)))
     if not differ:
         return Kept(trials, first)
     return Kept(
         trials,
         first,
         [
-            f"{shown(url)} has another study {record.name!r}, with {counted(len(trials), 'trial')}, which differs in"
-            f" {', '.join(differ)}; give this one another name, or restore its earlier definition"
+            f"{shown(url)} has another study {stored.record.name!r}, with {counted(len(trials), 'trial')}, which"
+            f" differs in {', '.join(differ)}; give this one another name, or restore its earlier definition"
         ],
     )
 
 
-def file_differs(record: StudyRecord, words: LocatedDescription) -> str:
+def file_differs(stored: StoredStudy, words: LocatedDescription) -> str:
     """What a study file says otherwise than the store, without running code that it names; nothing if they agree."""
-    there, here = as_words(record), words.description.model_dump(mode="json")
+    if stored.words is words:
+        return ""
+    there, here = (each.description.model_dump(mode="json") for each in (stored.words, words))
     if here["first"] is None:
         here["first"] = there["first"]
     if isinstance(words.description.decision, OwnClass):  # only the class itself knows its defaults
         here["decision"] = there["decision"]
-    if fixed := differences(record, here):
+    if fixed := differences(there, here):
         return (
             f"differs from the stored study in {', '.join(fixed)}; run, ask and decide refuse this file until its study"
             " has another name, or its earlier definition is restored"

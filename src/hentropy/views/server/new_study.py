@@ -99,8 +99,3 @@ def begun(store: Store, words: Any) -> StudyRecord:
         if store.find(name) is None:
             raise
         raise StudyError(f"there is already a study {name!r}; give this one another name") from None
-
-
-def description_of(study: Study) -> Description:
-    """A study in words, with all that was left out."""
-    return validated(in_words(study.options), WHERE)

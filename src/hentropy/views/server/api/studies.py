@@ -19,7 +19,7 @@ from hentropy.views.server.api.answers import (
 from hentropy.views.server.api.requests import Definition, Fail, Tell, Withdraw
 from hentropy.views.server.api.router import MOST, Meant, TrialNumber
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.new_study import described, description_of
+from hentropy.views.server.new_study import described
 from hentropy.views.server.services import Here, Services
 from hentropy.views.text.trials import as_json
 
@@ -50,7 +50,7 @@ def create_study(here: Here, definition: Definition) -> Any:
 def check_definition(definition: Definition) -> Any:
     """Check a definition and say in plain words what the study will do; nothing is made."""
     study = described(definition.words())
-    description = description_of(study)
+    description = study.description
     return {
         "name": study.options.name,
         "first": study.first,

@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import Failed, State, StudyRecord, Values
 from hentropy.views.server.api.answering import says
-from hentropy.views.server.new_study import described, description_of
+from hentropy.views.server.new_study import described
 from hentropy.views.server.pages.forms import (
     WHOLE,
     Form,
@@ -67,7 +67,7 @@ def new(here: Here, visitor: Visitor, typed: Typed, what: Text = "make", key: Te
     try:
         if what == "check":
             study = described(draft.words)
-            words = description_of(study)
+            words = study.description
             # who runs them is said above, and in other words than those of a terminal
             said = tuple(one for one in says(words, study.first) if one != objective_sentence(words))
             return new_page(visitor, form, said)
