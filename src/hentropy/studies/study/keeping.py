@@ -17,7 +17,7 @@ from hentropy.core.spaces import DesignSpace, usual_first
 from hentropy.errors import StorageError
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.studies.study.words import LocatedDescription, StudyParts, in_words
+from hentropy.studies.study.words import LocatedDescription, in_words
 
 MATERIAL = (
     *("space", "where", "tables", "same_in_batch", "pool", "decide_on"),
@@ -32,14 +32,14 @@ COMPUTED_WITH = ("torch", "gpytorch", "botorch", "numpy", "scipy")
 """The packages whose versions are recorded with a study."""
 
 
-def enrolled(options: StudyParts, store: Store, found: StudyRecord | None) -> tuple[StudyRecord, bool]:
+def enrolled(options: Mapping[str, Any], store: Store, found: StudyRecord | None) -> tuple[StudyRecord, bool]:
     """The study's record in its store, where it was `found` or is made, and whether it is new."""
     definition = in_words(options)
     if found is None:
         try:
-            return store.create(options.name, definition, versions()), True
+            return store.create(options["name"], definition, versions()), True
         except StorageError:  # somebody made it just now
-            found = store.find(options.name)
+            found = store.find(options["name"])
             if found is None:
                 raise
     return _continued(store, found, definition), False

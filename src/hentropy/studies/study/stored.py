@@ -1,6 +1,5 @@
 """`StoredStudy`: a study in its store, opened once: its record, what that says, and its trials."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +41,7 @@ class StoredStudy:
         return study
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> tuple[Entry, ...]:
         """All its trials, in the order of their numbers."""
         return tuple(self.log.entries.values())
 

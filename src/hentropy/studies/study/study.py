@@ -36,7 +36,6 @@ from hentropy.studies.records import (
     LIMITS_HOLD,
     Failed,
     State,
-    StudyRecord,
     ToldCost,
     Trial,
     Values,
@@ -50,7 +49,7 @@ from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import MemoryStore, News, Store, open_store
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.comparing import Comparer
-from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
+from hentropy.studies.study.keeping import enrolled, number_of_first
 from hentropy.studies.study.left_to_ask import nothing_to_decide
 from hentropy.studies.study.recommending import (
     Recommendation,
@@ -173,35 +172,38 @@ class Study:
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
-        stored = storage if isinstance(storage, StoredStudy) else None
-        self._words = None if stored is None else stored.words.description
-        found: StudyRecord | None = None
-        if stored is not None:
-            self.store, found = stored.store, stored.record
+        stored, found = None, None
+        if isinstance(storage, StoredStudy):
+            stored, self.store, found = storage, storage.store, storage.record
         elif storage is None:
             self.store = MemoryStore()
         else:
             self.store = open_store(storage)
             found = self.store.find(name)
+        self._words = None if stored is None else stored.words.description
         self.first = number_of_first(first, space, found)
-        self.options = StudyParts(
-            name,
-            space,
-            decision,
-            self.outcomes,
-            seed,
-            self.first,
-            hyperparameters,
-            self.stop,
-            limits,
-            solver,
-            self.costs,
-            None if self.decide_on is space else self.decide_on,
-            stop_when_exhausted,
-            failures,
-            at_least,
-            model,
-        )
+        self.options: dict[str, Any] = {
+            "name": name,
+            "space": space,
+            "decision": decision,
+            "outcomes": self.outcomes.by_name,
+            "assays": self.outcomes.assays,
+            "seed": seed,
+            "first": self.first,
+            "hyperparameters": hyperparameters,
+            "stop": self.stop,
+            "max_seconds": limits.max_seconds,
+            "max_memory": limits.max_memory,
+            "solver_is_own": solver is not None,
+            "cost": self.costs.stated,
+            "price": self.costs.price,
+            "cost_unit": self.costs.unit,
+            "decide_on": None if self.decide_on is space else self.decide_on,
+            "stop_when_exhausted": stop_when_exhausted,
+            "failures": failures,
+            "at_least": at_least,
+            "model": model,
+        }
         if stored is not None:
             record, new = stored.record, False
         elif storage is None:  # it needs no definition
@@ -221,11 +223,11 @@ class Study:
         if stored is None:
             self.log.sync()
         else:
-            self.log.take(News(stored.log.revision, tuple(stored.entries)))
+            self.log.take(News(stored.log.revision, stored.entries))
         solver = Auto() if solver is None else solver
         known = (lambda: self._calibrated, lambda: self._success)
         costs = self.costs if self.costs.are_known else None
-        self._asker = Asker(self.log, *known, decision, seed, solver, costs, limits, self.decide_on, self.fitting)
+        self.asker = Asker(self.log, *known, decision, seed, solver, costs, limits, self.decide_on, self.fitting)
         earlier = [checked_record(trial, number, self.outcomes) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
@@ -244,16 +246,16 @@ class Study:
     def from_words(cls, words: LocatedDescription, storage: str | Path | Store | StoredStudy | None = None) -> "Study":
         """As `from_file`, of a file that was read."""
         options = words.options(trusted=True)
-        place, stored = words.place if storage is None else storage, None
-        if isinstance(place, StoredStudy):
-            place, stored = place.store, place
-        else:
+        storage = words.place if storage is None else storage
+        if not isinstance(storage, StoredStudy):
             with suppress(NoStore):
-                place = open_store(place, make=False)
-                stored = StoredStudy.find(place, words.description.name, words)
-        if stored is not None and stored.words is words:
-            return cls(**options, storage=stored)
-        study = cls(**options, storage=place)
+                storage = open_store(storage, make=False)
+                storage = StoredStudy.find(storage, words.description.name, words) or storage
+        if isinstance(storage, StoredStudy):
+            if storage.words is words:
+                return cls(**options, storage=storage)
+            storage = storage.store
+        study = cls(**options, storage=storage)
         study._words, study.log.record = words.description, words.with_objective(study.store, study.log.record)
         return study
 
@@ -345,7 +347,7 @@ class Study:
                 if within_rules:
                     count = 0 if self.log.stopped(running=True) else int(min(count, self.log.trials_left))
                 try:
-                    asked = self.log.add(self._asker.next(count, measures), owner, lease, turn) if count else []
+                    asked = self.log.add(self.asker.next(count, measures), owner, lease, turn) if count else []
                     return [entry.trial for entry in asked]
                 except Outdated:  # data were attached meanwhile
                     continue
@@ -370,7 +372,7 @@ class Study:
         self.log.sync()
         known = (self.log.trials, count)
         if self._proposed is None or self._proposed[0] != known:
-            self._proposed = (known, self._asker.propose(count))
+            self._proposed = (known, self.asker.propose(count))
         return self._proposed[1]
 
     def tell(

@@ -9,18 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
 from hentropy.core.models.gp import TREATMENTS
-from hentropy.core.models.own import Model
 from hentropy.core.models.success import check_at_least
-from hentropy.core.solvers import Solver
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError, StudyError
-from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import StudyRecord
-from hentropy.studies.setting import Costs
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Store
 
@@ -53,57 +48,14 @@ def check_failures(failures: Any, at_least: Any) -> None:
     check_at_least(at_least)
 
 
-@dataclass(frozen=True)
-class StudyParts:
-    """What a study is made of."""
-
-    name: str
-    space: DesignSpace
-    decision: Decision
-    outcomes: Outcomes
-    seed: int
-    first: int
-    hyperparameters: str
-    stop: Sequence[StoppingRule]
-    limits: Limits
-    solver: Solver | None
-    costs: Costs
-    decide_on: DesignSpace | None
-    stop_when_exhausted: bool
-    failures: str
-    at_least: float
-    model: Model | None
-
-
-def described(options: StudyParts) -> "Description":
-    """A study made in Python, in words."""
+def described(options: Mapping[str, Any]) -> "Description":
+    """A study made in Python, in words, by the options of `describe`."""
     from hentropy.studies.definition import describe  # noqa: PLC0415
 
-    return describe(
-        options.name,
-        options.space,
-        options.decision,
-        outcomes=options.outcomes.by_name,
-        assays=options.outcomes.assays,
-        seed=options.seed,
-        first=options.first,
-        hyperparameters=options.hyperparameters,
-        stop=options.stop,
-        max_seconds=options.limits.max_seconds,
-        max_memory=options.limits.max_memory,
-        solver_is_own=options.solver is not None,
-        cost=options.costs.stated,
-        price=options.costs.price,
-        cost_unit=options.costs.unit,
-        decide_on=options.decide_on,
-        stop_when_exhausted=options.stop_when_exhausted,
-        failures=options.failures,
-        at_least=options.at_least,
-        model=options.model,
-    )
+    return describe(**options)
 
 
-def in_words(options: StudyParts) -> dict[str, Any]:
+def in_words(options: Mapping[str, Any]) -> dict[str, Any]:
     """A definition for a store; who evaluates and where it is kept are not part of a study made in Python."""
     return described(options).model_dump(mode="json", exclude={"objective", "storage"})
 

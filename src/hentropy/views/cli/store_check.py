@@ -4,7 +4,7 @@ No study is changed and no store is made; to open one of an earlier version brin
 """
 
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hentropy.errors import NoStore
 from hentropy.studies.definition.decisions import OwnClass
@@ -52,7 +52,7 @@ def kept_in(url: str, words: LocatedDescription, study: Study) -> Kept | None:
         if stored.words is not words:
             there = stored.words.description.model_dump(mode="json")
             first = first if words.description.first is None else words.description.first
-            differ = differences(there, in_words(replace(study.options, first=first)))
+            differ = differences(there, in_words({**study.options, "first": first}))
     if not differ:
         return Kept(trials, first)
     return Kept(

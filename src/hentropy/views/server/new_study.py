@@ -90,7 +90,7 @@ def _table(words: Mapping[str, Any], part: str) -> Mapping[str, Any]:
 def begun(store: Store, words: Any) -> StudyRecord:
     """A new study in a store; a `StudyError` if the name is taken."""
     study = described(words)
-    name = study.options.name
+    name = study.name
     objective = Manual(type="manual").model_dump(mode="json")
     definition = {**in_words(study.options), "objective": objective}
     try:

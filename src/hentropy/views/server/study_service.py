@@ -13,6 +13,7 @@ from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, Failed, Observation, StudyRecord, ToldCost, Values
 from hentropy.studies.records.csv_tables import check_rows
 from hentropy.studies.storage import Store
+from hentropy.studies.study.stored import StoredStudy
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
@@ -58,10 +59,14 @@ class StudyService:
         """All studies, the oldest first."""
         return self._standings.all()
 
-    def named(self, name: str) -> tuple[ListedStudy, ...]:
+    def find(self, name: str) -> StudyRecord | None:
         """The study with this name, if there is one."""
         # no study has a zero character in its name, and not every database lets one ask for it
-        record = None if "\x00" in name else self.store.find(name)
+        return None if "\x00" in name else self.store.find(name)
+
+    def named(self, name: str) -> tuple[ListedStudy, ...]:
+        """The study with this name as it stands, if there is one."""
+        record = self.find(name)
         return () if record is None else (self._standings.one(record),)
 
     def record(self, study: Which) -> StudyRecord:
@@ -83,9 +88,13 @@ class StudyService:
         """A study with all that is recorded of it."""
         return self._snapshots.snapshot(self.record(study))
 
+    def stored(self, study: Which) -> StoredStudy:
+        """A study, its trials as they were last read."""
+        return self._snapshots.known(self.record(study))
+
     def log(self, study: Which) -> TrialLog:
         """The trials of a study as they stand, and the rules of what may become of them."""
-        log = self._snapshots.known(self.record(study)).log
+        log = self.stored(study).log
         log.sync()
         return log
 

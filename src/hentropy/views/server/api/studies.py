@@ -52,7 +52,7 @@ def check_definition(definition: Definition) -> Any:
     study = described(definition.words())
     description = study.description
     return {
-        "name": study.options.name,
+        "name": study.name,
         "first": study.first,
         "says": answering.says(description, study.first),
         "definition": answering.definition(description),

@@ -14,7 +14,7 @@ from fastapi import Form as Field
 from starlette.responses import RedirectResponse, Response
 
 from hentropy.errors import InputError, StudyError
-from hentropy.studies.records import Failed, State, StudyRecord, Values
+from hentropy.studies.records import Failed, State, StudyKey, StudyRecord, Values
 from hentropy.views.server.api.answering import says
 from hentropy.views.server.new_study import described
 from hentropy.views.server.pages.forms import (
@@ -38,7 +38,7 @@ from hentropy.views.server.pages.study_view import Forms
 from hentropy.views.server.problems import Busy, Refused, sentence, told
 from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
 from hentropy.views.server.study_service import EarlierExperiment
-from hentropy.views.server.work import Job, StudyKey
+from hentropy.views.server.work import Job
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted, json_text
 from hentropy.views.text.sentences import objective_sentence
@@ -189,7 +189,7 @@ def ask(
         return place_ask(here, case, asked, bool(anyway), measures or None)
 
     try:
-        here.recent.once(StudyKey.of(study), "ask by form", key or None, place)
+        here.recent.once(study.key, "ask by form", key or None, place)
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
     except (Busy, StudyError, InputError) as error:
@@ -212,7 +212,7 @@ def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Respon
 def cancel(study: Meant, job: str, here: Here) -> Response:
     """End work that is no longer wanted."""
     found = here.job_service.job(job)
-    if found is None or found.study != StudyKey.of(study):
+    if found is None or found.study != study.key:
         raise Refused(404, "there is no such work; it may have ended long ago")
     state = here.job_service.cancel(job).state
     return RedirectResponse(f"/studies/{study.id}?said={'over' if state == 'done' else 'cancelled'}#said", 303)
