@@ -184,16 +184,16 @@ class StudyTools:
         self, study: str, number: int, values: Told, note: str = "", replace: bool = False, cost: float | None = None
     ) -> dict[str, Any]:
         """Record what a trial measured: a number, [value, standard error], or these by outcome."""
-        given = told(values)
-        return as_json(self._service.tell(self._record(study), number, given, note or None, replace, cost))
+        log = self._service.log(self._record(study))
+        return as_json(log.tell(number, told(values), note=note or None, replace_value=replace, cost=cost))
 
     def fail(self, study: str, number: int, why: str, replace: bool = False) -> dict[str, Any]:
         """Record that a trial was run and failed, and why."""
-        return as_json(self._service.fail(self._record(study), number, why, replace))
+        return as_json(self._service.log(self._record(study)).fail(number, why, replace_value=replace))
 
     def withdraw(self, study: str, number: int, note: str = "") -> dict[str, Any]:
         """Take back a trial that will not be run."""
-        return as_json(self._service.withdraw(self._record(study), number, note))
+        return as_json(self._service.log(self._record(study)).withdraw(number, note))
 
     def attach(
         self, study: str, design: dict[str, Any], values: Told | None = None, failed: str = "", again: bool = False

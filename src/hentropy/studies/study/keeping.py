@@ -9,7 +9,6 @@ import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from hentropy._version import __version__
@@ -55,7 +54,7 @@ def number_of_first(given: int | None, space: DesignSpace, found: StudyRecord | 
 
 def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
     """The record of a study that resumes, if it is the same study."""
-    there = LocatedDescription.recorded(found, Path()).description.model_dump(mode="json")
+    there = LocatedDescription.recorded(found).description.model_dump(mode="json")
     differ = differences(there, definition)
     if differ:
         lines = [line for part in differ for line in _lines(part, there[part], definition[part])]

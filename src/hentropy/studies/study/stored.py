@@ -6,6 +6,7 @@ from pathlib import Path
 from hentropy.errors import StudyError
 from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import News, Store
+from hentropy.studies.study.keeping import number_of_first
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription
 
@@ -24,9 +25,21 @@ class StoredStudy:
         cls, store: Store, record: StudyRecord, file: LocatedDescription | None = None, folder: Path | None = None
     ) -> "StoredStudy":
         """The study of a record, without its trials yet. The words of its `file` serve if the record says the same."""
+        from hentropy.studies.definition import made_outcomes, stopping_of  # noqa: PLC0415 (needs pydantic)
+
         same = file is not None and file.says(record)
-        words = file if file is not None and same else LocatedDescription.recorded(record, folder or Path())
-        return cls(store, record, words, TrialLog.recorded(store, record, words.description))
+        words = file if file is not None and same else LocatedDescription.recorded(record, folder)
+        outcomes, description = made_outcomes(words.description), words.description
+        log = TrialLog(
+            store,
+            record,
+            outcomes.space,
+            first=number_of_first(description.first, outcomes.space, record),
+            outcomes=outcomes,
+            stop=stopping_of(description),
+            stop_when_exhausted=description.stop.when_exhausted,
+        )
+        return cls(store, record, words, log)
 
     @classmethod
     def find(

@@ -240,31 +240,14 @@ class Study:
 
         Your own decision or model, `python = "module:name"`, is imported: this runs code.
         """
-        return cls.from_words(LocatedDescription.read(Path(path)), storage)
-
-    @classmethod
-    def from_words(cls, words: LocatedDescription, storage: str | Path | Store | StoredStudy | None = None) -> "Study":
-        """As `from_file`, of a file that was read."""
-        options = words.options(trusted=True)
-        storage = words.place if storage is None else storage
-        if not isinstance(storage, StoredStudy):
-            with suppress(NoStore):
-                storage = open_store(storage, make=False)
-                storage = StoredStudy.find(storage, words.description.name, words) or storage
-        if isinstance(storage, StoredStudy):
-            if storage.words is words:
-                return cls(**options, storage=storage)
-            storage = storage.store
-        study = cls(**options, storage=storage)
-        study._words, study.log.record = words.description, words.with_objective(study.store, study.log.record)
-        return study
+        return study_of(LocatedDescription.read(Path(path)), storage)
 
     @property
     def description(self) -> "Description":
         """The study in words, as its store has them."""
         if self._words is None:
             record = self.log.record
-            kept = LocatedDescription.recorded(record, Path()).description if record.definition else None
+            kept = LocatedDescription.recorded(record).description if record.definition else None
             self._words = kept or described(self.options)
         return self._words.as_stored(self.first)
 
@@ -741,6 +724,23 @@ def _with_spread(row: Params, sd: float) -> Params:
 def _recorded(verdict: Verdict) -> Verdict:
     """What is recorded of a verdict."""
     return replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None, bayes=None, advice=())
+
+
+def study_of(words: LocatedDescription, storage: str | Path | Store | StoredStudy | None = None) -> Study:
+    """As `Study.from_file`, of a file that was read, and perhaps of a study that was opened."""
+    options = words.options(trusted=True)
+    storage = words.place if storage is None else storage
+    if not isinstance(storage, StoredStudy):
+        with suppress(NoStore):
+            storage = open_store(storage, make=False)
+            storage = StoredStudy.find(storage, words.description.name, words) or storage
+    if isinstance(storage, StoredStudy):
+        if storage.words is words:
+            return Study(**options, storage=storage)
+        storage = storage.store
+    study = Study(**options, storage=storage)
+    study.log.record = words.with_objective(study.store, study.log.record)
+    return study
 
 
 def load_study(

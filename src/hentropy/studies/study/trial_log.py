@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hentropy.core.spaces import DesignSpace, Params, Pool
 from hentropy.errors import Advice, InputError, NoSuchTrial, Outdated, StudyError
@@ -31,8 +31,7 @@ from hentropy.studies.records import (
 )
 from hentropy.studies.records.numbers import brief
 from hentropy.studies.stopping import StoppingRule
-from hentropy.studies.storage import Addition, Change, HeldTurn, News, Store
-from hentropy.studies.study.keeping import number_of_first
+from hentropy.studies.storage import Change, HeldTurn, News, Store
 from hentropy.studies.study.left_to_ask import why_none_left
 from hentropy.studies.study.rules import (
     NOTHING_LEFT,
@@ -46,9 +45,6 @@ from hentropy.studies.study.rules import (
     violations,
     withdrawn,
 )
-
-if TYPE_CHECKING:
-    from hentropy.studies.definition import Description
 
 
 class TrialLog:
@@ -84,17 +80,6 @@ class TrialLog:
         self._lock = threading.Lock()
         self._rows: dict[int, Tensor] = {}
         self._tried: set[tuple[float, ...]] = set()
-
-    @classmethod
-    def recorded(cls, store: Store, record: StudyRecord, description: "Description") -> "TrialLog":
-        """That of a study in a store, by the description in its record."""
-        from hentropy.studies.definition import made_outcomes, stopping_of  # noqa: PLC0415 (needs pydantic)
-
-        outcomes = made_outcomes(description)
-        space = outcomes.space
-        first = number_of_first(description.first, space, record)
-        stop, when_exhausted = stopping_of(description), description.stop.when_exhausted
-        return cls(store, record, space, first=first, outcomes=outcomes, stop=stop, stop_when_exhausted=when_exhausted)
 
     def sync(self) -> None:
         """Read what has changed in the store since the last time."""
@@ -165,17 +150,11 @@ class TrialLog:
                 return Entry(trial, now, now)
             return Entry(trial, now, None, owner, None if lease is None else now + lease)
 
-        return self._add(lambda now: [entry(trial, now) for trial in trials], turn)
+        def new(now: float) -> list[Entry]:
+            return [entry(trial, now) for trial in trials]
 
-    def _add(self, new: Addition, turn: HeldTurn | None = None) -> list[Entry]:
-        made: list[Entry] = []
-
-        def kept(now: float) -> list[Entry]:
-            made[:] = new(now)
-            return made
-
-        self.take(self.store.add(self.record, kept, self.by, turn, self.revision))
-        return made
+        self.take(self.store.add(self.record, new, self.by, turn, self.revision))
+        return [self.entries[trial.number] for trial in trials]
 
     def change(self, number: int, rule: Change) -> Entry:
         """Apply a rule to one entry, as it stands in the store."""
@@ -195,6 +174,12 @@ class TrialLog:
         """As `Study.tell`: one rule for all callers."""
         number = self.find(trial).trial.number
         return self.change(number, told(value, failed, note, replace_value, self.outcomes, cost))
+
+    def fail(
+        self, trial: Trial | int | str, why: str = "", *, replace_value: bool = False, cost: ToldCost = None
+    ) -> Entry:
+        """A trial was run and failed."""
+        return self.tell(trial, failed=why or "no reason given", replace_value=replace_value, cost=cost)
 
     def withdraw(self, trial: Trial | int | str, note: str = "") -> Entry:
         """Withdraw a trial that will not be run."""
@@ -248,7 +233,7 @@ class TrialLog:
         try:
             if self.entries:
                 raise Outdated("it has trials")
-            self._add(lambda _: entries)
+            self.take(self.store.add(self.record, lambda _: entries, self.by, since=self.revision))
         except Outdated:
             raise StudyError(f"{self.record.name!r} has trials already; import into a study that has none") from None
 

@@ -75,11 +75,12 @@ class LocatedDescription:
         return cls(read(path), path.absolute().parent)
 
     @classmethod
-    def recorded(cls, study: StudyRecord, folder: Path) -> "LocatedDescription":
-        """Those of a study in a store."""
+    def recorded(cls, study: StudyRecord, folder: Path | None = None) -> "LocatedDescription":
+        """Those of a study in a store, with modules from a folder: by default, the one that this process is in."""
         from hentropy.studies.definition import validated  # noqa: PLC0415
 
-        return cls(validated(dict(study.definition), f"the study {study.name!r} in its store"), folder)
+        description = validated(dict(study.definition), f"the study {study.name!r} in its store")
+        return cls(description, (folder or Path()).absolute())
 
     def says(self, study: StudyRecord) -> bool:
         """Whether the record of a study has these words, in this order; it may add the number of first designs."""

@@ -16,7 +16,7 @@ from hentropy.studies.files import special_kind
 from hentropy.studies.storage import Store, open_store
 from hentropy.studies.study import Study
 from hentropy.studies.study.stored import StoredStudy, no_study
-from hentropy.studies.study.study import resumed
+from hentropy.studies.study.study import resumed, study_of
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import study_files
 from hentropy.views.cli.printing import note
@@ -111,7 +111,7 @@ def opened(place: Place, *, begin: bool = False, trusted: bool = False, folder: 
     """
     stored = None if place.words is not None and begin else _found(place, _store(place), folder)
     if place.words is not None:
-        study = Study.from_words(place.words, stored or place.url)
+        study = study_of(place.words, stored or place.url)
     else:
         assert stored is not None
         study = resumed(stored, trusted=trusted)
@@ -124,8 +124,8 @@ def words_of(place: Place, folder: Path | None = None) -> LocatedDescription:
     """The words of the file, or else of the store's record."""
     if place.words is not None:
         return place.words
-    with found(place) as there:
-        return LocatedDescription(there.words.description, (folder or Path()).absolute())
+    with closing(_store(place)) as store:
+        return _found(place, store, folder).words
 
 
 def is_there(url: str) -> bool:

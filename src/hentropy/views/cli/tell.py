@@ -304,9 +304,7 @@ def fail(
     """
     with log_of(study, store) as log:
         numbers, why = _named(number, more or [], reason, log)
-        failed = why or "no reason given"
-        told = [log.tell(each, failed=failed, replace_value=replace, cost=_cost(cost)) for each in numbers]
-        confirm(log, told, json)
+        confirm(log, [log.fail(each, why, replace_value=replace, cost=_cost(cost)) for each in numbers], json)
 
 
 def withdraw(

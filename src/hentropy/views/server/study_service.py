@@ -102,26 +102,6 @@ class StudyService:
         """A trial and all that was ever told of it."""
         return self.log(study).find(number), self.store.observations(self.record(study), number)
 
-    def tell(
-        self,
-        study: Which,
-        number: int,
-        values: Values,
-        note: str | None = None,
-        replace: bool = False,
-        cost: ToldCost = None,
-    ) -> Entry:
-        """What a trial measured; another value than was told before only with `replace`, and that one is kept too."""
-        return self.log(study).tell(number, values, note=note, replace_value=replace, cost=cost)
-
-    def fail(self, study: Which, number: int, why: str = "", replace: bool = False, cost: ToldCost = None) -> Entry:
-        """A trial was run and failed."""
-        return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace, cost=cost)
-
-    def withdraw(self, study: Which, number: int, note: str = "") -> Entry:
-        """A trial will not be run after all."""
-        return self.log(study).withdraw(number, note)
-
     def attach(
         self,
         study: Which,

@@ -129,14 +129,15 @@ def _typed(typed: Mapping[str, str]) -> str:
 
 
 def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
-    result = result_in(typed, here.study_service.log(study).outcomes)
-    here.study_service.tell(study, number, result.values, result.note, replace, result.cost)
+    log = here.study_service.log(study)
+    result = result_in(typed, log.outcomes)
+    log.tell(number, result.values, note=result.note, replace_value=replace, cost=result.cost)
     return "corrected" if replace else "told"
 
 
 def _fail(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
     why, cost = failure_in(typed)
-    here.study_service.fail(study, number, why, replace, cost)
+    here.study_service.log(study).fail(number, why, replace_value=replace, cost=cost)
     return "corrected" if replace else "failed"
 
 
@@ -145,7 +146,7 @@ def _withdraw(here: Services, study: StudyRecord, number: int, typed: Mapping[st
     note = note_in(typed, mistakes)
     if mistakes:
         raise Mistaken(Form(typed, mistakes))
-    here.study_service.withdraw(study, number, note)
+    here.study_service.log(study).withdraw(number, note)
     return "withdrawn"
 
 
