@@ -202,8 +202,7 @@ class Database(Store):
                 revision += 1
                 rows = [entry.plain() | {"study_id": study.id, "revision": revision} for entry in entries]
                 connection.execute(insert(trials), rows)
-                self._observe(connection, study, [entry for entry in entries if told_anew(None, entry)], by)
-                self._advance(connection, study, revision)
+                self._advance(connection, study, revision, [entry for entry in entries if told_anew(None, entry)], by)
             news = News(revision, entries) if since is None else _news(connection, study.id, revision, since)
         if turn is not None:
             turn.ended = True
@@ -222,8 +221,7 @@ class Database(Store):
             if new != old:
                 revision += 1
                 connection.execute(update(trials).where(this).values(new.plain() | {"revision": revision}))
-                self._observe(connection, study, [new] if told_anew(old, new) else [], by)
-                self._advance(connection, study, revision)
+                self._advance(connection, study, revision, [new] if told_anew(old, new) else [], by)
             return News(revision, (new,)) if since is None else _news(connection, study.id, revision, since)
 
     def _revision(self, connection: Connection, study: StudyRecord, lock: bool = False) -> int:
@@ -236,13 +234,14 @@ class Database(Store):
             raise Gone(f"the study {study.name!r} is no longer in {self.place}")
         return revision
 
-    def _advance(self, connection: Connection, study: StudyRecord, revision: int) -> None:
+    def _advance(
+        self, connection: Connection, study: StudyRecord, revision: int, told: Sequence[Entry], by: str
+    ) -> None:
+        """A new revision, with an observation of each trial of which something was told."""
         connection.execute(update(studies).where(studies.c.id == study.id).values(revision=revision))
-
-    def _observe(self, connection: Connection, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
-        if entries:
+        if told:
             at = self._backend.now(connection)
-            rows = [observation(entry, at, by).plain() | {"study_id": study.id} for entry in entries]
+            rows = [observation(entry, at, by).plain() | {"study_id": study.id} for entry in told]
             connection.execute(insert(observations), rows)
 
     def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:

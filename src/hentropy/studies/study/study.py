@@ -172,15 +172,11 @@ class Study:
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
-        stored, found = None, None
         if isinstance(storage, StoredStudy):
-            stored, self.store, found = storage, storage.store, storage.record
-        elif storage is None:
-            self.store = MemoryStore()
+            self.store, found = storage.store, storage.record
         else:
-            self.store = open_store(storage)
+            self.store = MemoryStore() if storage is None else open_store(storage)
             found = self.store.find(name)
-        self._words = None if stored is None else stored.words.description
         self.first = number_of_first(first, space, found)
         self.options: dict[str, Any] = {
             "name": name,
@@ -204,8 +200,9 @@ class Study:
             "at_least": at_least,
             "model": model,
         }
-        if stored is not None:
-            record, new = stored.record, False
+        self._words: Description | None = None
+        if isinstance(storage, StoredStudy):
+            record, new, self._words = storage.record, False, storage.words.description
         elif storage is None:  # it needs no definition
             record, new = self.store.create(name, {}, {}), True
         else:
@@ -220,10 +217,10 @@ class Study:
             stop_when_exhausted=stop_when_exhausted,
             working_since=start,
         )
-        if stored is None:
-            self.log.sync()
+        if isinstance(storage, StoredStudy):
+            self.log.take(News(storage.log.revision, storage.entries))
         else:
-            self.log.take(News(stored.log.revision, stored.entries))
+            self.log.sync()
         solver = Auto() if solver is None else solver
         known = (lambda: self._calibrated, lambda: self._success)
         costs = self.costs if self.costs.are_known else None
@@ -328,7 +325,7 @@ class Study:
             while True:
                 self.log.sync()
                 if within_rules:
-                    count = 0 if self.log.stopped(running=True) else int(min(count, self.log.trials_left))
+                    count = 0 if self.log.stopped(running=True) else max(1, int(min(count, self.log.trials_left)))
                 try:
                     asked = self.log.add(self.asker.next(count, measures), owner, lease, turn) if count else []
                     return [entry.trial for entry in asked]

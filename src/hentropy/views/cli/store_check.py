@@ -4,11 +4,9 @@ No study is changed and no store is made; to open one of an earlier version brin
 """
 
 from contextlib import closing
-from dataclasses import dataclass, field
 
 from hentropy.errors import NoStore
 from hentropy.studies.definition.decisions import OwnClass
-from hentropy.studies.records import Trial
 from hentropy.studies.storage import open_store
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import differences
@@ -21,15 +19,6 @@ LATER = ("stop", "solver", "objective", "outcomes")
 """What may be changed at any time; of outcomes, their noise and its tails."""
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The trials that the store has of the study and its first designs, None if it does not know it; and mistakes."""
-
-    trials: tuple[Trial, ...] | None
-    first: int | None = None
-    mistakes: list[str] = field(default_factory=list)
-
-
 def no_folder(url: str) -> list[str]:
     """What is wrong with the place of a store that is still to be made."""
     path = file_of(url)
@@ -38,31 +27,27 @@ def no_folder(url: str) -> list[str]:
     return [f"storage.url: there is no folder {path.parent} for {path.name}; make it first"]
 
 
-def kept_in(url: str, words: LocatedDescription, study: Study) -> Kept | None:
-    """What a store has of the study that a file describes, which `study` is in memory; None if there is no store."""
+def kept_in(url: str, words: LocatedDescription) -> StoredStudy | None:
+    """The study of a file in its store, which is closed by then; None if it is not there."""
     try:
-        opened = open_store(url, make=False)
+        with closing(open_store(url, make=False)) as store:
+            return StoredStudy.find(store, words.description.name, words)
     except NoStore:
         return None
-    with closing(opened) as store:
-        stored = StoredStudy.find(store, words.description.name, words)
-        if stored is None:
-            return Kept(None)
-        first, trials, differ = stored.log.first, stored.log.trials, []
-        if stored.words is not words:
-            there = stored.words.description.model_dump(mode="json")
-            first = first if words.description.first is None else words.description.first
-            differ = differences(there, in_words({**study.options, "first": first}))
+
+
+def is_another(url: str, stored: StoredStudy, words: LocatedDescription, study: Study) -> list[str]:
+    """What is wrong if a store has another study under the name of a file's one, which `study` is in memory."""
+    if stored.words is words:
+        return []
+    there = stored.words.description.model_dump(mode="json")
+    differ = differences(there, in_words({**study.options, "first": words.description.first or stored.log.first}))
     if not differ:
-        return Kept(trials, first)
-    return Kept(
-        trials,
-        first,
-        [
-            f"{shown(url)} has another study {stored.record.name!r}, with {counted(len(trials), 'trial')}, which"
-            f" differs in {', '.join(differ)}; give this one another name, or restore its earlier definition"
-        ],
-    )
+        return []
+    return [
+        f"{shown(url)} has another study {stored.record.name!r}, with {counted(len(stored.entries), 'trial')}, which"
+        f" differs in {', '.join(differ)}; give this one another name, or restore its earlier definition"
+    ]
 
 
 def file_differs(stored: StoredStudy, words: LocatedDescription) -> str:

@@ -11,7 +11,7 @@ from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
-from hentropy.studies.study.words import LocatedDescription, in_words
+from hentropy.studies.study.words import LocatedDescription
 
 WHERE = "this study"
 """How messages call the description."""
@@ -91,10 +91,8 @@ def begun(store: Store, words: Any) -> StudyRecord:
     """A new study in a store; a `StudyError` if the name is taken."""
     study = described(words)
     name = study.name
-    objective = Manual(type="manual").model_dump(mode="json")
-    definition = {**in_words(study.options), "objective": objective}
     try:
-        return store.create(name, definition, versions())
+        return store.create(name, study.description.model_dump(mode="json", exclude={"storage"}), versions())
     except StorageError:
         if store.find(name) is None:
             raise

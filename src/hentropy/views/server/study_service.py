@@ -4,7 +4,7 @@ Telling, failing, withdrawing and attaching need no decision, so no code of a st
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -114,7 +114,7 @@ class StudyService:
         """Data that were there before: all rows, or none if one of them cannot be used; each with a cost and a note."""
         check_rows(len(rows), self._rows)
         data = _rows_in(rows, self.log(study).outcomes)
-        return self._attach(study, _usable(data, "the rows", skip_bad=False), again, cost, note)
+        return self._attach(study, data, "the rows", again, cost, note)
 
     def attach_csv(
         self,
@@ -128,11 +128,22 @@ class StudyService:
     ) -> Attached:
         """Data that were there before, from a CSV text; `columns` are those that are called otherwise."""
         data = earlier_data(text, where, self.log(study).outcomes, columns or {}, self._rows)
-        return self._attach(study, _usable(data, where, skip_bad), again)
+        return self._attach(study, data, where, again, skip_bad=skip_bad)
 
-    def _attach(self, study: Which, data: Data, again: bool, cost: ToldCost = None, note: str = "") -> Attached:
+    def _attach(
+        self,
+        study: Which,
+        data: Data,
+        where: str,
+        again: bool,
+        cost: ToldCost = None,
+        note: str = "",
+        *,
+        skip_bad: bool = False,
+    ) -> Attached:
+        data.check(where, skip_bad and bool(data.good), "Fix the rows, or leave them out")
         entries = self.log(study).attach(data.good, again=again, cost=cost, note=note or data.notes)
-        return Attached(tuple(entries), data.bad, data.unused)
+        return Attached(tuple(entries), data.shown_bad, data.unused)
 
     def import_trials(self, study: Which, text: str, where: str = "the file") -> tuple[Entry, ...]:
         """Exported trials, CSV or JSON lines, into a study that has none yet."""
@@ -183,14 +194,3 @@ def _rows_in(rows: Sequence[EarlierExperiment], outcomes: Outcomes) -> Data:
         else:
             good.append((design, row.outcome))
     return Data(tuple(good), ("",) * len(good), tuple(bad), ())
-
-
-def _usable(data: Data, where: str, skip_bad: bool) -> Data:
-    """The data, if their bad rows may be left out; an `InputError` with what is wrong with them if not."""
-    if not data.bad and not data.good:
-        raise InputError(f"{where} has no rows below its header; nothing was attached")
-    if not data.bad:
-        return data
-    if skip_bad and data.good:
-        return replace(data, bad=data.shown_bad)
-    raise InputError(f"{data.bad_rows(where)}\nNothing was attached. Fix the rows, or leave them out.")
