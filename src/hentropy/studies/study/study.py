@@ -172,11 +172,11 @@ class Study:
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
-        if isinstance(storage, StoredStudy):
-            self.store, found = storage.store, storage.record
-        else:
+        if not isinstance(storage, StoredStudy):
             self.store = MemoryStore() if storage is None else open_store(storage)
             found = self.store.find(name)
+        else:
+            self.store, found = storage.store, storage.record
         self.first = number_of_first(first, space, found)
         self.options: dict[str, Any] = {
             "name": name,
